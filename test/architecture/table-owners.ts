@@ -104,7 +104,8 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
     'adds the counts of two seconds in one statement, with a deadline of its own',
   'src/connector/outbox/queue-store.ts':
     'hot: what is due, and each step of a send with its change in one statement',
-  'src/connector/outbox/queue-send.ts': 'stores a send, its file and its change in one statement',
+  'src/connector/outbox/queue-send.ts':
+    'stores, cancels and retries a send, each in one statement with its change',
   'src/connector/reconcile/merge-connections.ts':
     'stores a listing, its gaps and its changes in one statement',
   'src/connector/reconcile/open-statuses.ts':
@@ -116,7 +117,6 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/reconcile/walk-messages.ts': 'joins the messages of a page',
   'src/connector/db/sealed-columns.ts': 'reads and writes columns of several tables, from a list',
   'src/connector/feed/sequencer.ts': 'calls connector.number_changes',
-  'src/connector/outbox/move-send.ts': 'tells the changes in the statement that makes them',
   'src/platform/db/clear-tables.ts': 'truncates',
   'src/platform/media/media-upload.ts': 'decodes base64, and sets synchronous_commit for its own commit',
   'src/platform/messages/apply-receipts.ts': 'updates any number of messages, each to its own values',

@@ -6,10 +6,12 @@ import type { Database } from '../../runtime/database/database.ts';
 import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { type AccountRow, listAccountRows, readAccountRow } from '../accounts/account-rows.ts';
+import { readAccount } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { AccountExists } from '../accounts/add-account.ts';
 import { UnknownCredential } from '../accounts/registrations.ts';
 import { LeaseLost } from '../accounts/replace-secret.ts';
+import type { Consents } from '../oauth/consents.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound } from './api-error.ts';
 import { ACCOUNT_KEY, cutPage, decodeCursor } from './cursors.ts';
@@ -74,6 +76,39 @@ export function addAccount(options: AccountOperations): Operation<'addAccount'> 
     const row = await readAccountRow(database, id, clock.now());
     if (row === null) throw notFound('account');
     return present(row);
+  };
+}
+
+interface StartGrantOptions {
+  readonly database: Database;
+  /** Null if OAuth is not configured. */
+  readonly consents: Consents | null;
+}
+
+/** `POST /v1/accounts/oauth`: returns an address of the connector for the customer's browser. */
+export function startGrant({ database, consents }: StartGrantOptions): Operation<'startGrant'> {
+  return async ({ body = {} }) => {
+    if (consents === null) {
+      throw new ApiError(
+        'oauth_not_configured',
+        'Set SERVICE_AUTH_URL, SERVICE_CLIENT_ID, SERVICE_CLIENT_SECRET and CONNECTOR_PUBLIC_URL to use OAuth.',
+      );
+    }
+    const { accountId = null, returnUrl } = body;
+    if (returnUrl !== undefined && !consents.mayReturnTo(returnUrl)) {
+      throw invalid(
+        'returnUrl',
+        'must be https, at a host listed in CONNECTOR_RETURN_HOSTS or at the host of CONNECTOR_PUBLIC_URL',
+      );
+    }
+    const account = accountId === null ? null : await readAccount(database, accountId);
+    if (accountId !== null && account?.kind !== 'oauth') throw notFound('OAuth account');
+    const { authorizationUrl, expiresAt } = await consents
+      .begin({ ...body, label: body.label ?? account?.label ?? undefined })
+      .catch((error: unknown) => {
+        throw describeServiceFailure(error);
+      });
+    return { authorizationUrl, expiresAt: toIso(expiresAt), accountId };
   };
 }
 

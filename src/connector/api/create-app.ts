@@ -24,9 +24,8 @@ import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Presence } from '../work/presence.ts';
 import type { Worker } from '../work/worker.ts';
-import { addAccount, listAccounts, removeAccount, rotateSecret } from './accounts.ts';
-import { answerError } from './answer-error.ts';
-import { ApiError } from './api-error.ts';
+import { addAccount, listAccounts, removeAccount, rotateSecret, startGrant } from './accounts.ts';
+import { ApiError, answerError } from './api-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
 import type { ChangesRouter } from './changes-router.ts';
 import {
@@ -35,21 +34,19 @@ import {
   logoutConnection,
   requestPairingCode,
   restartConnection,
+  sendReadReceipt,
 } from './connection-life.ts';
 import { getConnection, listConnections, mapCustomer } from './connections.ts';
 import { createConnection } from './create-connection.ts';
 import { listDeadLetters, removeLetter, replayLetter } from './dead-letters.ts';
 import { routeMedia } from './media.ts';
-import { getMessage, listMessages } from './messages.ts';
+import { getMessage, getMessageTrace, listMessages } from './messages.ts';
 import type { Operations } from './operations.ts';
 import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
 import { routePairing } from './pairing.ts';
 import { healthz, readyz, serveMetrics } from './probes.ts';
-import { sendReadReceipt } from './read-receipts.ts';
-import { startGrant } from './start-grant.ts';
 import { getSync, syncNow } from './sync.ts';
 import type { TokenGuard } from './token-guard.ts';
-import { getMessageTrace } from './trace.ts';
 
 const FOREIGN_HOST =
   'Host: the connector is not known under this name; list the reverse proxy in CONNECTOR_TRUSTED_PROXIES, or use 127.0.0.1.';

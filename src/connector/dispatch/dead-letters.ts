@@ -2,7 +2,20 @@ import type { DeadLetter } from '../../contract/connector/changes.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
-import { changeKey, readSeq } from './change-key.ts';
+
+/**
+ * The key of a change: its number in the feed, behind the id of the feed. Numbers begin anew in another database;
+ * a CRM that remembers keys must not take the first changes there for ones that it knows.
+ */
+export function changeKey(feedId: string, seq: number): string {
+  return `${feedId}-${seq}`;
+}
+
+/** The number in a key; null for what is no key. */
+function readSeq(key: string): { readonly feedId: string; readonly seq: number } | null {
+  const [, feedId = '', seq = ''] = /^([0-9a-f]{12})-(\d{1,15})$/.exec(key) ?? [];
+  return feedId === '' ? null : { feedId, seq: Number(seq) };
+}
 
 interface StoredLetter {
   readonly feedId: string;

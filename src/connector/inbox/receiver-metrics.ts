@@ -1,7 +1,7 @@
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { BatchResult } from '../db/commit-batch.ts';
 import { CHANGE, DELIVERY_OUTCOMES, type DeliveryOutcome, type RawDelivery } from '../db/facts.ts';
-import { REFUSALS, type Refusal } from './refusals.ts';
+import { REFUSALS, type Refusal } from './answers.ts';
 
 /** The receiver's metrics. */
 export interface ReceiverMetrics {

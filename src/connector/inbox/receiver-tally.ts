@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Refusal } from './refusals.ts';
+import type { Refusal } from './answers.ts';
 
 /**
  * What is counted: each rejection by its reason (for a timestamp outside the window, the milliseconds are its

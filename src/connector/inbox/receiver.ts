@@ -12,7 +12,7 @@ import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { BatchResult } from '../db/commit-batch.ts';
 import type { RawDelivery } from '../db/facts.ts';
-import { answerRefusal, answerTaken } from './answers.ts';
+import { answerRefusal, answerTaken, REFUSALS, type Refusal } from './answers.ts';
 import { assignAccounts, claimingSubscription } from './assign-accounts.ts';
 import { checkHeaders, checkSignature } from './check-signature.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
@@ -21,7 +21,6 @@ import { interpretBody } from './interpret-body.ts';
 import { readRawBody } from './read-raw-body.ts';
 import { createReceiverMetrics } from './receiver-metrics.ts';
 import type { ReceiverTally } from './receiver-tally.ts';
-import { REFUSALS, type Refusal } from './refusals.ts';
 import type { SubscriptionSecrets } from './subscription-secrets.ts';
 import { FIRST_SUBSCRIPTION_ID } from './subscription-secrets.ts';
 import { readWebhookPath } from './webhook-path.ts';
@@ -253,12 +252,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       metrics.refused(refusal);
       options.tally?.note(idOf(refusal), refusal, OUT_OF_WINDOW.has(refusal) ? ageOf(request, clock) : 0);
       logger.debug({ reason: refusal }, 'a request to the webhook receiver was refused');
-      const { code, message } = REFUSALS[refusal];
-      if (code === 'invalid_signature') {
+      if (REFUSALS[refusal].code === 'invalid_signature') {
         const address = clientAddress(request);
         options.audit?.note('webhook.signature_refused', { id: idOf(refusal), result: refusal, address });
       }
-      answerRefusal(response, code, message);
+      answerRefusal(response, refusal);
     };
     if (request.method !== 'POST') return answer('method');
     if (path === null) return answer('unknown_subscription');

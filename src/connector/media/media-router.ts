@@ -1,10 +1,12 @@
+import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response, Router } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
+import { INERT } from '../../runtime/http-server/safe-headers.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { OpenedFile, OpenFile } from './open-file.ts';
-import { serveMedia } from './serve-media.ts';
+import { fileNameOf, safeTypeOf } from './safe-type.ts';
 
 /** A message that may have a file. */
 export interface MessageFile {
@@ -39,6 +41,14 @@ export interface MediaRouterOptions {
 
 /** From the request to the first byte of the file, whatever it waits for. */
 const FIRST_BYTE_MS = 10_000;
+
+/** Nothing in a file may be executed, framed or cached, wherever it is opened. */
+const SAFETY = {
+  'Content-Security-Policy': `${INERT}; sandbox`,
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'private, no-store',
+} as const;
 
 /** Serves `GET /v1/messages/{id}/media`. */
 export function createMediaRouter(options: MediaRouterOptions): Router {
@@ -125,4 +135,27 @@ async function begin(opening: Promise<OpenedFile>, deadline: Deadline): Promise<
 
 async function* startingWith<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
   for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+}
+
+/**
+ * Sends a file as an attachment. Its bytes are passed on as they arrive, at the speed of the reader. Rejects
+ * if they end early: the response is then cut off, so that nobody mistakes a part for the whole.
+ */
+async function serveMedia(
+  response: Response,
+  file: OpenedFile,
+  message: { readonly id: string; readonly mediaType: string | null },
+  headOnly: boolean,
+): Promise<void> {
+  const type = safeTypeOf(message.mediaType, file.contentType);
+  // Not through express, which would add a charset to the type.
+  response.setHeader('Content-Type', type.contentType);
+  response.set({
+    ...SAFETY,
+    'Content-Disposition': `attachment; filename="${fileNameOf(message.id, type)}"`,
+    ...(file.length === null ? {} : { 'Content-Length': String(file.length) }),
+  });
+  response.status(200);
+  if (headOnly) response.end();
+  else await pipeline(file.bytes, response);
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Candidate } from '../accounts/admission.ts';
 import { accounts } from '../db/schema.ts';
@@ -117,4 +118,14 @@ async function warnOfOthers(
       'accounts of another OAuth app are left alone; each needs a new consent, or the client id and address of before',
     );
   }
+}
+
+/** Counts the refreshes that this process made. */
+export function countRefreshes(metrics: Metrics): (end: RefreshEnd) => void {
+  const refreshes = metrics.counter(
+    'connector_oauth_refreshes_total',
+    'Refreshes of access tokens on the wire, by outcome.',
+    { name: 'outcome', values: ['refreshed', 'ended', 'failed'] },
+  );
+  return (outcome) => refreshes.inc({ outcome });
 }

@@ -4,7 +4,6 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
-import { holdNewestEvent, type NewestEvent } from './newest-event.ts';
 import type { PairingWatches, WatchedConnection } from './pairing-watches.ts';
 
 export interface PairingRouterOptions {
@@ -95,4 +94,40 @@ async function write(
   } finally {
     stream.end();
   }
+}
+
+/**
+ * Holds what a slow viewer has not received yet: only the newest event, because a QR code replaces the
+ * previous one.
+ */
+interface NewestEvent {
+  put(event: PairingEvent): void;
+  /** The newest event that has not been received yet; waits for one. Null once `over` is aborted. */
+  take(over: AbortSignal): Promise<PairingEvent | null>;
+}
+
+function holdNewestEvent(): NewestEvent {
+  let held: PairingEvent | null = null;
+  let wake = (): void => undefined;
+
+  return {
+    put(event) {
+      held = event;
+      wake();
+    },
+    async take(over) {
+      while (held === null && !over.aborted) {
+        await new Promise<void>((resolve) => {
+          wake = () => {
+            over.removeEventListener('abort', wake);
+            resolve();
+          };
+          over.addEventListener('abort', wake, { once: true });
+        });
+      }
+      const event = held;
+      held = null;
+      return over.aborted ? null : event;
+    },
+  };
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express, { type RequestHandler } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { answerError } from '../../../src/connector/api/answer-error.ts';
+import { answerError } from '../../../src/connector/api/api-error.ts';
 import { routeOperations } from '../../../src/connector/api/api-router.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { answerError } from '../../../src/connector/api/answer-error.ts';
+import { answerError } from '../../../src/connector/api/api-error.ts';
 import { type ChangesRouter, createChangesRouter } from '../../../src/connector/api/changes-router.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';

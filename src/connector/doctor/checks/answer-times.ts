@@ -1,5 +1,5 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
-import type { Refusal } from '../../inbox/refusals.ts';
+import type { Refusal } from '../../inbox/answers.ts';
 import { readTallies } from '../../state/deliveries.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
