@@ -4,9 +4,9 @@ import { INSERT_INCOMING } from '../../../src/platform/messages/receive-messages
 import { claimSend } from '../../../src/platform/messages/send-journal.ts';
 import { deleteTimers, readTimers } from '../../../src/platform/time/timers.ts';
 import { INSERT_DELIVERIES } from '../../../src/platform/webhooks/delivery-log.ts';
+import { recoverDeliveries } from '../../../src/platform/webhooks/delivery-store.ts';
 import { INSERT_EVENTS, loadEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { listDeliveries } from '../../../src/platform/webhooks/list-deliveries.ts';
-import { RECOVER_DELIVERIES } from '../../../src/platform/webhooks/recover-deliveries.ts';
 import type { HotStatement } from '../../support/statements.ts';
 
 /** Virtual time of the filled database, epoch ms. */
@@ -66,5 +66,5 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['deliveries_pkey', 'ledger_pkey'],
   },
   // Once, at the start of the service.
-  'recover-deliveries': { run: (db) => db.query(RECOVER_DELIVERIES, [T0]), whole: ['deliveries', 'ledger'] },
+  'recover-deliveries': { run: (db) => recoverDeliveries(db, T0), whole: ['deliveries', 'ledger'] },
 };
