@@ -1,12 +1,12 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
+import { forward } from '../runtime/http-server/forward.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
+import { demandJson, localOnly } from '../runtime/http-server/local-only.ts';
 import { routeMethods } from '../runtime/http-server/route-methods.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
-import { proxyConnector } from './connector-proxy.ts';
-import { localOnly } from './control/local-only.ts';
-import { demandJson, readJson, refuseMalformed } from './control/read-json.ts';
+import { readJson, refuseMalformed } from './control/read-json.ts';
 import { SandboxError, toRefusal } from './control/sandbox-error.ts';
 import { type Handlers, type StreamHandlers, serveEndpoint } from './control/serve-endpoint.ts';
 
@@ -60,6 +60,21 @@ function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHa
   return served;
 }
 
+const NONE_ATTACHED =
+  'No connector is attached: `npm run platform` runs none. `npm start` runs one; a connector of your own has an address of its own.';
+
+/** Forwards to the attached connector. */
+function forwardToConnector({ connector }: SandboxAppOptions): RequestHandler {
+  return forward({
+    target() {
+      const attached = connector?.() ?? null;
+      if (attached === null) throw new SandboxError('not_found', NONE_ATTACHED);
+      return attached;
+    },
+    unreachable: () => new SandboxError('connector_unreachable'),
+  });
+}
+
 const refuseMethod: RequestHandler = () => {
   throw new SandboxError('method_not_allowed');
 };
@@ -100,7 +115,7 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   app.set('query parser', 'simple');
   const ownUrl = (): string => new URL(options.serverUrl()).origin;
   app.use(localOnly(ownUrl, options.allowedHosts), demandJson);
-  app.use('/connector', proxyConnector(options.connector ?? (() => null)));
+  app.use('/connector', forwardToConnector(options));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
   app.use(() => {
     throw new SandboxError(

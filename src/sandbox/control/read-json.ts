@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
 import { SandboxError } from './sandbox-error.ts';
@@ -15,27 +14,6 @@ const readBody = express.json({
   type: 'application/json',
   verify: (_request, _response, bytes) => boundJson(bytes, BOUND),
 });
-
-function hasBody(headers: IncomingHttpHeaders): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
-function isJson(type: string | undefined): boolean {
-  return type?.split(';')[0]?.trim().toLowerCase() === 'application/json';
-}
-
-/**
- * Takes JSON alone. A form of another site cannot send that type without asking first; a write without any
- * body may go without a type.
- */
-export const demandJson: RequestHandler = (request, _response, next) => {
-  const type = request.headers['content-type'];
-  const reads = request.method === 'GET' || request.method === 'HEAD';
-  if (!reads && (type !== undefined || hasBody(request.headers)) && !isJson(type)) {
-    throw new SandboxError('unsupported_media_type');
-  }
-  next();
-};
 
 /** Whatever stops the reader of bodies is the fault of the request: its size, its encoding, its JSON, its early end. */
 function refuseBody(error: unknown): SandboxError {

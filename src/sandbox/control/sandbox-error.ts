@@ -6,6 +6,7 @@ import {
 } from '../../contract/sandbox/errors.ts';
 import { ERRORS } from '../../contract/service/errors.ts';
 import { PlatformError } from '../../platform/kernel/platform-error.ts';
+import { LocalRefusal } from '../../runtime/http-server/local-only.ts';
 
 /** A refusal of the control API. `message` is a sentence for people that names the field, if there is one. */
 export class SandboxError extends Error {
@@ -77,8 +78,9 @@ function refusePlatform(error: PlatformError): Refusal {
 /** Turns whatever a handler threw into an answer; undefined for what is no refusal but a fault of ours. */
 export function toRefusal(error: unknown): Refusal | undefined {
   if (error instanceof PlatformError) return refusePlatform(error);
-  if (!(error instanceof SandboxError)) return undefined;
-  const { code, message, field } = error;
+  if (!(error instanceof SandboxError || error instanceof LocalRefusal)) return undefined;
+  const { code, message } = error;
+  const field = error instanceof SandboxError ? error.field : undefined;
   return {
     status: SANDBOX_ERRORS[code].status,
     body: { error: code, message, ...(field === undefined ? {} : { field }) },

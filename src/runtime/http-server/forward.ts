@@ -1,6 +1,6 @@
-import { request as callConnector, type IncomingHttpHeaders } from 'node:http';
-import type { RequestHandler } from 'express';
-import { SandboxError } from './control/sandbox-error.ts';
+import { request as callHttp, type IncomingHttpHeaders } from 'node:http';
+import { request as callHttps } from 'node:https';
+import type { Request, RequestHandler } from 'express';
 
 /** Headers that belong to one hop; the next one makes its own. */
 const HOP_HEADERS = [
@@ -13,7 +13,7 @@ const HOP_HEADERS = [
   'transfer-encoding',
   'upgrade',
 ];
-/** What the caller says of itself, or asks of this hop, and the connector is not to hear. */
+/** What the caller says of itself, or asks of this hop, and the next one is not to hear. */
 const CALLERS_OWN = ['host', 'authorization', 'origin', 'cookie', 'expect'];
 
 function without(headers: IncomingHttpHeaders, names: readonly string[]): IncomingHttpHeaders {
@@ -28,29 +28,38 @@ function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record
   return encoding === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }
 
-const NONE_ATTACHED =
-  'No connector is attached: `npm run platform` runs none. `npm start` runs one; a connector of your own has an address of its own.';
+/** A server that requests are forwarded to. */
+export interface ForwardTarget {
+  /** Its address. A path in it precedes the path of each request. */
+  readonly url: string;
+  readonly token: string;
+}
+
+export interface ForwardOptions {
+  /** Where a request goes; what it throws is the response. */
+  readonly target: (request: Request) => ForwardTarget;
+  /** The error if the server does not respond. */
+  readonly unreachable: () => Error;
+}
 
 /**
- * Hands a request on to the attached connector and adds the token of its API, so that whoever may use the
- * sandbox needs neither the token nor CORS. Streams in both directions; a client that leaves ends the call.
- * The path is sent as it came, so that no path can lead the token to another host. A connector that does not
- * answer is `connector_unreachable`.
+ * Forwards a request to another server and adds the bearer token of its API, so that whoever may call this one
+ * needs neither the token nor CORS. Streams in both directions; a client that leaves ends the call.
+ * The path is sent as it came, so that no path can lead the token to another host.
  */
-export function proxyConnector(connector: () => { url: string; token: string } | null): RequestHandler {
+export function forward({ target, unreachable }: ForwardOptions): RequestHandler {
   return (request, response, next) => {
-    const target = connector();
-    if (target === null) throw new SandboxError('not_found', NONE_ATTACHED);
-    const { hostname, port } = new URL(target.url);
-    const call = callConnector({
+    const { url, token } = target(request);
+    const { protocol, hostname, port, pathname } = new URL(url);
+    const call = (protocol === 'https:' ? callHttps : callHttp)({
       host: hostname.replace(/^\[|\]$/g, ''),
       port,
-      path: request.url,
+      path: pathname.replace(/\/$/, '') + request.url,
       method: request.method,
       headers: {
         ...without(request.headers, [...HOP_HEADERS, ...CALLERS_OWN]),
         ...framing(request.headers),
-        authorization: `Bearer ${target.token}`,
+        authorization: `Bearer ${token}`,
       },
     });
     call.on('response', (answer) => {
@@ -60,7 +69,7 @@ export function proxyConnector(connector: () => { url: string; token: string } |
     });
     call.on('error', () => {
       if (response.headersSent || response.destroyed) response.destroy();
-      else next(new SandboxError('connector_unreachable'));
+      else next(unreachable());
     });
     response.on('close', () => call.destroy());
     request.pipe(call);
