@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { DoctorSettings } from '../connector/doctor/check-input.ts';
 import { type ExamineOptions, examine } from '../connector/doctor/examine.ts';
-import type { DoctorSettings } from '../connector/doctor/facts.ts';
 import type { Report } from '../connector/doctor/finding.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';

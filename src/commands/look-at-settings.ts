@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { DoctorSettings } from '../connector/doctor/facts.ts';
+import type { DoctorSettings } from '../connector/doctor/check-input.ts';
 import { ok, problem, type Report, warning } from '../connector/doctor/finding.ts';
 import { ConfigurationError, type ConfigurationProblem } from '../runtime/config/configuration-error.ts';
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';

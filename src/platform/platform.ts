@@ -13,7 +13,11 @@ import { createLicenses, type Licenses } from './licensing/licenses.ts';
 import { startTools } from './mcp/start-tools.ts';
 import { createMediaAddress } from './media/media-address.ts';
 import { createMediaStore } from './media/media-store.ts';
-import { createMessages, createNetworkReports, type Messages } from './messages/messages.ts';
+import {
+  createMessageControls,
+  createNetworkReports,
+  type MessageControls,
+} from './messages/message-controls.ts';
 import { createPageCursors } from './messages/page-cursor.ts';
 import { createSender } from './messages/send-messages.ts';
 import type { SendTiming } from './messages/send-timing.ts';
@@ -49,7 +53,7 @@ export interface Platform {
   /** Outages of sessions, and the owners' phones. */
   readonly outages: Outages;
   readonly licenses: Licenses;
-  readonly messages: Messages;
+  readonly messages: MessageControls;
   readonly timing: SendTiming;
   readonly contacts: Contacts;
   /** Phones that scan pairing pictures and take pairing codes. */
@@ -182,7 +186,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     connections: createConnections(changeState, network.sessions),
     outages: createOutages({ changeState, sessions: network.sessions, random }),
     licenses: createLicenses(changeState),
-    messages: createMessages({ changeState, network, mediaStore, mediaAddress }),
+    messages: createMessageControls({ changeState, network, mediaStore, mediaAddress }),
     timing: sender.timing,
     contacts: createContacts(database, changeState),
     ownerPhones: createOwnerPhones({ changeState, network }),

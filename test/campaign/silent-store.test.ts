@@ -44,7 +44,7 @@ async function start({ onTestFinished }: TestContext): Promise<Silent> {
 
 /** Delivers once; `secret` may be one that is not ours. */
 async function deliver({ webhook, secret }: TestConnector, as = secret): Promise<Answered> {
-  const body = JSON.stringify({ event: 'message.reaction', at: systemClock.elapsed() });
+  const body = JSON.stringify({ event: 'test.unknown', at: systemClock.elapsed() });
   const begun = systemClock.elapsed();
   const answer = await fetch(webhook, {
     method: 'POST',

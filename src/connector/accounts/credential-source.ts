@@ -1,8 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { NETWORK_FETCH } from '../service-client/network-fetch.ts';
-import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
+import { createServiceClient, NETWORK_FETCH, type ServiceClient } from '../service-client/service-client.ts';
 import { type Account, openCredential } from './account-store.ts';
 
 /**

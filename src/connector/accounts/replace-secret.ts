@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { PREVIOUS_SECRET_ACCEPTED_MS } from '../../contract/connector/webhook-endpoints.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
@@ -10,8 +11,6 @@ import { ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
 import { clearPending, markAbandoned, markPending, storeIssued } from './subscription-store.ts';
 
-/** Deliveries signed before the secret was replaced: 3 attempts of 10 s, 1.5 s between them, and a margin. */
-const PREVIOUS_ACCEPTED_MS = 35_000;
 /** The `Date` of an answer is cut to the second; the secret before may have signed until the end of it. */
 const CUT_OFF_MS = 999;
 
@@ -96,7 +95,7 @@ export async function replaceSecret(
   }
   const now = clock.now();
   const compromised = marked.compromised || replacement.compromised;
-  const acceptUntil = marked.hasSecret && !compromised ? now + PREVIOUS_ACCEPTED_MS : null;
+  const acceptUntil = marked.hasSecret && !compromised ? now + PREVIOUS_SECRET_ACCEPTED_MS : null;
   const stored = await storeIssued(database, lease, {
     subscriptionId,
     owner,

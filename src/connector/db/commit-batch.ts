@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Queryable } from '../../runtime/database/database.ts';
 import {
   CHANGE,
-  type ConnectionEventFacts,
+  type ConnectionStateFacts,
   type DeliveryOutcome,
   type MessageFacts,
   type RawDelivery,
@@ -120,12 +120,12 @@ interface Told<Facts> {
 
 interface Collected {
   readonly messages: Told<MessageFacts>[];
-  readonly connections: Told<ConnectionEventFacts>[];
+  readonly connections: Told<ConnectionStateFacts>[];
 }
 
 function collectFacts(deliveries: readonly RawDelivery[], beside: readonly MessageFacts[]): Collected {
   const messages: Told<MessageFacts>[] = [];
-  const connections: Told<ConnectionEventFacts>[] = [];
+  const connections: Told<ConnectionStateFacts>[] = [];
   deliveries.forEach((delivery, index) => {
     if (delivery.outcome !== undefined) return;
     if (delivery.message !== undefined) messages.push({ delivery: index, facts: delivery.message });

@@ -1,27 +1,36 @@
+import type { Column } from 'drizzle-orm';
+import type { ConnectionChangeData } from '../../contract/connector/changes.ts';
 import { connections } from './account-tables.ts';
 
 /* What a change tells of a connection, and what makes it worth telling: pieces of the statements that write one. */
 
-/** The fields of a connection in a change. Times are epoch ms; readers present them. */
-const FIELDS = [
-  'phoneNumber',
-  'label',
-  'provider',
-  'tier',
-  'status',
-  'needsReconnect',
-  'licenseValid',
-  'licenseStatus',
-  'licenseExpires',
-  'licenseNotice',
-  'reason',
-  'isDefault',
-  'profilePicUrl',
-  'customerRef',
-  'visible',
-  'deletedAt',
-] as const;
-const COLUMNS = FIELDS.map((name) => ({ name, column: connections[name].name }));
+/** Fields of a change that have no column of their own in the row of the connection. */
+type NotStored = 'id' | 'accountId' | 'updatedAt' | 'changed';
+
+/** The column of each field of a connection in a change. Times are epoch ms; `presentChange` formats them. */
+const COLUMNS = Object.entries({
+  phoneNumber: connections.phoneNumber,
+  label: connections.label,
+  provider: connections.provider,
+  tier: connections.tier,
+  status: connections.status,
+  needsReconnect: connections.needsReconnect,
+  licenseValid: connections.licenseValid,
+  licenseStatus: connections.licenseStatus,
+  licenseExpires: connections.licenseExpires,
+  licenseNotice: connections.licenseNotice,
+  reason: connections.reason,
+  isDefault: connections.isDefault,
+  profilePicUrl: connections.profilePicUrl,
+  customerRef: connections.customerRef,
+  visible: connections.visible,
+  deletedAt: connections.deletedAt,
+} satisfies Record<Exclude<keyof ConnectionChangeData, NotStored>, Column>).map(
+  ([name, { name: column }]) => ({
+    name,
+    column,
+  }),
+);
 
 /** A connection as it is now, from the row `c`. */
 export const CONNECTION_DATA = `jsonb_build_object(${COLUMNS.map(

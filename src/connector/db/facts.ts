@@ -40,7 +40,7 @@ export interface MessageFacts {
 }
 
 /** What a `connection.connected` or `connection.disconnected` event tells. Null: the event does not say. */
-export interface ConnectionEventFacts {
+export interface ConnectionStateFacts {
   readonly connectionId: string;
   readonly accountId: string;
   readonly event: 'connection.connected' | 'connection.disconnected';
@@ -71,7 +71,7 @@ export interface RawDelivery {
   readonly event: string | null;
   /** What it tells. Absent: nothing to merge, and `outcome` says why. */
   readonly message?: MessageFacts;
-  readonly connection?: ConnectionEventFacts;
+  readonly connection?: ConnectionStateFacts;
   readonly outcome?: 'unknown_event' | 'invalid' | 'unmergeable';
   readonly reason?: string;
   /** What a delivery without facts is about, as far as it could be read: it is found by its message. */

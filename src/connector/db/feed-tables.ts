@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import type { ChangeType } from '../../contract/connector/changes.ts';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 import { messageStatusEnum } from './message-tables.ts';
 
@@ -13,7 +14,7 @@ export const changes = connectorSchema.table(
     batch: bigint('batch', { mode: 'number' }).notNull(),
     /** From 1 on, without a gap. */
     position: integer('position').notNull(),
-    type: text('type').notNull(),
+    type: text('type').$type<ChangeType>().notNull(),
     at: epochMs('at').notNull(),
     accountId: text('account_id').notNull(),
     connectionId: text('connection_id').notNull(),

@@ -1,5 +1,5 @@
 import { applyStatus } from '../../patterns/message-status.ts';
-import { CHANGE, type ConnectionEventFacts, type MessageFacts } from './facts.ts';
+import { CHANGE, type ConnectionStateFacts, type MessageFacts } from './facts.ts';
 import { toStorableText } from './storable-text.ts';
 
 /** What a batch tells of one message, ready for the merge statement. */
@@ -154,7 +154,7 @@ function byMessageKey(a: FoldedMessage, b: FoldedMessage): number {
 export interface FoldedConnection {
   readonly connectionId: string;
   readonly accountId: string;
-  readonly event: ConnectionEventFacts | null;
+  readonly event: ConnectionStateFacts | null;
 }
 
 /** One row for each connection and account, ordered by key, and the indexes of the events that stand. */
@@ -164,14 +164,14 @@ export interface FoldedConnections {
 }
 
 /** Rank among events of the same millisecond: an outage ends after it began. */
-export function rankConnectionEvent(event: ConnectionEventFacts): number {
+export function rankConnectionEvent(event: ConnectionStateFacts): number {
   return event.event === 'connection.connected' ? 1 : 0;
 }
 
 /** Folds the connections that messages and events name: of several events the newest stands. Pure. */
 export function foldConnections(
   messages: readonly FoldedMessage[],
-  events: readonly ConnectionEventFacts[],
+  events: readonly ConnectionStateFacts[],
 ): FoldedConnections {
   const rows = new Map<string, { connection: FoldedConnection; index: number | undefined }>();
   for (const { connectionId, accountId } of messages) {
@@ -195,12 +195,12 @@ export function foldConnections(
 }
 
 // [delivery.order]
-function isNewer(event: ConnectionEventFacts, standing: ConnectionEventFacts): boolean {
+function isNewer(event: ConnectionStateFacts, standing: ConnectionStateFacts): boolean {
   if (event.at !== standing.at) return event.at > standing.at;
   return rankConnectionEvent(event) > rankConnectionEvent(standing);
 }
 
-function cleanEvent(event: ConnectionEventFacts): ConnectionEventFacts {
+function cleanEvent(event: ConnectionStateFacts): ConnectionStateFacts {
   return {
     ...event,
     phoneNumber: toStorableText(event.phoneNumber),

@@ -2,7 +2,7 @@ import { is } from 'drizzle-orm';
 import { type PgColumn, PgEnumColumn } from 'drizzle-orm/pg-core';
 import { connections } from './account-tables.ts';
 import { sqlType } from './connector-schema.ts';
-import type { CHANGE, ConnectionEventFacts, RawDelivery } from './facts.ts';
+import type { CHANGE, ConnectionStateFacts, RawDelivery } from './facts.ts';
 import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from './fold-facts.ts';
 import { inbox } from './inbox-table.ts';
 import { messages } from './message-tables.ts';
@@ -184,7 +184,7 @@ const ifReported = (name: string): string => `coalesce(e.${name}, c.${name})`;
 
 function ofEvent<Column extends PgColumn>(
   of: Column,
-  value: (event: ConnectionEventFacts) => ValueOf<Column>,
+  value: (event: ConnectionStateFacts) => ValueOf<Column>,
   merged: (name: string) => string,
 ): EventColumn {
   const read = ({ event }: FoldedConnection) => (event === null ? null : value(event));

@@ -71,8 +71,8 @@ export const sweeps = connectorSchema.table(
 );
 
 /**
- * What polling brought before any webhook did. A row waits here for its judgement 40 s later, since a
- * webhook may still have been on its way.
+ * What polling found before any webhook delivered it. The row is judged once all attempts of the webhook are
+ * over.
  */
 export const repairs = connectorSchema.table(
   'repairs',

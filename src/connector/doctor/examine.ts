@@ -3,14 +3,14 @@ import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded } from '../../runtime/database/database.ts';
 import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
+import type { DoctorSettings, PublicReach } from './check-input.ts';
+import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './check-order.ts';
 import { judgeMigrations } from './checks/migrations.ts';
-import { isShut } from './checks/service-answers.ts';
+import { isShut } from './checks/service.ts';
 import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
-import type { DoctorSettings, PublicReach } from './facts.ts';
 import { type Check, notChecked, ok, problem, type Report } from './finding.ts';
 import { runCheck, skipChecks } from './run-check.ts';
 import { createServiceCalls } from './service-calls.ts';
-import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './tables.ts';
 
 export interface ExamineOptions {
   readonly settings: DoctorSettings;
@@ -175,14 +175,14 @@ async function examineService(
   const service = createServiceCalls({ baseUrl: account.baseUrl, apiKey, clock });
   const reports: Report[] = [];
   for (const [index, check] of SERVICE_CHECKS.entries()) {
-    const facts = (signal: AbortSignal) => ({ settings, clock, signal, account, service, database, reach });
-    reports.push(...(await runCheck(check, facts, clock, account.id)));
+    const input = (signal: AbortSignal) => ({ settings, clock, signal, account, service, database, reach });
+    reports.push(...(await runCheck(check, input, clock, account.id)));
     const shut = index === 0 && reports.some(isShut);
     if (!shut) continue;
     const rest = SERVICE_CHECKS.slice(1).filter(({ id }) => id !== 'webhook-address');
     reports.push(...skipChecks(rest, 'The service could not be asked.', account.id));
     const address = SERVICE_CHECKS.filter(({ id }) => id === 'webhook-address');
-    for (const own of address) reports.push(...(await runCheck(own, facts, clock, account.id)));
+    for (const own of address) reports.push(...(await runCheck(own, input, clock, account.id)));
     break;
   }
   return reports;
@@ -197,8 +197,8 @@ async function examineStored(
   if (database === null) return skipChecks(ACCOUNT_CHECKS, why, account.id);
   const reports: Report[] = [];
   for (const check of ACCOUNT_CHECKS) {
-    const facts = (signal: AbortSignal) => ({ settings, clock, signal, account, database });
-    reports.push(...(await runCheck(check, facts, clock, account.id)));
+    const input = (signal: AbortSignal) => ({ settings, clock, signal, account, database });
+    reports.push(...(await runCheck(check, input, clock, account.id)));
   }
   return reports;
 }

@@ -4,7 +4,7 @@ import { FIRST_ACCOUNT_ID, openCredential, readAccounts } from '../accounts/acco
 import { webhookUrl } from '../accounts/registrations.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { openTokens, readGrant } from '../oauth/grant-store.ts';
-import type { DoctorSettings, ExaminedAccount } from './facts.ts';
+import type { DoctorSettings, ExaminedAccount } from './check-input.ts';
 
 /** More are not asked about one by one. */
 const MAX = 50;

@@ -25,12 +25,12 @@ export interface Report extends Finding {
 }
 
 /** One cause that is looked for. Looks and never changes anything. */
-export interface Check<Facts> {
+export interface Check<Input> {
   readonly id: string;
   /** What is looked at, in a few words. */
   readonly title: string;
   /** May throw: that is reported as not checked. */
-  readonly look: (facts: Facts) => Promise<Finding | readonly Finding[]>;
+  readonly look: (input: Input) => Promise<Finding | readonly Finding[]>;
 }
 
 type Told = Partial<Pick<Finding, 'evidence' | 'advice'>>;

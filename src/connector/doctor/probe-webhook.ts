@@ -1,6 +1,6 @@
 import { request } from 'node:https';
 import { TLSSocket } from 'node:tls';
-import type { PublicReach } from './facts.ts';
+import type { PublicReach } from './check-input.ts';
 
 /** What an unsigned request to the webhook's address was answered. */
 export interface ProbedWebhook {

@@ -6,9 +6,9 @@ import { type Check, type Finding, notChecked, type Report } from './finding.ts'
 const DEADLINE_MS = 12_000;
 
 /** Runs a check within its deadline. Never rejects: a check that breaks or hangs is reported as not checked. */
-export async function runCheck<Facts>(
-  check: Check<Facts>,
-  factsWith: (signal: AbortSignal) => Facts,
+export async function runCheck<Input>(
+  check: Check<Input>,
+  inputWith: (signal: AbortSignal) => Input,
   clock: Clock,
   accountId?: string,
 ): Promise<Report[]> {
@@ -30,7 +30,7 @@ export async function runCheck<Facts>(
     );
   });
   try {
-    const told = await Promise.race([check.look(factsWith(late.signal)), deadline]);
+    const told = await Promise.race([check.look(inputWith(late.signal)), deadline]);
     const findings = Array.isArray(told) ? (told as readonly Finding[]) : [told as Finding];
     return findings.map((finding) => ({
       ...about,

@@ -37,3 +37,10 @@ export function howToConsent(accountId: string): string {
 export function inPortal({ sandboxUrl }: { readonly sandboxUrl?: string | undefined }, call: string): string {
   return sandboxUrl === undefined ? 'in the developer portal' : `by ${call} at ${sandboxUrl}/sandbox/v1`;
 }
+
+/** The host at which a server that listens on `host` can be called: a wildcard address becomes loopback. */
+export function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -44,6 +44,7 @@ export function presentChange(row: StoredChange): Change {
       return { ...head, type: row.type, ...ofMessage, data };
     }
     default:
+      row.type satisfies never;
       throw new TypeError('the feed contains a change of a type that this version does not know');
   }
 }

@@ -7,14 +7,14 @@ import {
   type ParsedMessageStatus,
   parseWebhookEvent,
 } from '../../contract/service/parse-event.ts';
-import { type ConnectionEventFacts, type MessageFacts, WEBHOOK_SEEN } from '../db/facts.ts';
+import { type ConnectionStateFacts, type MessageFacts, WEBHOOK_SEEN } from '../db/facts.ts';
 
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
 /** The content of a verified body. */
 export type Interpretation =
   | { readonly kind: 'message'; readonly event: string; readonly message: MessageFacts }
-  | { readonly kind: 'connection'; readonly event: string; readonly connection: ConnectionEventFacts }
+  | { readonly kind: 'connection'; readonly event: string; readonly connection: ConnectionStateFacts }
   /** Stored with its reason; changes nothing. */
   | {
       readonly kind: 'kept';
@@ -91,7 +91,8 @@ function interpretEvent(event: ParsedEvent, context: DeliveryContext): Interpret
       return { kind: 'message', event: event.event, message: fromReceived(event, context) };
     case 'message.status':
       return { kind: 'message', event: event.event, message: fromStatus(event, context) };
-    default:
+    case 'connection.disconnected':
+    case 'connection.connected':
       return { kind: 'connection', event: event.event, connection: fromConnectionEvent(event, context) };
   }
 }
@@ -144,7 +145,7 @@ function fromStatus({ connection_id, message }: ParsedMessageStatus, context: De
 function fromConnectionEvent(
   event: ParsedConnectionDisconnected | ParsedConnectionConnected,
   context: DeliveryContext,
-): ConnectionEventFacts {
+): ConnectionStateFacts {
   const { connection } = event;
   const broken = event.event === 'connection.disconnected';
   return {

@@ -33,7 +33,7 @@ export function createPollMetrics(metrics: Metrics) {
     ),
     repaired: metrics.counter(
       'connector_poll_repaired_total',
-      'What polling brought that no webhook had brought 40 s later.',
+      'What polling found that no webhook delivered within its three attempts.',
       { name: 'what', values: ['message', 'status'] },
     ),
     coverageLag: metrics.gauge(

@@ -1,9 +1,10 @@
+import { DELIVERY_MAX_MS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE, WEBHOOK_SEEN } from '../db/facts.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 
-/** Three attempts of 10 s and 1.5 s between them: what has not come by then is not coming. */
-const JUDGED_AFTER_MS = 40_000;
+/** A delivery that has not arrived by then will not arrive: all attempts were made. Includes a margin. */
+export const JUDGED_AFTER_MS = DELIVERY_MAX_MS + 8_500;
 const MAX_CONCURRENT = 1_000;
 
 /** The bit of `WEBHOOK_SEEN` for the status of the row `m`. */
@@ -72,7 +73,7 @@ SELECT count(*) FILTER (WHERE NOT came AND what = ${WEBHOOK_SEEN.received}) AS m
        count(*) FILTER (WHERE came) AS late
   FROM judged`;
 
-/** Judges what was noted 40 s ago or earlier, under the lease. Implements `Delivery and signature`: attempts. */
+/** Judges, under the lease, what was noted before the last attempt of its delivery was over. [delivery.attempts] */
 export async function judgeRepairs(
   db: Queryable,
   lease: Lease,

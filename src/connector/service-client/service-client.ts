@@ -19,9 +19,16 @@ import {
   readWebhook,
 } from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { createServiceCaller, type ServiceCall, type ServiceCallerOptions } from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledConnections, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
+
+/**
+ * `fetch` for the calls of an account, which must stay on the network where its service was when the account was
+ * added.
+ */
+export const NETWORK_FETCH = { public: fetchWithin('public'), private: fetchWithin('private') } as const;
 
 const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;

@@ -1,5 +1,6 @@
 import { and, eq, gte, lte, max, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
+import { DELIVERY_WAITS_MS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { m } from '../db/newest-messages.ts';
@@ -58,8 +59,8 @@ export async function readRepairedAt(db: Queryable, accountId: string): Promise<
   return row?.at ?? null;
 }
 
-/** Three attempts that are refused at once are over by then. */
-const REFUSED_MS = 5_000;
+/** All attempts of a delivery are over by then if each is refused at once. Includes a margin. */
+const REFUSED_MS = DELIVERY_WAITS_MS + 3_500;
 
 /**
  * When polling last brought what refused deliveries would have brought; null: never. Need not wait for the judgement,

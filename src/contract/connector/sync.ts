@@ -4,14 +4,14 @@ import { accountId, ofAccount } from './lists.ts';
 
 const count = z.int().min(0);
 
-/** What polling found that no webhook had delivered 40 s later. */
+/** What polling found that no webhook delivered within its three attempts. */
 const repaired = z
   .object({
     messages: count.describe('Incoming messages.'),
     statuses: count.describe('Statuses of outgoing messages.'),
   })
   .describe(
-    'What polling found that no webhook had delivered 40 s later, counted since the connector was set up. `qr` connections only.',
+    'What polling found that no webhook delivered within its three attempts, counted since the connector was set up. `qr` connections only.',
   );
 
 export const WEBHOOK_HEALTH = ['healthy', 'lossy', 'silent', 'unknown'] as const;

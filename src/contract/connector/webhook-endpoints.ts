@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { acknowledgement } from '../service/connections.ts';
 import { webhookEvent } from '../service/events.ts';
 import { HEADERS } from '../service/headers.ts';
+import { DELIVERY_MAX_MS } from '../service/limits.ts';
 import { rotatedSecret, rotateSecretRequest } from './accounts.ts';
 import {
   API_ERRORS,
@@ -10,6 +11,9 @@ import {
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
 import { healthAnswer } from './sync.ts';
+
+/** How long deliveries that were signed with a replaced secret are accepted: all attempts, and a margin. */
+export const PREVIOUS_SECRET_ACCEPTED_MS = DELIVERY_MAX_MS + 3_500;
 
 const signatureHeaders = [
   { name: HEADERS.timestamp, description: 'Epoch milliseconds, 13 digits.', required: true },
@@ -60,8 +64,7 @@ export const WEBHOOK_ENDPOINTS = {
     path: '/v1/webhook/rotate',
     right: 'operate',
     summary: 'Rotates the signing secret without losing events.',
-    description:
-      'The service invalidates the old secret at once. The connector accepts deliveries that were signed with it for another 35 s, unless `compromised` is true.',
+    description: `The service invalidates the old secret at once. The connector accepts deliveries that were signed with it for another ${PREVIOUS_SECRET_ACCEPTED_MS / 1_000} s, unless \`compromised\` is true.`,
     body: { schema: rotateSecretRequest, required: false },
     answers: [{ status: 200, description: 'Rotated.', schema: rotatedSecret }],
     errors: [

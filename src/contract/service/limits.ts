@@ -43,3 +43,8 @@ export const LIMITS = {
   reconcileIntervalMinMs: 30 * second,
   reconcileIntervalMaxMs: 60 * second,
 } as const;
+
+/** Sum of the waits between the attempts of one event: how long a delivery takes if each attempt fails at once. */
+export const DELIVERY_WAITS_MS = LIMITS.webhookAttemptDelaysMs.reduce<number>((sum, ms) => sum + ms, 0);
+/** How long a delivery takes if each attempt times out. No attempt is made later. */
+export const DELIVERY_MAX_MS = DELIVERY_WAITS_MS + LIMITS.webhookAttempts * LIMITS.webhookAttemptTimeoutMs;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EventType } from './events.ts';
 import { TIMESTAMP_MAX_MS } from './fields.ts';
 import { messageStatus } from './statuses.ts';
 
@@ -77,12 +78,16 @@ export type ParsedEvent =
   | ParsedConnectionDisconnected
   | ParsedConnectionConnected;
 
-const parsers: ReadonlyMap<string, z.ZodType<ParsedEvent>> = new Map<string, z.ZodType<ParsedEvent>>([
-  ['message.received', parsedMessageReceived],
-  ['message.status', parsedMessageStatus],
-  ['connection.disconnected', parsedConnectionDisconnected],
-  ['connection.connected', parsedConnectionConnected],
-]);
+type ParsedOf<T extends EventType> = Extract<ParsedEvent, { event: T }>;
+
+const parsers: ReadonlyMap<string, z.ZodType<ParsedEvent>> = new Map<string, z.ZodType<ParsedEvent>>(
+  Object.entries({
+    'message.received': parsedMessageReceived,
+    'message.status': parsedMessageStatus,
+    'connection.disconnected': parsedConnectionDisconnected,
+    'connection.connected': parsedConnectionConnected,
+  } satisfies { [T in EventType]: z.ZodType<ParsedOf<T>> }),
+);
 
 /**
  * The content of a delivery:

@@ -23,8 +23,8 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { defineEndpoint, type Endpoint, ok, type RawInput, readNothing } from './endpoint.ts';
 
-/** The id in the path of a connection's endpoint; one that cannot be an id is unknown like any other. */
-export function readConnectionId({ params }: Pick<RawInput, 'params'>): string {
+/** `{id}` of a path. A value that cannot be an id is looked up like any other, and not found. */
+export function readPathId({ params }: Pick<RawInput, 'params'>): string {
   const { id = '' } = params;
   return String(id);
 }
@@ -56,7 +56,7 @@ export function listConnectionsEndpoint(context: ListConnectionsContext): Endpoi
 export function getConnectionEndpoint({ database, clock }: Dependencies): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.getConnection,
-    read: readConnectionId,
+    read: readPathId,
     async handle(credential, connectionId) {
       const now = clock.now();
       const connection = await findReachable(database, credential, connectionId, now);
@@ -75,7 +75,7 @@ export function getConnectionEndpoint({ database, clock }: Dependencies): Endpoi
 export function deleteConnectionEndpoint(changeState: ChangeState): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.deleteConnection,
-    read: readConnectionId,
+    read: readPathId,
     async handle(credential, connectionId) {
       await deleteConnection(changeState, credential, connectionId, purgeMessages);
       const answer: Acknowledgement = { ok: true };
@@ -88,7 +88,7 @@ export function deleteConnectionEndpoint(changeState: ChangeState): Endpoint {
 export function restartConnectionEndpoint(dependencies: SessionDependencies): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.restartConnection,
-    read: readConnectionId,
+    read: readPathId,
     async handle(credential, connectionId) {
       const { recreated } = await restartConnection(dependencies, credential, connectionId);
       const answer: RestartAnswer = { ok: true, recreated };
@@ -101,7 +101,7 @@ export function restartConnectionEndpoint(dependencies: SessionDependencies): En
 export function logoutConnectionEndpoint(dependencies: SessionDependencies): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.logoutConnection,
-    read: readConnectionId,
+    read: readPathId,
     async handle(credential, connectionId) {
       await logoutConnection(dependencies, credential, connectionId);
       const answer: Acknowledgement = { ok: true };
@@ -120,7 +120,7 @@ export function requestPairingCodeEndpoint(dependencies: PairingDependencies): E
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.requestPairingCode,
     read: (input) => ({
-      connectionId: readConnectionId(input),
+      connectionId: readPathId(input),
       phoneNumber: readShape(pairingCodeRequest, input.body).phoneNumber,
     }),
     async handle(credential, input) {

@@ -1,3 +1,4 @@
+import type { ServiceEndpointName } from '../../contract/service/endpoints.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { MediaAddress } from '../media/media-address.ts';
@@ -23,7 +24,7 @@ import { listMessagesEndpoint, markReadEndpoint } from './message-endpoints.ts';
 import { sendMessageEndpoint } from './send-message.ts';
 import { getWebhookEndpoint, putWebhookEndpoint, rotateWebhookEndpoint } from './webhook-endpoints.ts';
 
-/** What the endpoints stand on. */
+/** What the endpoints need. */
 export interface RouteDependencies {
   readonly database: Queryable;
   readonly changeState: ChangeState;
@@ -35,30 +36,31 @@ export interface RouteDependencies {
   readonly neutralPicture: () => string;
   readonly mediaStore: MediaStore;
   readonly mediaAddress: MediaAddress;
-  /** How long a client may take for a body is real time. */
+  /** Real time: limits how long a client may take to send a body. */
   readonly systemClock: Clock;
 }
 
 /**
- * The endpoint table. Method, path and scope of each stand in the contract's row that it names; the checks
- * before it stand in `gate.ts`.
+ * The endpoints with their handlers. Method, path and scope are in the contract; the checks before a handler
+ * are in `gate.ts`. Order matters only for paths that match the same request: a fixed path, such as
+ * `/messages/read`, must precede one with a parameter in its place.
  */
 export function createRoutes(dependencies: RouteDependencies): readonly Endpoint[] {
   const { changeState, webhooks } = dependencies;
-  return [
-    listConnectionsEndpoint(dependencies),
-    createConnectionEndpoint(dependencies),
-    getConnectionEndpoint(dependencies),
-    deleteConnectionEndpoint(changeState),
-    restartConnectionEndpoint(dependencies),
-    logoutConnectionEndpoint(dependencies),
-    requestPairingCodeEndpoint(dependencies),
-    getAccountEndpoint(dependencies),
-    listMessagesEndpoint(dependencies),
-    sendMessageEndpoint(dependencies),
-    markReadEndpoint(dependencies),
-    getWebhookEndpoint(webhooks),
-    putWebhookEndpoint(webhooks),
-    rotateWebhookEndpoint(webhooks),
-  ];
+  return Object.values({
+    listConnections: listConnectionsEndpoint(dependencies),
+    createConnection: createConnectionEndpoint(dependencies),
+    getConnection: getConnectionEndpoint(dependencies),
+    deleteConnection: deleteConnectionEndpoint(changeState),
+    restartConnection: restartConnectionEndpoint(dependencies),
+    logoutConnection: logoutConnectionEndpoint(dependencies),
+    requestPairingCode: requestPairingCodeEndpoint(dependencies),
+    getAccount: getAccountEndpoint(dependencies),
+    listMessages: listMessagesEndpoint(dependencies),
+    sendMessage: sendMessageEndpoint(dependencies),
+    markRead: markReadEndpoint(dependencies),
+    getWebhook: getWebhookEndpoint(webhooks),
+    putWebhook: putWebhookEndpoint(webhooks),
+    rotateWebhook: rotateWebhookEndpoint(webhooks),
+  } satisfies Record<ServiceEndpointName, Endpoint>);
 }

@@ -402,14 +402,14 @@ describe('the raw log', () => {
     const result = await commitBatch(database, {
       now: T0,
       deliveries: [
-        { ...base, event: 'message.reaction\0', outcome: 'unknown_event' },
+        { ...base, event: 'test.unknown\0', outcome: 'unknown_event' },
         { ...base, event: 'message.received', outcome: 'invalid', reason: 'message.id: is missing' },
       ],
     });
     expect(result.outcomes).toEqual({ unknown_event: 1, invalid: 1 });
     expect(await readLog(database)).toEqual([
       {
-        event: 'message.reaction\ufffd',
+        event: 'test.unknown\ufffd',
         outcome: 'unknown_event',
         reason: null,
         change_mask: 0,

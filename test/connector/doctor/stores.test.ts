@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
+import type { DoctorSettings } from '../../../src/connector/doctor/check-input.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { migrateDatabase } from '../../../src/runtime/database/migrate.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';

@@ -79,10 +79,10 @@ describe('a delivery that is taken', () => {
   });
 
   it('may be of a type that is not known, or of a known type that does not fit: it is kept', async () => {
-    expect((await send('{"event":"message.reaction"}')).status).toBe(200);
+    expect((await send('{"event":"test.unknown"}')).status).toBe(200);
     expect((await send(receivedBody({ from: null }))).status).toBe(200);
     expect(await readLog(database)).toMatchObject([
-      { outcome: 'unknown_event', event: 'message.reaction' },
+      { outcome: 'unknown_event', event: 'test.unknown' },
       { outcome: 'invalid', reason: expect.stringContaining('message.from') },
     ]);
     expect(await readMessages(database)).toEqual([]);

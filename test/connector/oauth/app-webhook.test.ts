@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import type { DoctorSettings } from '../../../src/connector/doctor/check-input.ts';
 import { examine } from '../../../src/connector/doctor/examine.ts';
-import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
 import type { Report } from '../../../src/connector/doctor/finding.ts';
 import { ensureAppSubscription } from '../../../src/connector/oauth/app-subscription.ts';
 import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';

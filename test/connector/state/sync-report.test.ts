@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import type { ConnectionEventFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
+import type { ConnectionStateFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
 import { delivery, outage, received, status } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
@@ -27,7 +27,7 @@ async function health(): Promise<string | undefined> {
 }
 
 /** Commits what a webhook tells. */
-async function bring(facts: MessageFacts | ConnectionEventFacts): Promise<void> {
+async function bring(facts: MessageFacts | ConnectionStateFacts): Promise<void> {
   const told = { ...facts, accountId: ACCOUNT };
   const receivedAt = bench.clock.now();
   const content = 'event' in told ? { connection: told } : { message: told };

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { RawDelivery } from '../../../src/connector/db/facts.ts';
 import {
-  type ConnectionEventFacts,
+  type ConnectionStateFacts,
   type MessageFacts,
   WEBHOOK_SEEN,
 } from '../../../src/connector/db/facts.ts';
@@ -106,8 +106,8 @@ export function polled(
 export function outage(
   connectionId: string,
   at: number,
-  changes: Partial<ConnectionEventFacts> = {},
-): ConnectionEventFacts {
+  changes: Partial<ConnectionStateFacts> = {},
+): ConnectionStateFacts {
   return {
     connectionId,
     accountId: ACCOUNT,
@@ -124,7 +124,7 @@ export function outage(
   };
 }
 
-export function recovery(connectionId: string, at: number): ConnectionEventFacts {
+export function recovery(connectionId: string, at: number): ConnectionStateFacts {
   return outage(connectionId, at, {
     event: 'connection.connected',
     status: 'connected',
@@ -135,7 +135,7 @@ export function recovery(connectionId: string, at: number): ConnectionEventFacts
 
 /** A verified delivery that tells `message` or `connection`. */
 export function delivery(
-  told: { message: MessageFacts } | { connection: ConnectionEventFacts },
+  told: { message: MessageFacts } | { connection: ConnectionStateFacts },
   changes: Partial<RawDelivery> = {},
 ): RawDelivery {
   const facts = 'message' in told ? told.message : told.connection;

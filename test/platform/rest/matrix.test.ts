@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SERVICE_ENDPOINTS } from '../../../src/contract/service/endpoints.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { developersSignedIn, useOauth } from '../oauth/oauth-fixture.ts';
@@ -21,6 +22,19 @@ import {
 
 /** Out of reach of keys with a list alone. */
 const OFF_LIST = 'off the list of the key';
+
+describe('the matrix', () => {
+  it('has a row for each endpoint, with its scope', () => {
+    const names = { connection: '{id}', message: '{message}' };
+    const rows = ENDPOINTS.map(
+      ({ method, path, scope }) => `${method} ${path(names).replace(/\?.*/, '')} ${scope}`,
+    );
+    const endpoints = Object.values(SERVICE_ENDPOINTS);
+    expect(rows.sort()).toEqual(
+      endpoints.map(({ method, path, scope }) => `${method} ${path} ${scope}`).sort(),
+    );
+  });
+});
 
 describe('every endpoint × every credential that may not × every name out of reach', () => {
   let service: TestPlatform;

@@ -1,16 +1,17 @@
+import { JUDGED_AFTER_MS } from '../../reconcile/repairs.ts';
 import { readRepairedAt } from '../../state/deliveries.ts';
 import { countNameless } from '../../state/messages.ts';
 import { reportSync } from '../../state/sync-report.ts';
-import type { AccountFacts } from '../facts.ts';
+import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago, count, some } from '../wording.ts';
+import { ago, count, some, span } from '../wording.ts';
 
 /** What was repaired so long ago, with webhooks since, is over. */
 const OVER_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** Webhooks bring what polling finds: the health of the webhook queue, as `GET /v1/sync` tells it. */
-export const missedEvents: Check<AccountFacts> = {
+export const missedEventsCheck: Check<AccountCheckInput> = {
   id: 'missed-events',
   title: 'events that polling had to find',
   async look({ account, database, clock }) {
@@ -22,7 +23,7 @@ export const missedEvents: Check<AccountFacts> = {
     const repairedAt = await readRepairedAt(database, account.id);
     const touched = report.connections.filter(({ webhookHealth: health }) => health === webhookHealth);
     const evidence = [
-      `In all, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook had brought 40 s later${repairedAt === null ? '' : `, the last ${ago(repairedAt, now)}`}.`,
+      `In all, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook delivered within ${span(JUDGED_AFTER_MS)}${repairedAt === null ? '' : `, the last ${ago(repairedAt, now)}`}.`,
       `The last webhook came ${ago(lastWebhookAt, now)}.`,
     ];
     const nameless = await countNameless(database, account.id, now - DAY_MS);

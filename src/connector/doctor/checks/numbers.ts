@@ -1,6 +1,6 @@
 import { type Quota, readQuotas } from '../../accounts/quota.ts';
 import { type ListedNumber, listAbandonedCreations, listNumbers } from '../../state/figures.ts';
-import type { AccountFacts, DoctorSettings } from '../facts.ts';
+import type { AccountCheckInput, DoctorSettings } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, inPortal, some, span } from '../wording.ts';
 
@@ -11,11 +11,11 @@ const MAX = 100;
  * The numbers of the account work: they have a license, are paired, and exist once. Without a license a number is
  * hidden from lists, takes no sends and emits no events.
  */
-export const numbers: Check<AccountFacts> = {
+export const numbersCheck: Check<AccountCheckInput> = {
   id: 'numbers',
   title: 'numbers: license and pairing',
-  async look(facts) {
-    const { account, database, clock, settings } = facts;
+  async look(input) {
+    const { account, database, clock, settings } = input;
     const now = clock.now();
     const listed = await listNumbers(database, account.id, now);
     const quota = (await readQuotas(database)).find(({ accountId }) => accountId === account.id);
@@ -26,7 +26,7 @@ export const numbers: Check<AccountFacts> = {
       ...(lapsed.length > 0 ? [explainLapsed(lapsed, listed.length, quota, settings)] : []),
       ...(ending.length > 0 ? [explainEnding(ending, now, settings)] : []),
       ...(waiting.length > 0 ? [explainWaiting(waiting, now)] : []),
-      ...(await judgeCreations(facts, now)),
+      ...(await judgeCreations(input, now)),
     ];
     if (findings.length > 0) return findings;
     if (listed.length === 0) return notChecked('The account has no connection yet.');
@@ -96,7 +96,10 @@ function explainWaiting(waiting: readonly ListedNumber[], now: number): Finding 
 }
 
 /** Requests to create a connection that are not repeated any more, and whose outcome only a person can find out. */
-async function judgeCreations({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
+async function judgeCreations(
+  { account, database }: AccountCheckInput,
+  now: number,
+): Promise<readonly Finding[]> {
   const doubtful = await listAbandonedCreations(database, account.id, now - LATELY_MS, MAX);
   if (doubtful.length === 0) return [];
   const lines = doubtful.map(

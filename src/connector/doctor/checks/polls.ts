@@ -3,7 +3,7 @@ import { readAccount } from '../../accounts/account-store.ts';
 import { type PollState, readPollState } from '../../reconcile/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
 import { listDatedAfter, listDatedBefore } from '../../state/messages.ts';
-import type { AccountFacts } from '../facts.ts';
+import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, howToConsent, span } from '../wording.ts';
 
@@ -12,11 +12,11 @@ const PERIODS = 4;
 const LONG_BEHIND_MS = 30 * 60_000;
 
 /** The account is polled, and polls go well. */
-export const polls: Check<AccountFacts> = {
+export const pollsCheck: Check<AccountCheckInput> = {
   id: 'polls',
   title: 'polling of the account',
-  async look(facts) {
-    const { account, database, clock, settings } = facts;
+  async look(input) {
+    const { account, database, clock, settings } = input;
     const now = clock.now();
     const state = await readPollState(database, account.id);
     const stored = await readAccount(database, account.id);
@@ -59,8 +59,8 @@ export const polls: Check<AccountFacts> = {
         ],
       });
     }
-    const dates = [...(await judgeDates(facts, now)), ...(await judgeOldDates(facts))];
-    return [await judgeProgress(facts, state, now), ...dates];
+    const dates = [...(await judgeDates(input, now)), ...(await judgeOldDates(input))];
+    return [await judgeProgress(input, state, now), ...dates];
   },
 };
 
@@ -68,7 +68,10 @@ export const polls: Check<AccountFacts> = {
 const AHEAD_MS = 5 * 60_000;
 
 /** Messages that are dated in the future: single ones, or the service's clock. */
-async function judgeDates({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
+async function judgeDates(
+  { account, database }: AccountCheckInput,
+  now: number,
+): Promise<readonly Finding[]> {
   const dated = await listDatedAfter(database, account.id, now + AHEAD_MS);
   const [last] = dated;
   if (last === undefined) return [];
@@ -106,7 +109,7 @@ async function judgeDates({ account, database }: AccountFacts, now: number): Pro
 const NO_TIME_BEFORE_MS = Date.UTC(2000, 0, 1);
 
 /** Messages whose time cannot be true. */
-async function judgeOldDates({ account, database }: AccountFacts): Promise<readonly Finding[]> {
+async function judgeOldDates({ account, database }: AccountCheckInput): Promise<readonly Finding[]> {
   const dated = await listDatedBefore(database, account.id, NO_TIME_BEFORE_MS);
   if (dated.length === 0) return [];
   return [
@@ -126,7 +129,7 @@ async function judgeOldDates({ account, database }: AccountFacts): Promise<reado
 }
 
 async function judgeProgress(
-  { account, database }: AccountFacts,
+  { account, database }: AccountCheckInput,
   state: PollState,
   now: number,
 ): Promise<Finding> {

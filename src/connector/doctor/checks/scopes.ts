@@ -1,7 +1,7 @@
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { isRefusal } from '../../service-client/service-errors.ts';
 import { readUses } from '../../state/figures.ts';
-import type { ServiceFacts } from '../facts.ts';
+import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
 import type { Asked } from '../service-calls.ts';
 import { howToConsent, inPortal } from '../wording.ts';
@@ -19,11 +19,11 @@ const WITHOUT: Readonly<Record<Scope, string>> = {
 };
 
 /** The credential carries every scope that this deployment uses. */
-export const scopes: Check<ServiceFacts> = {
+export const scopesCheck: Check<ServiceCheckInput> = {
   id: 'scopes',
   title: 'scopes of the credential',
-  async look(facts) {
-    const { service, account, settings } = facts;
+  async look(input) {
+    const { service, account, settings } = input;
     const carried: readonly (readonly [Scope, boolean | null])[] = [
       ['messaging.read', isAllowed(await service.connections())],
       ['messaging.send', await service.maySend()],
@@ -33,7 +33,7 @@ export const scopes: Check<ServiceFacts> = {
     const missing = carried.filter(([, has]) => has === false).map(([scope]) => scope);
     const unknown = carried.filter(([, has]) => has === null).map(([scope]) => scope);
     const without = missing.map((scope) => `Without ${scope}, ${WITHOUT[scope]}.`);
-    const uses = missing.length === 0 ? {} : await describeUses(facts);
+    const uses = missing.length === 0 ? {} : await describeUses(input);
     const needed = missing.filter((scope) => uses[scope] !== undefined);
     if (needed.length > 0) {
       return problem(
@@ -61,7 +61,7 @@ async function describeUses({
   settings,
   database,
   clock,
-}: ServiceFacts): Promise<Readonly<Partial<Record<Scope, string>>>> {
+}: ServiceCheckInput): Promise<Readonly<Partial<Record<Scope, string>>>> {
   const since = clock.now() - LATELY_MS;
   const used = database === null ? undefined : await readUses(database, account.id, since);
   const registers = account.kind === 'api_key' && account.webhookUrl !== null;

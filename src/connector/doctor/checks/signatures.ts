@@ -1,10 +1,9 @@
 import { readSubscription } from '../../accounts/subscription-store.ts';
 import type { TallyKind } from '../../inbox/receiver-tally.ts';
 import { readMissedAt, readTallies, type Tallied } from '../../state/deliveries.ts';
-import type { AccountFacts, DoctorSettings } from '../facts.ts';
+import type { AccountCheckInput, DoctorSettings } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { reachable } from '../reachable-host.ts';
-import { ago, count, span } from '../wording.ts';
+import { ago, count, reachableHost, span } from '../wording.ts';
 
 const LATELY_MS = 24 * 3_600_000;
 
@@ -15,7 +14,7 @@ type Tallies = ReadonlyMap<TallyKind, Tallied>;
  * as the service's own only where polling had to bring what was due since. Then a wrong secret and a wrong clock are
  * told apart.
  */
-export const signatures: Check<AccountFacts> = {
+export const signaturesCheck: Check<AccountCheckInput> = {
   id: 'signatures',
   title: 'signatures of deliveries',
   async look({ account, database, clock, settings }) {
@@ -114,11 +113,11 @@ const RESTART_FOR_SECRET =
 
 function explainWrongSecret(
   evidence: string[],
-  { id: accountId, kind }: AccountFacts['account'],
+  { id: accountId, kind }: AccountCheckInput['account'],
   settings: DoctorSettings,
 ): Finding {
   const { host, port, namesWebhookSecret = false } = settings;
-  const rotate = `curl -X POST http://${reachable(host)}:${port}/v1/webhook/rotate -H "authorization: Bearer $CONNECTOR_API_TOKEN" -H 'content-type: application/json' -d '{"accountId":"${accountId}"}'`;
+  const rotate = `curl -X POST http://${reachableHost(host)}:${port}/v1/webhook/rotate -H "authorization: Bearer $CONNECTOR_API_TOKEN" -H 'content-type: application/json' -d '{"accountId":"${accountId}"}'`;
   const ofApp =
     'Put the secret into SERVICE_CLIENT_WEBHOOK_SECRET that the registration of the app shows now, and restart the connector.';
   const ofKey = namesWebhookSecret

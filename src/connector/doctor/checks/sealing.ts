@@ -1,11 +1,11 @@
 import { createKeyRing, SealingError } from '../../../runtime/sealing/key-ring.ts';
 import { listSealed } from '../../db/sealed-columns.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, some } from '../wording.ts';
 
 /** The key ring opens every secret that is stored. */
-export const sealedSecrets: Check<StoreFacts> = {
+export const sealingCheck: Check<StoreCheckInput> = {
   id: 'sealing',
   title: 'sealing keys and stored secrets',
   async look({ database, settings }) {

@@ -1,6 +1,6 @@
 import { SIGNATURE_WINDOW_MS } from '../../../patterns/verify-signature.ts';
 import { readTallies } from '../../state/deliveries.ts';
-import type { ServiceFacts } from '../facts.ts';
+import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, span } from '../wording.ts';
 
@@ -11,7 +11,7 @@ const UNEASY_MS = 30_000;
  * How far the clocks of the service and of this machine are apart: from the `Date` of an answer, and from the
  * timestamps of signed deliveries.
  */
-export const serviceClock: Check<ServiceFacts> = {
+export const clockCheck: Check<ServiceCheckInput> = {
   id: 'clock',
   title: 'clock of this machine against the service',
   async look({ account, service, database, clock }) {

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Refusal } from '../../inbox/answers.ts';
 import { readTallies } from '../../state/deliveries.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, span } from '../wording.ts';
 
@@ -15,7 +15,7 @@ const GOES_ON_MS = 10 * 60_000;
 const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
 
 /** Deliveries are answered well before the sender gives up. */
-export const answerTimes: Check<StoreFacts> = {
+export const answersCheck: Check<StoreCheckInput> = {
   id: 'answers',
   title: 'how fast deliveries are answered',
   async look({ database, clock }) {

@@ -19,7 +19,7 @@ export interface WrittenFile {
 }
 
 /** Messages, as the network and people outside the API move them. */
-export interface Messages {
+export interface MessageControls {
   /**
    * A person writes to a connection. While its session does not work the message comes later, under the id
    * that is answered; what a blocked person writes never does. Throws `not_found` for an unknown connection,
@@ -55,7 +55,12 @@ async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Pro
   return { ...stored, filename: storableText(file.filename), mimetype: storableText(file.mimetype) };
 }
 
-export function createMessages({ changeState, network, mediaStore, mediaAddress }: Options): Messages {
+export function createMessageControls({
+  changeState,
+  network,
+  mediaStore,
+  mediaAddress,
+}: Options): MessageControls {
   const write = async (
     change: StateChange,
     connectionId: string,

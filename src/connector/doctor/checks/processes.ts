@@ -1,5 +1,5 @@
 import { readWorkers } from '../../state/figures.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem } from '../finding.ts';
 import { ago, count } from '../wording.ts';
 
@@ -7,7 +7,7 @@ import { ago, count } from '../wording.ts';
 const SILENT_MS = 60_000;
 
 /** At least one process that polls and sends gives signs of life. */
-export const liveProcesses: Check<StoreFacts> = {
+export const processesCheck: Check<StoreCheckInput> = {
   id: 'processes',
   title: 'processes that poll and send',
   async look({ database, clock }) {

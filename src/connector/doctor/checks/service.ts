@@ -1,13 +1,13 @@
 import { ServiceRefusal, ServiceUnreachable } from '../../service-client/service-errors.ts';
+import type { DoctorSettings, ExaminedAccount, ServiceCheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
-import type { DoctorSettings, ExaminedAccount, ServiceFacts } from '../facts.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { count, howToConsent, inPortal, span } from '../wording.ts';
 
 const SLOW_MS = 5_000;
 
 /** The service can be reached and takes the credential. */
-export const serviceAnswers: Check<ServiceFacts> = {
+export const serviceCheck: Check<ServiceCheckInput> = {
   id: 'service',
   title: 'the service answers',
   async look({ account, service, settings }) {

@@ -1,7 +1,7 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
 import { readSubscription, type SubscriptionState } from '../../accounts/subscription-store.ts';
 import { isRefusal } from '../../service-client/service-errors.ts';
-import type { ServiceFacts } from '../facts.ts';
+import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago } from '../wording.ts';
 
@@ -11,21 +11,21 @@ const LONG_PENDING_MS = 60_000;
 type Stored = SubscriptionState | undefined;
 
 /** The service delivers to this connector, and its secret is at hand. */
-export const webhookRegistration: Check<ServiceFacts> = {
+export const webhookCheck: Check<ServiceCheckInput> = {
   id: 'webhook',
   title: 'webhook as the service has it',
-  async look(facts) {
-    if (facts.account.kind === 'oauth') return OF_APP;
-    const asked = await facts.service.webhook();
+  async look(input) {
+    if (input.account.kind === 'oauth') return OF_APP;
+    const asked = await input.service.webhook();
     if (!asked.ok) {
       return isRefusal(asked.error, 'insufficient_scope')
         ? notChecked('The credential lacks the scope messaging.events.')
         : notChecked(`The service did not tell its webhook: ${asked.error.code}.`);
     }
-    const { database, account } = facts;
+    const { database, account } = input;
     const stored = database === null ? undefined : await readSubscription(database, account.subscriptionId);
     const { url, secretSet } = asked.value;
-    return judgeUrl(facts, url, stored) ?? judgeSecret(facts, secretSet, stored, url ?? '');
+    return judgeUrl(input, url, stored) ?? judgeSecret(input, secretSet, stored, url ?? '');
   },
 };
 
@@ -34,8 +34,8 @@ const OF_APP = notChecked(
   'The webhook of an OAuth app is set where the app is registered, which cannot be asked.',
 );
 
-function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored): Finding | undefined {
-  const { webhookUrl } = facts.account;
+function judgeUrl(input: ServiceCheckInput, url: string | null, stored: Stored): Finding | undefined {
+  const { webhookUrl } = input.account;
   if (url === null) return explainNone(webhookUrl);
   const at = scrubUrl(url);
   if (webhookUrl === null) {
@@ -48,7 +48,7 @@ function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored): Find
   const evidence = [`The service delivers to ${at}.`, `WEBHOOK_PUBLIC_URL leads to ${scrubUrl(webhookUrl)}.`];
   if (before)
     evidence.push(
-      `This connector registered its own address ${ago(stored.registeredAt, facts.clock.now())}.`,
+      `This connector registered its own address ${ago(stored.registeredAt, input.clock.now())}.`,
     );
   return problem('The service delivers to another address than this connector.', {
     evidence,
@@ -81,19 +81,19 @@ function explainMove(stored: Stored, before: boolean): string {
     : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or could not.';
 }
 
-function judgeSecret(facts: ServiceFacts, secretSet: boolean, stored: Stored, url: string): Finding {
+function judgeSecret(input: ServiceCheckInput, secretSet: boolean, stored: Stored, url: string): Finding {
   if (stored === undefined)
     return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
-  const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, facts.clock.now())}.`];
+  const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, input.clock.now())}.`];
   if (!secretSet || !stored.hasSecret) {
     return problem('The webhook is registered, but its signing secret is not at hand.', {
       evidence,
       advice: ['Restart the connector: it registers the webhook anew and gets a secret.'],
     });
   }
-  if (stored.pendingAt !== null && facts.clock.now() - stored.pendingAt > LONG_PENDING_MS) {
+  if (stored.pendingAt !== null && input.clock.now() - stored.pendingAt > LONG_PENDING_MS) {
     return warning('A replacement of the signing secret was begun and has not ended.', {
-      evidence: [...evidence, `It was begun ${ago(stored.pendingAt, facts.clock.now())}.`],
+      evidence: [...evidence, `It was begun ${ago(stored.pendingAt, input.clock.now())}.`],
       advice: [
         'A running connector settles it within a minute. If none runs, start one; its log tells what fails.',
       ],

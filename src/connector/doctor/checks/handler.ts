@@ -1,6 +1,6 @@
 import { scrubText } from '../../../runtime/logger/scrub-text.ts';
 import { listLetterErrors, oldestWaitMs, readDispatch } from '../../state/figures.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
 
@@ -8,7 +8,7 @@ const LATE_MS = 5 * 60_000;
 const SHOWN = 100;
 
 /** The handler of the CRM takes changes as they come, and none is set aside. */
-export const dispatchLag: Check<StoreFacts> = {
+export const handlerCheck: Check<StoreCheckInput> = {
   id: 'handler',
   title: 'dispatch to the handler',
   async look({ database, clock, settings }) {

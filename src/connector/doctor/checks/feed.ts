@@ -1,12 +1,12 @@
 import { oldestWaitMs, readFeed } from '../../state/figures.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem, warning } from '../finding.ts';
 import { count, span } from '../wording.ts';
 
 const LATE_MS = 10_000;
 
 /** Committed changes get their numbers within moments, since nobody sees them before. */
-export const feedNumbering: Check<StoreFacts> = {
+export const feedCheck: Check<StoreCheckInput> = {
   id: 'feed',
   title: 'numbering of the change feed',
   async look({ database, clock }) {

@@ -1,9 +1,9 @@
 import { FIRST_ACCOUNT_ID, findByKey, readAccounts } from '../../accounts/account-store.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 
 /** The account of the settings is the one that is stored: a change of the settings takes a restart. */
-export const configuredAccount: Check<StoreFacts> = {
+export const accountCheck: Check<StoreCheckInput> = {
   id: 'account',
   title: 'account of the settings',
   async look({ settings, database }) {

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem } from '../finding.ts';
 import { some } from '../wording.ts';
 
@@ -13,7 +13,7 @@ interface Rights {
 }
 
 /** The user may read and write the tables, make the inbox's partition of each day, and drop old ones. */
-export const databaseRights: Check<StoreFacts> = {
+export const rightsCheck: Check<StoreCheckInput> = {
   id: 'rights',
   title: 'rights in the database',
   async look({ database }) {

@@ -1,6 +1,6 @@
 import { inspectRedis, type RedisState } from '../../../runtime/notifier/inspect-redis.ts';
+import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
-import type { Facts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 
 /** BullMQ asks for this one, and recommends the other. */
@@ -9,7 +9,7 @@ const RECOMMENDED = [6, 2];
 const FULL = 0.8;
 
 /** Redis answers, is new enough, and evicts nothing. A wiped one costs a delay, an evicting one loses wake-ups. */
-export const redisStore: Check<Facts> = {
+export const redisCheck: Check<CheckInput> = {
   id: 'redis',
   title: 'Redis',
   async look({ settings, clock }) {

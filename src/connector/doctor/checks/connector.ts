@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { healthAnswer } from '../../../contract/connector/sync.ts';
+import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
-import type { Facts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { reachable } from '../reachable-host.ts';
+import { reachableHost } from '../wording.ts';
 
 /** The connector of these settings runs on this machine, is ready, and has the same token. */
-export const runningConnector: Check<Facts> = {
+export const connectorCheck: Check<CheckInput> = {
   id: 'connector',
   title: 'the connector on this machine',
   async look({ settings, signal }) {
     const { host, port, apiToken } = settings;
     if (port === 0) return notChecked('CONNECTOR_PORT is 0, so nobody knows where it listens.');
-    const origin = `http://${reachable(host)}:${port}`;
+    const origin = `http://${reachableHost(host)}:${port}`;
     let ready: Response;
     try {
       ready = await fetch(`${origin}/readyz`, { signal });

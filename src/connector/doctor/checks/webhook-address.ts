@@ -1,7 +1,7 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
 import { readTallies } from '../../state/deliveries.ts';
+import type { ServiceCheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
-import type { ServiceFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { type ProbedWebhook, probeWebhook } from '../probe-webhook.ts';
 import { ago, span } from '../wording.ts';
@@ -14,11 +14,11 @@ const LATELY_MS = 3_600_000;
  * The public address of the webhook leads to our receiver. An unsigned request is answered 401 by it, and by nobody
  * else in the same words.
  */
-export const webhookReachable: Check<ServiceFacts> = {
+export const webhookAddressCheck: Check<ServiceCheckInput> = {
   id: 'webhook-address',
   title: 'public address of the webhook',
-  async look(facts) {
-    const { account, settings, reach, signal } = facts;
+  async look(input) {
+    const { account, settings, reach, signal } = input;
     if (account.webhookUrl === null) return notChecked('WEBHOOK_PUBLIC_URL is not set.');
     if (isLoopback(settings.service?.baseUrl ?? account.baseUrl) && reach.lookup === undefined) {
       return notChecked(
@@ -30,9 +30,9 @@ export const webhookReachable: Check<ServiceFacts> = {
     try {
       probed = await probeWebhook(account.webhookUrl, reach, signal);
     } catch (error) {
-      return await explainSilence(facts, error, at);
+      return await explainSilence(input, error, at);
     }
-    return judge(probed, at, facts.clock.now());
+    return judge(probed, at, input.clock.now());
   },
 };
 
@@ -99,8 +99,8 @@ function explainAnswer(
   ];
 }
 
-async function explainSilence(facts: ServiceFacts, error: unknown, at: string): Promise<Finding> {
-  const { database, account, clock, signal } = facts;
+async function explainSilence(input: ServiceCheckInput, error: unknown, at: string): Promise<Finding> {
+  const { database, account, clock, signal } = input;
   const { says, advice } = explainUnreachable(
     signal.aborted ? Object.assign(new Error(), { code: 'deadline' }) : error,
     URL.parse(account.webhookUrl ?? '')?.host ?? at,

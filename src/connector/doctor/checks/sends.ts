@@ -1,5 +1,5 @@
 import { listSendQueues, oldestWaitMs, readFailedSends, readSends } from '../../state/figures.ts';
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
 
@@ -9,7 +9,7 @@ const LATELY_MS = 24 * 3_600_000;
 type Queue = Awaited<ReturnType<typeof listSendQueues>>[number];
 
 /** Sends go out: no queue stands still, and nothing waits for an operator. */
-export const sendQueues: Check<StoreFacts> = {
+export const sendsCheck: Check<StoreCheckInput> = {
   id: 'sends',
   title: 'queued sends',
   async look({ database, clock }) {

@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from '../../../contract/service/events.ts';
 import { readTold } from '../../state/messages.ts';
-import type { ServiceFacts } from '../facts.ts';
+import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
 import { count, howToConsent } from '../wording.ts';
 
@@ -12,7 +12,7 @@ const ENOUGH = 3;
  * All event types are delivered. Subscriptions from before the cut-over get `message.received` alone until their
  * owner consents anew.
  */
-export const eventTypes: Check<ServiceFacts> = {
+export const eventsCheck: Check<ServiceCheckInput> = {
   id: 'events',
   title: 'event types that are delivered',
   async look({ account, service, database, clock }) {

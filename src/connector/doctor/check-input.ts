@@ -36,7 +36,7 @@ export interface PublicReach {
 }
 
 /** What every check knows. */
-export interface Facts {
+export interface CheckInput {
   readonly settings: DoctorSettings;
   readonly clock: Clock;
   /** Aborts at the check's deadline. */
@@ -44,7 +44,7 @@ export interface Facts {
 }
 
 /** What a check knows once the database answers and holds the tables of this version. */
-export interface StoreFacts extends Facts {
+export interface StoreCheckInput extends CheckInput {
   readonly database: Queryable;
 }
 
@@ -61,12 +61,12 @@ export interface ExaminedAccount {
 }
 
 /** What a check of a stored account knows. */
-export interface AccountFacts extends StoreFacts {
+export interface AccountCheckInput extends StoreCheckInput {
   readonly account: ExaminedAccount;
 }
 
 /** What a check knows that asks the service; the database may be away. */
-export interface ServiceFacts extends Facts {
+export interface ServiceCheckInput extends CheckInput {
   readonly account: ExaminedAccount;
   readonly service: ServiceCalls;
   readonly database: Queryable | null;

@@ -1,4 +1,4 @@
-import type { StoreFacts } from '../facts.ts';
+import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem, warning } from '../finding.ts';
 
 /** Of one process, at most: its two pools, and where Postgres carries notifications, what listens to them. */
@@ -14,7 +14,7 @@ interface Connections {
 }
 
 /** The server has connections left for another process, and none of them holds locks for long. */
-export const databaseConnections: Check<StoreFacts> = {
+export const connectionsCheck: Check<StoreCheckInput> = {
   id: 'connections',
   title: 'connections to the database',
   async look({ database, settings, clock }) {

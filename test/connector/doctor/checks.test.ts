@@ -1,0 +1,31 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import {
+  ACCOUNT_CHECKS,
+  PLAIN_CHECKS,
+  SERVICE_CHECKS,
+  STORE_CHECKS,
+  WORK_CHECKS,
+} from '../../../src/connector/doctor/check-order.ts';
+import { readProjectFile } from '../../support/markdown.ts';
+
+/** Checks that precede those of the lists: they decide whether the others can run. */
+const FIRST = ['settings', 'database', 'migrations'];
+const IDS = [...STORE_CHECKS, ...PLAIN_CHECKS, ...WORK_CHECKS, ...SERVICE_CHECKS, ...ACCOUNT_CHECKS].map(
+  ({ id }) => id,
+);
+
+describe('the checks of the doctor', () => {
+  it('have one file each, named as the id', () => {
+    const files = readdirSync('src/connector/doctor/checks').map((name) => name.replace(/\.ts$/, ''));
+    expect(files.sort()).toEqual([...IDS, 'migrations'].sort());
+  });
+
+  it('are each named with a symptom in docs/operations.md, and no others are', () => {
+    const rows = readProjectFile('docs/operations.md').matchAll(/^\| [^|`]+ \| ((?:`[a-z-]+`(?:, )?)+) \|/gm);
+    const named = [...rows].flatMap(([, list = '']) =>
+      [...list.matchAll(/`([a-z-]+)`/g)].map(([, id]) => id),
+    );
+    expect([...new Set(named)].sort()).toEqual([...FIRST, ...IDS].sort());
+  });
+});
