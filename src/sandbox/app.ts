@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
-import { forward } from '../runtime/http-server/forward.ts';
+import { type ForwardTarget, forward } from '../runtime/http-server/forward.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import { demandJson, localOnly } from '../runtime/http-server/local-only.ts';
 import { routeMethods } from '../runtime/http-server/route-methods.ts';
@@ -25,7 +25,9 @@ export interface SandboxAppOptions {
   /** Hosts besides this machine's own names that may be asked for, without a port. */
   readonly allowedHosts?: readonly string[];
   /** Where `/connector` leads; null while none is attached. */
-  readonly connector?: () => { url: string; token: string } | null;
+  readonly connector?: () => ForwardTarget | null;
+  /** An API key of a workspace, for `/service`; without a workspace, of the one that the sandbox starts with. */
+  readonly serviceKey?: (workspaceId: string | undefined) => string | Promise<string>;
 }
 
 /** `{id}` of the contract's table as a parameter of the router. */
@@ -63,6 +65,15 @@ function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHa
 const NONE_ATTACHED =
   'No connector is attached: `npm run platform` runs none. `npm start` runs one; a connector of your own has an address of its own.';
 
+const NO_DOT_SEGMENTS = 'The path must not contain the segments `.` and `..`.';
+
+const refuseForward =
+  (unreachable: 'connector_unreachable' | 'service_unreachable') =>
+  (why: 'unreachable' | 'dot_segment'): SandboxError =>
+    why === 'unreachable'
+      ? new SandboxError(unreachable)
+      : new SandboxError('invalid_request', NO_DOT_SEGMENTS);
+
 /** Forwards to the attached connector. */
 function forwardToConnector({ connector }: SandboxAppOptions): RequestHandler {
   return forward({
@@ -71,7 +82,24 @@ function forwardToConnector({ connector }: SandboxAppOptions): RequestHandler {
       if (attached === null) throw new SandboxError('not_found', NONE_ATTACHED);
       return attached;
     },
-    unreachable: () => new SandboxError('connector_unreachable'),
+    refuse: refuseForward('connector_unreachable'),
+  });
+}
+
+/** The header that selects the workspace whose API key `/service` uses. */
+const WORKSPACE_HEADER = 'x-workspace-id';
+
+/** Forwards to the REST API of the service, with an API key of a workspace. */
+function forwardToService(
+  { serviceUrl }: SandboxAppOptions,
+  serviceKey: NonNullable<SandboxAppOptions['serviceKey']>,
+): RequestHandler {
+  return forward({
+    async target(request) {
+      return { url: serviceUrl(), token: await serviceKey(request.get(WORKSPACE_HEADER)) };
+    },
+    refuse: refuseForward('service_unreachable'),
+    ownHeaders: [WORKSPACE_HEADER],
   });
 }
 
@@ -116,12 +144,14 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   const ownUrl = (): string => new URL(options.serverUrl()).origin;
   app.use(localOnly(ownUrl, options.allowedHosts), demandJson);
   app.use('/connector', forwardToConnector(options));
+  if (options.serviceKey !== undefined) app.use('/service', forwardToService(options, options.serviceKey));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
   app.use(() => {
     throw new SandboxError(
       'not_found',
       `There is no such address. The calls of the sandbox are below ${options.serverUrl()} (openapi.json there lists them), ` +
-        `those of the service below ${options.serviceUrl()}, those of an attached connector below ${ownUrl()}/connector.`,
+        `those of the service below ${options.serviceUrl()} or, without a key, below ${ownUrl()}/service, ` +
+        `those of an attached connector below ${ownUrl()}/connector.`,
     );
   });
   app.use(refuseMalformed, refuseWith(options.logger));

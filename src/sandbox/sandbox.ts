@@ -23,6 +23,7 @@ import { followService } from './follow-service.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 import { createSeed, healSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
 import { ensureSelfCheckNumber, type SelfCheckNumber } from './self-check-number.ts';
+import { createServiceKeys } from './service-keys.ts';
 import { storeValue } from './state-store.ts';
 
 /** Where everything is reached. Read on each use, since free ports are known only after listening. */
@@ -103,6 +104,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
 
+  const serviceKeys = createServiceKeys({ platform, database });
+
   const emptyAndPlant = async (): Promise<SandboxSeed> => {
     await emptying.save(true);
     await platform.reset();
@@ -110,6 +113,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     ports.held.clear();
     followed.reset();
     await saveTunnels();
+    await serviceKeys.forget();
     const planted = await plant();
     await emptying.forget();
     return planted;
@@ -163,6 +167,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         if (connector === undefined || connectorUrl === null) return null;
         return { url: connectorUrl, token: connector.token };
       },
+      serviceKey: (workspaceId = seed.workspaceId) =>
+        workspaceId === seed.workspaceId ? seed.apiKey : serviceKeys.find(workspaceId),
       ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
       handlers: {
         getInfo: info,

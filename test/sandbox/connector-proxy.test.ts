@@ -84,6 +84,36 @@ describe('/connector on the sandbox', () => {
     }
   });
 
+  it.each(['/../admin', '/v1/%2e%2E/../admin', '/v1/.', '/v1/..?x=1', '/\\..\\admin', '/./v1'])(
+    'refuses the path %s, which a server may resolve to one outside of the API',
+    async (path) => {
+      const { status, text } = await call(`/connector${path}`);
+
+      expect([status, JSON.parse(text).error]).toEqual([400, 'invalid_request']);
+      expect(connector.requests).toEqual([]);
+    },
+  );
+
+  it('passes on dots that are no segment of their own', async () => {
+    await call('/connector/v1/a..b/...?path=/../x');
+    expect(connector.requests).toMatchObject([{ path: '/v1/a..b/...?path=/../x' }]);
+  });
+
+  it('passes on no address of the caller that the caller has written', async () => {
+    await call('/connector/v1/messages', {
+      headers: {
+        'x-forwarded-for': '192.0.2.1',
+        'x-forwarded-host': 'evil.example.com',
+        forwarded: 'for=192.0.2.1',
+        'x-real-ip': '192.0.2.1',
+        referer: `http://127.0.0.1:${port}/?q=private`,
+        'x-kept': 'yes',
+      },
+    });
+    const { headers } = connector.requests[0] ?? {};
+    expect(Object.keys(headers ?? {}).toSorted()).toEqual(['authorization', 'connection', 'host', 'x-kept']);
+  });
+
   it.each(['GET', 'DELETE', 'OPTIONS', 'POST', 'PATCH'])(
     'keeps the body of a chunked %s in its request, so that it cannot be another request',
     async (method) => {

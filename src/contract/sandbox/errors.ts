@@ -23,6 +23,10 @@ export const SANDBOX_ERRORS = {
     meaning: 'The maximum of 64 event streams is open. Close one of them.',
   },
   internal_error: { status: 500, meaning: 'The sandbox failed; see its log.' },
+  service_unreachable: {
+    status: 502,
+    meaning: 'The service does not respond, or a fault has reset the connection.',
+  },
   connector_unreachable: { status: 502, meaning: 'The attached connector does not respond.' },
 } as const satisfies Readonly<Record<string, RefusalDefinition>>;
 

@@ -14,10 +14,29 @@ const HOP_HEADERS = [
   'upgrade',
 ];
 /** What the caller says of itself, or asks of this hop, and the next one is not to hear. */
-const CALLERS_OWN = ['host', 'authorization', 'origin', 'cookie', 'expect'];
+const CALLERS_OWN = [
+  'host',
+  'authorization',
+  'origin',
+  'referer',
+  'cookie',
+  'expect',
+  'forwarded',
+  'x-real-ip',
+];
+/** Only a proxy that knows the caller's address may state it. */
+const STATED_BY_PROXIES = /^x-forwarded-/;
+/** `.` and `..`, also encoded, which a server may resolve to a path outside of the target's. */
+const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i;
 
 function without(headers: IncomingHttpHeaders, names: readonly string[]): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)));
+}
+
+/** The headers of the caller that the next server is to see. */
+function passOn(headers: IncomingHttpHeaders, own: readonly string[]): IncomingHttpHeaders {
+  const passed = without(headers, [...HOP_HEADERS, ...CALLERS_OWN, ...own]);
+  return Object.fromEntries(Object.entries(passed).filter(([name]) => !STATED_BY_PROXIES.test(name)));
 }
 
 /**
@@ -37,19 +56,24 @@ export interface ForwardTarget {
 
 export interface ForwardOptions {
   /** Where a request goes; what it throws is the response. */
-  readonly target: (request: Request) => ForwardTarget;
-  /** The error if the server does not respond. */
-  readonly unreachable: () => Error;
+  readonly target: (request: Request) => ForwardTarget | Promise<ForwardTarget>;
+  /** The error if the server does not respond, or if the path has a segment `.` or `..`. */
+  readonly refuse: (why: 'unreachable' | 'dot_segment') => Error;
+  /** Headers, in lower case, that `target` reads and the server is not sent. */
+  readonly ownHeaders?: readonly string[];
 }
 
 /**
  * Forwards a request to another server and adds the bearer token of its API, so that whoever may call this one
  * needs neither the token nor CORS. Streams in both directions; a client that leaves ends the call.
- * The path is sent as it came, so that no path can lead the token to another host.
+ * The path is sent as it came, so that no path can lead the token to another host or out of the target's path.
  */
-export function forward({ target, unreachable }: ForwardOptions): RequestHandler {
-  return (request, response, next) => {
-    const { url, token } = target(request);
+export function forward({ target, refuse, ownHeaders = [] }: ForwardOptions): RequestHandler {
+  return async (request, response, next) => {
+    const [path = ''] = request.url.split('?', 1);
+    if (DOT_SEGMENT.test(path)) throw refuse('dot_segment');
+    const { url, token } = await target(request);
+    if (response.destroyed) return;
     const { protocol, hostname, port, pathname } = new URL(url);
     const call = (protocol === 'https:' ? callHttps : callHttp)({
       host: hostname.replace(/^\[|\]$/g, ''),
@@ -57,7 +81,7 @@ export function forward({ target, unreachable }: ForwardOptions): RequestHandler
       path: pathname.replace(/\/$/, '') + request.url,
       method: request.method,
       headers: {
-        ...without(request.headers, [...HOP_HEADERS, ...CALLERS_OWN]),
+        ...passOn(request.headers, ownHeaders),
         ...framing(request.headers),
         authorization: `Bearer ${token}`,
       },
@@ -69,7 +93,7 @@ export function forward({ target, unreachable }: ForwardOptions): RequestHandler
     });
     call.on('error', () => {
       if (response.headersSent || response.destroyed) response.destroy();
-      else next(unreachable());
+      else next(refuse('unreachable'));
     });
     response.on('close', () => call.destroy());
     request.pipe(call);
