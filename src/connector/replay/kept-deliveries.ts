@@ -1,4 +1,5 @@
 import { and, count, gt, isNull, min, sql } from 'drizzle-orm';
+import { EVENT_TYPES } from '../../contract/service/events.ts';
 import { type Queryable, sqlState } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { connectorSchema } from '../db/connector-schema.ts';
@@ -22,7 +23,8 @@ const UNNAMED = 200;
 const DAY_DEADLINE_MS = 10 * 60_000;
 const UNDEFINED_TABLE = '42P01';
 
-const ABOUT_MESSAGES = sql`event in ('message.received', 'message.status')`;
+const MESSAGE_EVENTS = EVENT_TYPES.filter((type) => type.startsWith('message.'));
+const ABOUT_MESSAGES = sql.raw(`event in (${MESSAGE_EVENTS.map((type) => `'${type}'`).join(', ')})`);
 
 /** The next messages after `after` that kept deliveries, or `others`, tell of, in the order of their ids. */
 export async function listNextMessages(
