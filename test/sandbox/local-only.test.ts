@@ -114,7 +114,8 @@ describe('the control API answers', () => {
           error: 'not_found',
           message:
             `There is no such address. The calls of the sandbox are below http://127.0.0.1:${test.port}/sandbox/v1 ` +
-            `(openapi.json there lists them), those of the service below ${test.service.origin}/api/v1, ` +
+            `(openapi.json there lists them), those of the service below ${test.service.origin}/api/v1 ` +
+            `or, without a key, below http://127.0.0.1:${test.port}/service, ` +
             `those of an attached connector below http://127.0.0.1:${test.port}/connector.`,
         },
       ]);
