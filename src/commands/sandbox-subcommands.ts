@@ -110,12 +110,21 @@ const LIMIT = {
 const WORKSPACE = {
   workspace: { type: 'string', value: 'ID', description: 'only entries of this workspace' },
 } as const;
+const FILTER = {
+  q: {
+    type: 'string',
+    value: 'FILTER',
+    description: 'only entries that match, for example "status:dropped !type:message.status"',
+  },
+} as const;
 const DEFAULT_LIMIT = '10';
 
 /** The query of a list. */
 function page(options: CommandOptions): { readonly query: Readonly<Record<string, string | undefined>> } {
   const workspaceId = readText(options, 'workspace');
-  return { query: { limit: readText(options, 'limit') ?? DEFAULT_LIMIT, workspaceId } };
+  return {
+    query: { limit: readText(options, 'limit') ?? DEFAULT_LIMIT, workspaceId, q: readText(options, 'q') },
+  };
 }
 
 /** The subcommands of `sandbox` by name. `<connection>` is an id, a phone number or a label. */
@@ -315,7 +324,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   deliveries: {
     words: '',
     summary: 'lists webhook deliveries and their outcome, newest first.',
-    options: { ...LIMIT, ...WORKSPACE },
+    options: { ...LIMIT, ...WORKSPACE, ...FILTER },
     async run({ call, options }) {
       const json = await call('listDeliveries', page(options));
       const rows = json.entries.map(({ createdAt, event, messageId, outcome, attempts }) => [
@@ -331,7 +340,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   calls: {
     words: '',
     summary: 'lists calls to the service with the check that refused them, newest first.',
-    options: { ...LIMIT, ...WORKSPACE },
+    options: { ...LIMIT, ...WORKSPACE, ...FILTER },
     async run({ call, options }) {
       const json = await call('listCalls', page(options));
       const rows = json.entries.map(({ at, method, path, status, code, trace }) => [

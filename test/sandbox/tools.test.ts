@@ -81,6 +81,8 @@ describe('tool calls in the sandbox', () => {
     ];
     expect(await lastCall()).toEqual({
       ...record,
+      connectionId,
+      messageIds: [expect.stringMatching(/^c[a-z0-9]{24}$/)],
       trace: [
         ...admitted,
         ...found,

@@ -67,6 +67,7 @@ export function headerParameters(headers: readonly HeaderDefinition[]): OpenApiP
 const NAMED_BY: Readonly<Record<string, string>> = {
   accounts: 'Id of the account.',
   'api-keys': 'Id of the API key.',
+  calls: 'Id of the call.',
   connections: 'Id of the connection.',
   contacts: 'Phone number of the person: international digits, no `+`.',
   'dead-letters': 'Id of the dead letter.',

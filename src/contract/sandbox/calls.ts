@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { dateTime } from '../service/fields.ts';
 import { delivery, ledgerEntry } from './deliveries.ts';
 import { pathPattern } from './faults.ts';
+import { filterQuery } from './filter.ts';
 import { entriesOf, sandboxPageQuery } from './lists.ts';
 
 /** One check of a call and its result. */
@@ -32,6 +33,11 @@ export const apiCall = z.object({
     .describe(
       'The workspace of the credential; null if none was recognized or the credential is an OAuth client.',
     ),
+  connectionId: z.string().optional().describe('The connection that the call named.'),
+  messageIds: z
+    .array(z.string())
+    .optional()
+    .describe('The message that the call sent, or the messages that it marked as read, at most 20.'),
   status: z.int().nullable().describe('The HTTP status; null if the connection was reset.'),
   code: z.string().nullable().describe('The error code of a rejected call.'),
   ms: z.number().min(0).describe('Time from the call to its response, by the wall clock.'),
@@ -46,8 +52,30 @@ export type ApiCall = z.infer<typeof apiCall>;
 export const apiCallList = entriesOf(apiCall);
 export type ApiCallList = z.infer<typeof apiCallList>;
 
+/** What calls can be filtered by. */
+export const CALL_KEYS = {
+  status: {
+    description: 'the HTTP status, or `none` if the connection was reset',
+    pattern: [/^(\d{1,3}|none)$/, 'an HTTP status, the beginning of one such as 4*, or none'],
+  },
+  method: {
+    description: 'the HTTP method',
+    values: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'],
+  },
+  path: { description: 'the path' },
+  code: { description: 'the error code of a rejected call' },
+  tool: { description: 'the tool that was called' },
+  credential: { description: 'id of the API key, the grant or the client' },
+  workspace: { description: 'the workspace of the credential' },
+  connection: { description: 'the connection that the call named' },
+  message: { description: 'a message that the call sent or marked as read' },
+  fault: { description: 'a fault rule that affected the call' },
+} as const;
+export type CallKey = keyof typeof CALL_KEYS;
+
 /** Query of `GET /calls`. */
 export const listCallsQuery = z.strictObject({
+  q: filterQuery(CALL_KEYS),
   code: z.string().min(1).max(128).optional().describe('Only calls rejected with this code.'),
   path: pathPattern.max(2048).optional().describe('Only calls to this path; may end in `*`.'),
   workspaceId: z

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { optionalQueryInteger, queryInteger } from '../schema/query.ts';
-import { eventType } from '../service/events.ts';
+import { EVENT_TYPES, eventType } from '../service/events.ts';
 import { dateTime } from '../service/fields.ts';
 import { messageStatus } from '../service/statuses.ts';
+import { filterQuery } from './filter.ts';
 import { entriesOf, SANDBOX_PAGE, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
@@ -11,6 +12,9 @@ const id = z.string().min(1).max(255);
 export const DELIVERY_OUTCOMES = ['pending', 'delivered', 'dropped'] as const;
 export const deliveryOutcome = z.enum(DELIVERY_OUTCOMES);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
+
+/** Why an event was dropped before all attempts were made. */
+export const DROP_REASONS = ['no_webhook', 'backlog_full', 'interrupted'] as const;
 
 /** One request of a delivery. It has a `status` or an `error` once it has finished. */
 export const deliveryAttempt = z.object({
@@ -44,10 +48,7 @@ export const delivery = z.object({
   outcome: deliveryOutcome.describe(
     '`pending` until the delivery has succeeded or its last attempt has failed.',
   ),
-  reason: z
-    .enum(['no_webhook', 'backlog_full', 'interrupted'])
-    .optional()
-    .describe('Why an event was dropped before all attempts were made.'),
+  reason: z.enum(DROP_REASONS).optional().describe('Why an event was dropped before all attempts were made.'),
   held: z.literal(true).optional().describe('Present if the next attempt is held until it is released.'),
   createdAt: dateTime.describe('When the delivery was created, by the wall clock.'),
   headers: z
@@ -62,8 +63,22 @@ export type Delivery = z.infer<typeof delivery>;
 export const deliveryList = entriesOf(delivery);
 export type DeliveryList = z.infer<typeof deliveryList>;
 
+/** What deliveries can be filtered by. */
+export const DELIVERY_KEYS = {
+  status: { description: 'the outcome', values: DELIVERY_OUTCOMES },
+  type: { description: 'the type of the event', values: EVENT_TYPES },
+  workspace: { description: 'the workspace of the connection' },
+  connection: { description: 'the connection' },
+  message: { description: 'the message' },
+  webhook: { description: 'the owner of the webhook, a workspace or a client id' },
+  reason: { description: 'why an event was dropped without its attempts', values: DROP_REASONS },
+  url: { description: 'the webhook URL' },
+} as const;
+export type DeliveryKey = keyof typeof DELIVERY_KEYS;
+
 /** Query of `GET /deliveries`. */
 export const listDeliveriesQuery = z.strictObject({
+  q: filterQuery(DELIVERY_KEYS),
   event: eventType.optional().describe('Only events of this type.'),
   workspaceId: id.optional().describe('Only events of this workspace.'),
   connectionId: id.optional().describe('Only events of this connection.'),

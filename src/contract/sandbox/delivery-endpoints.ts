@@ -1,5 +1,5 @@
 import { acknowledgement } from '../service/connections.ts';
-import { apiCallList, listCallsQuery, sandboxEvent } from './calls.ts';
+import { apiCall, apiCallList, listCallsQuery, sandboxEvent } from './calls.ts';
 import * as deliveries from './deliveries.ts';
 import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
 
@@ -14,6 +14,13 @@ export const DELIVERY_ENDPOINTS = {
     query: deliveries.listDeliveriesQuery,
     answers: [{ status: 200, description: 'A page.', schema: deliveries.deliveryList }],
     errors: [...READ_ERRORS, 'invalid_request'],
+  },
+  readDelivery: {
+    method: 'GET',
+    path: '/deliveries/{id}',
+    summary: 'Returns a delivery with its attempts.',
+    answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
+    errors: [...READ_ERRORS, 'not_found'],
   },
   resendDelivery: {
     method: 'POST',
@@ -78,6 +85,13 @@ export const DELIVERY_ENDPOINTS = {
     query: listCallsQuery,
     answers: [{ status: 200, description: 'A page.', schema: apiCallList }],
     errors: [...READ_ERRORS, 'invalid_request'],
+  },
+  readCall: {
+    method: 'GET',
+    path: '/calls/{id}',
+    summary: 'Returns a call with the reason for its response. Only the latest calls are kept.',
+    answers: [{ status: 200, description: 'The call.', schema: apiCall }],
+    errors: [...READ_ERRORS, 'not_found'],
   },
   streamEvents: {
     method: 'GET',

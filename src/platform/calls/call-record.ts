@@ -16,6 +16,10 @@ export interface CallRecord {
   readonly credentialId: string | null;
   /** The workspace of the credential; null when none was recognized, and for OAuth clients. */
   readonly workspaceId: string | null;
+  /** The connection that the call named; null when it named none that exists. */
+  readonly connectionId: string | null;
+  /** The messages that the call sent or marked as read. */
+  readonly messageIds: readonly string[];
   /** Null: no answer was written, the connection was reset. */
   readonly status: number | null;
   /** The code of a refusal, in the body, the redirect or for a page. */

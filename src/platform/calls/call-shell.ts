@@ -61,6 +61,8 @@ function openCallReport(
         ...(report.tool === null ? {} : { tool: report.tool }),
         credentialId: trace.credentialId,
         workspaceId: trace.workspaceId,
+        connectionId: trace.connectionId,
+        messageIds: trace.messageIds,
         status,
         code: report.code,
         ms: systemClock.elapsed() - began,

@@ -5,7 +5,7 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { type Credential, reaches } from '../credentials/credential.ts';
 import { connections, licenses, type SessionState, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { passed } from '../kernel/decision-trace.ts';
+import { concerned, passed } from '../kernel/decision-trace.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import { type License, type LicenseState, licenseState } from '../licensing/license-state.ts';
@@ -82,6 +82,7 @@ export async function findReachable(
   now: number,
 ): Promise<Connection> {
   const connection = await readConnection(db, id, now);
+  concerned({ connectionId: id });
   if (connection.workspaceId !== credential.workspaceId) {
     throw new PlatformError('not_found', { why: 'the connection belongs to another workspace' });
   }

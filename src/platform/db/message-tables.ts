@@ -28,6 +28,8 @@ export const messages = platformSchema.table(
     createdAt: epochMs('created_at').notNull(),
   },
   (table) => [
+    /** For people who see all workspaces. */
+    index('messages_position').on(table.position),
     index('messages_workspace').on(table.workspaceId, table.position),
     index('messages_connection').on(table.connectionId, table.position),
     /** What one person wrote: a read receipt is for a chat. */

@@ -37,6 +37,8 @@ export const ledger = platformSchema.table(
   (table) => [
     uniqueIndex('ledger_seq').on(table.seq).where(sql`${table.seq} is not null`),
     index('ledger_unnumbered').on(table.id).where(sql`${table.seq} is null`),
+    /** For people who follow one message. */
+    index('ledger_message').on(table.messageId).where(sql`${table.messageId} is not null`),
   ],
 );
 
@@ -49,18 +51,25 @@ export const ledgerPosition = platformSchema.table('ledger_position', {
 /**
  * What became of an event's delivery to one subscription, written once when it is over. `url` is null when no webhook was set.
  */
-export const deliveries = platformSchema.table('deliveries', {
-  id: bigint('id', { mode: 'number' }).primaryKey(),
-  eventId: bigint('event_id', { mode: 'number' }).notNull(),
-  /** The workspace or the OAuth app that it is for. */
-  subscriptionId: text('subscription_id').notNull(),
-  url: text('url'),
-  outcome: text('outcome').$type<'delivered' | 'dropped'>().notNull(),
-  /** Why nothing was ever sent. */
-  reason: text('reason').$type<'no_webhook' | 'backlog_full' | 'interrupted'>(),
-  createdAt: wallMs('created_at').notNull(),
-  signedAt: wallMs('signed_at'),
-  signature: text('signature'),
-  /** JSON array of the attempts, see `webhooks/delivery-record.ts`. */
-  attempts: text('attempts').notNull(),
-});
+export const deliveries = platformSchema.table(
+  'deliveries',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey(),
+    eventId: bigint('event_id', { mode: 'number' }).notNull(),
+    /** The workspace or the OAuth app that it is for. */
+    subscriptionId: text('subscription_id').notNull(),
+    url: text('url'),
+    outcome: text('outcome').$type<'delivered' | 'dropped'>().notNull(),
+    /** Why nothing was ever sent. */
+    reason: text('reason').$type<'no_webhook' | 'backlog_full' | 'interrupted'>(),
+    createdAt: wallMs('created_at').notNull(),
+    signedAt: wallMs('signed_at'),
+    signature: text('signature'),
+    /** JSON array of the attempts, see `webhooks/delivery-record.ts`. */
+    attempts: text('attempts').notNull(),
+  },
+  (table) => [
+    index('deliveries_event').on(table.eventId),
+    index('deliveries_subscription').on(table.subscriptionId, table.id),
+  ],
+);

@@ -17,7 +17,11 @@ export interface DecisionTrace {
   readonly credentialId: string | null;
   /** The workspace of that credential; null for an OAuth client, too. */
   readonly workspaceId: string | null;
-  /** Runs a part of the call; `passed` and `recognized` inside it write to this trace. */
+  /** The connection that the call named; null until one is found. */
+  readonly connectionId: string | null;
+  /** The messages that the call sent or marked as read, up to a bound. */
+  readonly messageIds: readonly string[];
+  /** Runs a part of the call; `passed`, `recognized` and `concerned` inside it write to this trace. */
   run<Result>(work: () => Result): Result;
   /** Ends the trace with what stopped the call. Later steps are not written. */
   refuse(error: unknown): void;
@@ -29,6 +33,8 @@ interface OpenTrace {
   steps: CheckStep[];
   credentialId: string | null;
   workspaceId: string | null;
+  connectionId: string | null;
+  messageIds: readonly string[];
   sealed: boolean;
 }
 
@@ -56,8 +62,29 @@ export function recognized(credentialId: string, workspaceId: string | null = nu
   if (trace !== undefined && !trace.sealed) Object.assign(trace, { credentialId, workspaceId });
 }
 
+/** A read receipt can mark a whole chat. */
+const MAX_MESSAGES = 20;
+
+/** Records which connection and which messages the call is about. */
+export function concerned(of: {
+  readonly connectionId?: string;
+  readonly messageIds?: readonly string[];
+}): void {
+  const trace = current.getStore();
+  if (trace === undefined || trace.sealed) return;
+  const { connectionId = trace.connectionId, messageIds = trace.messageIds } = of;
+  Object.assign(trace, { connectionId, messageIds: messageIds.slice(0, MAX_MESSAGES) });
+}
+
 export function createDecisionTrace(): DecisionTrace {
-  const trace: OpenTrace = { steps: [], credentialId: null, workspaceId: null, sealed: false };
+  const trace: OpenTrace = {
+    steps: [],
+    credentialId: null,
+    workspaceId: null,
+    connectionId: null,
+    messageIds: [],
+    sealed: false,
+  };
   return {
     get steps() {
       return trace.steps;
@@ -67,6 +94,12 @@ export function createDecisionTrace(): DecisionTrace {
     },
     get workspaceId() {
       return trace.workspaceId;
+    },
+    get connectionId() {
+      return trace.connectionId;
+    },
+    get messageIds() {
+      return trace.messageIds;
     },
     run: (work) => current.run(trace, work),
     refuse(error) {

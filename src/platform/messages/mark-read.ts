@@ -1,9 +1,10 @@
-import { and, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { findReachable, requireLicense } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { messages } from '../db/message-tables.ts';
+import { concerned } from '../kernel/decision-trace.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -56,27 +57,22 @@ async function findLatest(db: Queryable, connectionId: string, phone: string): P
 }
 
 /**
- * Marks what is not read yet; answers how many that were. Rows are locked in one order.
+ * Marks what is not read yet; answers the ids of those. Rows are locked in one order.
  * [messages.read.idempotent] [choice.marked]
  */
-async function markUnread(db: Queryable, which: SQL | undefined): Promise<number> {
+async function markUnread(db: Queryable, which: SQL | undefined): Promise<string[]> {
   const unread = orm(db)
     .select({ id })
     .from(messages)
     .where(and(which, isIncoming, ne(status, 'read')))
     .orderBy(position)
     .for('update');
-  const marked = orm(db)
-    .$with('marked')
-    .as(
-      orm(db)
-        .update(messages)
-        .set({ status: 'read', receipts: sql`${receipts} | ${RECEIPT_BITS.read}` })
-        .where(inArray(id, unread))
-        .returning({ id }),
-    );
-  const [row] = await orm(db).with(marked).select({ count: count() }).from(marked);
-  return row?.count ?? 0;
+  const marked = await orm(db)
+    .update(messages)
+    .set({ status: 'read', receipts: sql`${receipts} | ${RECEIPT_BITS.read}` })
+    .where(inArray(id, unread))
+    .returning({ id });
+  return marked.map((row) => row.id);
 }
 
 /**
@@ -93,7 +89,7 @@ export async function markRead(
   const connection = await findReachable(database, credential, connectionId, now);
   const named = messageId === null ? null : await findInbound(database, connectionId, messageId);
   requireLicense(connection); // [choice.unlicensed.refused]
-  return changeState(async ({ tx }) => {
+  const marked = await changeState(async ({ tx }) => {
     const person = named?.peer ?? phone; // [messages.read.message-wins]
     if (person === null) throw new PlatformError('invalid_request', { field: 'messageId' });
     // [messages.read.qr-chat]
@@ -102,6 +98,9 @@ export async function markRead(
     }
     // [messages.read.cloud-api-one]
     const one = named ?? (await findLatest(tx, connectionId, person));
-    return one === null ? 0 : markUnread(tx, eq(id, one.id));
+    return one === null ? [] : markUnread(tx, eq(id, one.id));
   });
+  // The message that was named comes first: a chat may have more than are recorded.
+  concerned({ messageIds: [...new Set([...(named === null ? [] : [named.id]), ...marked])] });
+  return marked.length;
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import { type Connection, findReachable, requireLicense } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { passed } from '../kernel/decision-trace.ts';
+import { concerned, passed } from '../kernel/decision-trace.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaFile } from '../media/media-file.ts';
@@ -212,13 +212,15 @@ export function createSender(options: Options): Sender {
   return {
     timing,
 
-    send(credential, message, manner = {}) {
+    async send(credential, message, manner = {}) {
       const messageId = newIdentifier(); // [messages.send.id-joins]
       const sending = run(credential, message, messageId, manner).finally(() => {
         inFlight.delete(messageId);
       });
       inFlight.set(messageId, sending);
-      return sending;
+      const sent = await sending;
+      if (sent.answer.messageId !== null) concerned({ messageIds: [sent.answer.messageId] });
+      return sent;
     },
 
     async recover() {

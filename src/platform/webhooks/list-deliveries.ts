@@ -1,20 +1,20 @@
 import { and, desc, eq, lt } from 'drizzle-orm';
-import type { EventType } from '../../contract/service/events.ts';
+import type { DeliveryKey, DeliveryOutcome } from '../../contract/sandbox/deliveries.ts';
+import { type Filter, matchesFilter } from '../../contract/sandbox/filter.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { filterSql } from '../db/filter-sql.ts';
 import { deliveries, ledger } from '../db/webhook-tables.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
 import { deliveryHeaders } from './attempt-slots.ts';
 import type { Waiting } from './backlog.ts';
-import type { DeliveryEnd, DeliveryOutcome, DeliveryRecord } from './delivery-record.ts';
+import type { DeliveryEnd, DeliveryRecord } from './delivery-record.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 
 /** Which deliveries to list, newest first. `before` is an id: only older ones. */
 export interface DeliveryFilter {
-  readonly event?: EventType;
-  readonly workspaceId?: string;
-  readonly connectionId?: string;
-  readonly outcome?: DeliveryOutcome;
+  /** Default: all. */
+  readonly where?: Filter<DeliveryKey>;
   readonly before?: number;
   readonly limit: number;
 }
@@ -69,16 +69,53 @@ export function viewDelivery(pending: Pending, event: RecordedEvent, end?: Deliv
   };
 }
 
+/** The values of a delivery that filters compare; for null, the texts that are searched. */
+function valuesOf(record: DeliveryRecord, key: DeliveryKey | null): readonly string[] {
+  const { outcome, event, workspaceId, connectionId, messageId, subscriptionId, reason, url } = record;
+  if (key === null) return [record.body, url ?? '', JSON.stringify(record.attempts)];
+  const value = {
+    status: outcome,
+    type: event,
+    workspace: workspaceId,
+    connection: connectionId,
+    message: messageId,
+    webhook: subscriptionId,
+    reason,
+    url,
+  }[key];
+  return value === null ? [] : [value];
+}
+
+/** The same values of finished deliveries. */
+const COLUMNS = {
+  keys: {
+    status: deliveries.outcome,
+    type: ledger.event,
+    workspace: ledger.workspaceId,
+    connection: ledger.connectionId,
+    message: ledger.messageId,
+    webhook: deliveries.subscriptionId,
+    reason: deliveries.reason,
+    url: deliveries.url,
+  },
+  texts: [ledger.body, deliveries.url, deliveries.attempts],
+};
+
+/** Whether a filter leaves any delivery with one of these outcomes. */
+function allows(where: Filter<DeliveryKey>, ...outcomes: readonly DeliveryOutcome[]): boolean {
+  const ofOutcome = where.filter((clause) => clause.every(({ key }) => key === 'status'));
+  return outcomes.some((outcome) => matchesFilter(ofOutcome, () => [outcome]));
+}
+
 const PENDING_BATCH = 500;
 
-/** The newest pending deliveries that fit; their events are read from the ledger as far as they are needed. */
+/** The newest pending deliveries that match; their events are read from the ledger as far as they are needed. */
 async function listPending(
   db: Queryable,
   pending: readonly Pending[],
-  filter: DeliveryFilter,
+  { where = [], before = Number.POSITIVE_INFINITY, limit }: DeliveryFilter,
 ): Promise<DeliveryRecord[]> {
-  const { before = Number.POSITIVE_INFINITY, limit } = filter;
-  if (filter.outcome !== undefined && filter.outcome !== 'pending') return [];
+  if (!allows(where, 'pending')) return [];
   const candidates = pending.filter(({ id }) => id < before).sort((a, b) => b.id - a.id);
   const found: DeliveryRecord[] = [];
   for (let from = 0; from < candidates.length && found.length < limit; from += PENDING_BATCH) {
@@ -91,29 +128,22 @@ async function listPending(
     for (const candidate of batch) {
       const event = byId.get(candidate.eventId);
       if (event === undefined) continue;
-      if (filter.event !== undefined && event.event !== filter.event) continue;
-      if (filter.workspaceId !== undefined && event.workspaceId !== filter.workspaceId) continue;
-      if (filter.connectionId !== undefined && event.connectionId !== filter.connectionId) continue;
-      found.push(viewDelivery(candidate, event));
+      const record = viewDelivery(candidate, event);
+      if (matchesFilter(where, (key) => valuesOf(record, key))) found.push(record);
     }
   }
   return found.slice(0, limit);
 }
 
 /** Deliveries that are over, newest first. */
-async function listFinished(db: Queryable, filter: DeliveryFilter): Promise<DeliveryRecord[]> {
-  if (filter.outcome === 'pending') return [];
-  const { event, connectionId, workspaceId, outcome, before, limit } = filter;
+async function listFinished(
+  db: Queryable,
+  { where = [], before, limit }: DeliveryFilter,
+): Promise<DeliveryRecord[]> {
+  if (!allows(where, 'delivered', 'dropped')) return [];
+  const older = before === undefined ? undefined : lt(deliveries.id, before);
   const rows = await select(db)
-    .where(
-      and(
-        before === undefined ? undefined : lt(deliveries.id, before),
-        event === undefined ? undefined : eq(ledger.event, event),
-        connectionId === undefined ? undefined : eq(ledger.connectionId, connectionId),
-        outcome === undefined ? undefined : eq(deliveries.outcome, outcome),
-        workspaceId === undefined ? undefined : eq(ledger.workspaceId, workspaceId),
-      ),
-    )
+    .where(and(older, filterSql(where, COLUMNS)))
     .orderBy(desc(deliveries.id))
     .limit(limit);
   return rows.map(toRecord);

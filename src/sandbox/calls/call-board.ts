@@ -1,31 +1,31 @@
-import type { ApiCall } from '../../contract/sandbox/calls.ts';
+import type { ApiCall, CallKey } from '../../contract/sandbox/calls.ts';
+import { type Filter, matchesFilter } from '../../contract/sandbox/filter.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
-import { matchesPath } from '../control/match-path.ts';
 import { pageOf } from '../control/page-cursor.ts';
 import type { TouchedRecord } from '../faults/around-calls.ts';
 
 /** About a kilobyte each. They explain what just happened, so they need not outlive the process. */
 const MAX_CALLS = 5_000;
 
-/** Which calls to list; absent fields match all. `before` is a position: only older ones. */
+/** Which calls to list. `before` is a position: only older ones. */
 export interface CallFilter {
-  readonly code?: string;
-  /** May end in `*`. */
-  readonly path?: string;
-  readonly workspaceId?: string;
+  /** Default: all. */
+  readonly where?: Filter<CallKey>;
   readonly before?: number;
   readonly limit: number;
 }
 
 /** The latest calls to the service, with the reason for each answer. */
 export interface CallBoard {
-  /** Takes a call in. */
+  /** Adds a call. */
   onCall(call: TouchedRecord): void;
   /** A page, newest first. */
   list(filter: CallFilter): { entries: ApiCall[]; nextCursor?: string };
-  /** Tells of each call from now on; the answer ends it. */
+  /** A call by its position; undefined if it is not kept. */
+  find(position: number): ApiCall | undefined;
+  /** Calls `listener` with each new call until the returned function is called. */
   onEntry(listener: (entry: ApiCall) => void): () => void;
-  /** Forgets all calls; positions go on. */
+  /** Removes all calls; positions continue. */
   clear(): void;
 }
 
@@ -36,6 +36,7 @@ interface Numbered {
 
 function present(call: TouchedRecord, position: number): ApiCall {
   const { at, method, path, tool, credentialId, workspaceId, status, code, ms, trace, faults } = call;
+  const { connectionId, messageIds } = call;
   return {
     id: String(position),
     at: toIso(at),
@@ -44,12 +45,27 @@ function present(call: TouchedRecord, position: number): ApiCall {
     ...(tool === undefined ? {} : { tool }),
     credential: credentialId,
     workspaceId,
+    ...(connectionId === null ? {} : { connectionId }),
+    ...(messageIds.length === 0 ? {} : { messageIds: [...messageIds] }),
     status,
     code,
     ms: Math.round(ms * 10) / 10,
     trace: trace.map((step) => ({ ...step })),
     ...(faults.length === 0 ? {} : { faults: [...faults] }),
   };
+}
+
+/** The values of a call that filters compare; for null, the texts that are searched. */
+function valuesOf(call: ApiCall, key: CallKey | null): readonly string[] {
+  const { method, path, code, tool, credential, workspaceId, connectionId, messageIds, status, faults } =
+    call;
+  if (key === null) return [path, code ?? '', ...call.trace.flatMap(({ check, why = '' }) => [check, why])];
+  const value = {
+    ...{ status: String(status ?? 'none'), method, path, code, tool, credential },
+    ...{ workspace: workspaceId, connection: connectionId, message: messageIds, fault: faults },
+  }[key];
+  if (value === null || value === undefined) return [];
+  return typeof value === 'string' ? [value] : value;
 }
 
 export function createCallBoard(most: number = MAX_CALLS): CallBoard {
@@ -67,12 +83,9 @@ export function createCallBoard(most: number = MAX_CALLS): CallBoard {
       for (const listener of listeners) listener(entry);
     },
 
-    list({ code, path, workspaceId, before = Number.POSITIVE_INFINITY, limit }) {
+    list({ where = [], before = Number.POSITIVE_INFINITY, limit }) {
       const fits = ({ position: at, entry }: Numbered): boolean =>
-        at < before &&
-        (code === undefined || entry.code === code) &&
-        (path === undefined || matchesPath(path, entry.path)) &&
-        (workspaceId === undefined || entry.workspaceId === workspaceId);
+        at < before && matchesFilter(where, (key) => valuesOf(entry, key));
       const newestFirst = kept.slice(-most).reverse().filter(fits);
       return pageOf(
         newestFirst,
@@ -81,6 +94,8 @@ export function createCallBoard(most: number = MAX_CALLS): CallBoard {
         (call) => call.position,
       );
     },
+
+    find: (wanted) => kept.slice(-most).find(({ position: at }) => at === wanted)?.entry,
 
     onEntry(listener) {
       listeners.add(listener);

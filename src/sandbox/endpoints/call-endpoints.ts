@@ -1,14 +1,32 @@
+import { CALL_KEYS } from '../../contract/sandbox/calls.ts';
+import { exactly, type FilterTerm } from '../../contract/sandbox/filter.ts';
 import type { CallBoard } from '../calls/call-board.ts';
 import { readCursor } from '../control/page-cursor.ts';
+import { readFilter } from '../control/read-filter.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
 
-/** Calls to the service, and why they were answered so. */
+/** `path`, which may end in `*`, as a condition. */
+function pathTerm(path: string): FilterTerm<'path'> {
+  const prefix = path.endsWith('*');
+  return { key: 'path', value: prefix ? path.slice(0, -1) : path, prefix, negated: false };
+}
+
+/** Calls to the service, and the reason for each answer. */
 export function callEndpoints(board: CallBoard) {
   return {
-    listCalls({ query: { limit, cursor, ...filter } }) {
+    listCalls({ query: { limit, cursor, q, code, path, workspaceId } }) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
-      return board.list({ limit, ...givenFields({ ...filter, before }) });
+      const where = [...readFilter(CALL_KEYS, q), ...exactly({ code, workspace: workspaceId })];
+      if (path !== undefined) where.push([pathTerm(path)]);
+      return board.list({ limit, where, ...givenFields({ before }) });
+    },
+
+    readCall({ param }) {
+      const found = board.find(Number(param('id')));
+      if (found !== undefined) return found;
+      throw new SandboxError('not_found', 'No call has this id. Only the latest 5,000 calls are kept.');
     },
   } satisfies Handlers;
 }

@@ -1,10 +1,12 @@
-import type { Delivery as DeliveryAnswer } from '../../contract/sandbox/deliveries.ts';
+import { DELIVERY_KEYS, type Delivery as DeliveryAnswer } from '../../contract/sandbox/deliveries.ts';
+import { exactly } from '../../contract/sandbox/filter.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
+import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import type { DeliveryControl } from '../deliveries/control-deliveries.ts';
@@ -12,7 +14,7 @@ import type { HeldDeliveries, HoldableRecord } from '../deliveries/held-deliveri
 import { tamperBody, tamperSignature } from '../faults/shape-attempt.ts';
 import { givenFields } from './given-fields.ts';
 
-/** A failed attempt to a name that leads nowhere can be helped here: by a tunnel. */
+/** Adds what to do about a host name that does not resolve: open a tunnel. */
 function explainError(error: string, url: string | null): string {
   if (error !== 'name_not_resolved' || url === null) return error;
   return `${error}; PUT /sandbox/v1/hosts/${new URL(url).hostname} opens a tunnel`;
@@ -76,23 +78,28 @@ export const TAMPERED = {
   timestamp: ({ timestamp, ...signed }: SignedBody): SignedBody => ({ ...signed, timestamp: timestamp + 1 }),
 } as const;
 
-/** Deliveries as they went, and the events as they were meant. */
+/** Deliveries, and the events that the service meant to deliver. */
 export function deliveryEndpoints(
   { delivery, ledger }: Platform,
   control: DeliveryControl,
   held: HeldDeliveries,
 ) {
   return {
-    async listDeliveries({ query: { limit, cursor, ...wanted } }) {
+    async listDeliveries({ query: { limit, cursor, q, event, workspaceId, connectionId, outcome } }) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
-      const filter = givenFields({ ...wanted, before, limit: limit + 1 });
-      const records = await delivery.list(filter);
+      const given = { type: event, status: outcome, workspace: workspaceId, connection: connectionId };
+      const where = [...readFilter(DELIVERY_KEYS, q), ...exactly(given)];
+      const records = await delivery.list({ where, limit: limit + 1, ...givenFields({ before }) });
       return pageOf(
         records,
         limit,
         (record) => presentDelivery(held.view(record)),
         ({ id }) => id,
       );
+    },
+
+    async readDelivery({ param }) {
+      return presentDelivery(held.view((await delivery.find(readId(param('id')))) ?? refuseUnknown()));
     },
 
     async resendDelivery({ param, body: { tamper, ...again } = {} }) {

@@ -6,7 +6,6 @@ import type {
   PutFaultsRequest,
 } from '../../contract/sandbox/faults.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
-import { matchesPath } from '../control/match-path.ts';
 import type { ApiFault, ApiFaults } from './call-faults.ts';
 import { ActiveRule } from './fault-rule.ts';
 import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
@@ -87,6 +86,11 @@ function matchesEvent(
   if (match.event !== undefined && match.event !== event.event) return false;
   if (match.workspaceId !== undefined && match.workspaceId !== event.workspaceId) return false;
   return match.connectionId === undefined || match.connectionId === event.connectionId;
+}
+
+/** Whether a path matches a pattern: exactly, or its beginning if the pattern ends in `*`. */
+function matchesPath(pattern: string, path: string): boolean {
+  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
 }
 
 function matchesCall(

@@ -50,6 +50,8 @@ describe('the endpoints of the control API', () => {
         'PUT /hosts/{host} 200',
         'DELETE /hosts/{host} 200',
         'GET /calls 200',
+        'GET /calls/{id} 200',
+        'GET /deliveries/{id} 200',
         'POST /oauth-apps 201',
         'PUT /oauth-apps/{id}/webhook 200',
         'GET /oauth-apps 200',

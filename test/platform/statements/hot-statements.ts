@@ -1,3 +1,4 @@
+import { exactly } from '../../../src/contract/sandbox/filter.ts';
 import { WRITE_STANDINGS } from '../../../src/platform/messages/apply-receipts.ts';
 import { pageQuery } from '../../../src/platform/messages/read-page.ts';
 import { INSERT_INCOMING } from '../../../src/platform/messages/receive-messages.ts';
@@ -64,6 +65,14 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'list-deliveries': {
     run: (db) => listDeliveries(db, [], { limit: 20 }),
     indexes: ['deliveries_pkey', 'ledger_pkey'],
+  },
+  'deliveries-of-message': {
+    run: (db) => listDeliveries(db, [], { where: exactly({ message: 'm-7' }), limit: 20 }),
+    indexes: ['ledger_message', 'deliveries_event'],
+  },
+  'deliveries-of-webhook': {
+    run: (db) => listDeliveries(db, [], { where: exactly({ webhook: 'w-7' }), limit: 20 }),
+    indexes: ['deliveries_subscription', 'ledger_pkey'],
   },
   // Once, at the start of the service.
   'recover-deliveries': { run: (db) => recoverDeliveries(db, T0), whole: ['deliveries', 'ledger'] },

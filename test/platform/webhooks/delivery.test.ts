@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { exactly } from '../../../src/contract/sandbox/filter.ts';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -287,10 +288,15 @@ describe('delivery', () => {
     await hook.fixture.clock.timerSet(500);
     const [pending] = await hook.fixture.delivery.list({ limit: 10 });
     expect(pending).toMatchObject({ outcome: 'pending', eventId: event?.id, attempts: [{ status: 500 }] });
-    expect(await hook.fixture.delivery.list({ limit: 10, outcome: 'dropped' })).toEqual([]);
+    expect(await hook.fixture.delivery.list({ limit: 10, where: exactly({ status: 'dropped' }) })).toEqual(
+      [],
+    );
     await hook.fixture.clock.advance(500);
     await hook.fixture.delivery.settle();
-    const [delivered] = await hook.fixture.delivery.list({ limit: 10, outcome: 'delivered' });
+    const [delivered] = await hook.fixture.delivery.list({
+      limit: 10,
+      where: exactly({ status: 'delivered' }),
+    });
     expect(delivered).toEqual({
       ...pending,
       outcome: 'delivered',
@@ -315,8 +321,8 @@ describe('delivery', () => {
       'cmessage1',
       'cmessage0',
     ]);
-    expect(await ids({ connectionId: other.connectionId })).toEqual(['cmessage9']);
-    expect(await ids({ event: 'message.status' })).toEqual([]);
+    expect(await ids({ where: exactly({ connection: other.connectionId }) })).toEqual(['cmessage9']);
+    expect(await ids({ where: exactly({ type: 'message.status' }) })).toEqual([]);
     const [first] = await hook.fixture.delivery.list({ limit: 1 });
     expect(await ids({ before: first?.id, limit: 2 })).toEqual(['cmessage4', 'cmessage3']);
   });

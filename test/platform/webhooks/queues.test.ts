@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { exactly } from '../../../src/contract/sandbox/filter.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
@@ -18,7 +19,7 @@ describe('the queue of an account', () => {
     await hook.fixture.emit(...many(5));
     await hook.receiver.received(2);
     expect(hook.receiver.connections).toBe(2);
-    const pending = await hook.fixture.delivery.list({ limit: 10, outcome: 'pending' });
+    const pending = await hook.fixture.delivery.list({ limit: 10, where: exactly({ status: 'pending' }) });
     expect(pending).toHaveLength(5);
     answer.resolve();
     await hook.fixture.delivery.settle();
@@ -53,7 +54,7 @@ describe('the queue of an account', () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise }, { after: answer.promise });
     const events = await hook.fixture.emit(...many(45));
-    const pending = await hook.fixture.delivery.list({ limit: 100, outcome: 'pending' });
+    const pending = await hook.fixture.delivery.list({ limit: 100, where: exactly({ status: 'pending' }) });
     expect(pending.map(({ eventId }) => eventId)).toEqual(events.map(({ id }) => id).reverse());
     answer.resolve();
     await hook.fixture.delivery.settle();
@@ -61,7 +62,10 @@ describe('the queue of an account', () => {
     expect(new Set(ids).size).toBe(45);
     expect(ids).toHaveLength(45);
     expect(hook.receiver.requests[44]?.body.toString()).toMatch(/cmessage4[34]/);
-    const delivered = await hook.fixture.delivery.list({ limit: 100, outcome: 'delivered' });
+    const delivered = await hook.fixture.delivery.list({
+      limit: 100,
+      where: exactly({ status: 'delivered' }),
+    });
     expect(delivered).toHaveLength(45);
   });
 
@@ -69,7 +73,7 @@ describe('the queue of an account', () => {
     hook.receiver.otherwise({ hang: true });
     await hook.fixture.emit(...many(80));
     await hook.receiver.received(2);
-    const dropped = await hook.fixture.delivery.list({ limit: 100, outcome: 'dropped' });
+    const dropped = await hook.fixture.delivery.list({ limit: 100, where: exactly({ status: 'dropped' }) });
     expect(dropped).toHaveLength(80 - 2 - 10 - 50);
     expect(new Set(dropped.map(({ reason }) => reason))).toEqual(new Set(['backlog_full']));
   });

@@ -136,6 +136,8 @@ describe('calls to the service, as the control API shows them', () => {
       method: 'GET',
       credentialId: null,
       workspaceId: null,
+      connectionId: null,
+      messageIds: [],
       status: 404,
       code: 'not_found',
       ms: 0,

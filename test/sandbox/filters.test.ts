@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { useHookedSandbox } from './hooked-sandbox.ts';
+
+const hook = useHookedSandbox();
+
+const messagesOf = async (path: string): Promise<string[]> => {
+  const { status, body } = await hook.call('GET', path);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.entries.map(({ messageId }: { messageId: string }) => messageId);
+};
+const query = (q: string): string => `?q=${encodeURIComponent(q)}`;
+const write = async (text: string): Promise<string> => (await hook.write(text)).body.messageId;
+const settle = () => hook.service.platform.settle();
+
+describe('deliveries', () => {
+  it('are filtered by message, outcome and type, and searched in their bodies', async () => {
+    const [one, two] = [await write('the blue bicycle'), await write('a 100% red one')];
+    await settle();
+    expect(await messagesOf(`/deliveries${query(`message:${one}`)}`)).toEqual([one]);
+    expect(await messagesOf(`/deliveries${query(`!message:${one}`)}`)).toEqual([two]);
+    expect(await messagesOf(`/deliveries${query('BICYCLE')}`)).toEqual([one]);
+    expect(await messagesOf(`/deliveries${query('100%')}`)).toEqual([two]);
+    expect(await messagesOf(`/deliveries${query('1%')}`)).toEqual([]);
+    expect(await messagesOf(`/deliveries${query('status:delivered type:message.* !bicycle')}`)).toEqual([
+      two,
+    ]);
+    expect(await messagesOf(`/deliveries${query('url:https://crm.*')}`)).toEqual([two, one]);
+    expect(await messagesOf(`/deliveries${query(`webhook:${hook.sandbox.seed.workspaceId}`)}`)).toEqual([
+      two,
+      one,
+    ]);
+    expect(await messagesOf(`/deliveries${query('status:dropped')}`)).toEqual([]);
+    expect(await messagesOf(`/deliveries${query('reason:no_webhook')}`)).toEqual([]);
+  });
+
+  it('are filtered the same while they are pending', async () => {
+    hook.receiver.script({ status: 500 });
+    const one = await write('the blue bicycle');
+    await hook.clock.timerSet(500);
+    for (const q of [
+      'status:pending',
+      'bicycle',
+      `message:${one}`,
+      '!status:delivered',
+      'type:message.received',
+    ]) {
+      expect(await messagesOf(`/deliveries${query(q)}`), q).toEqual([one]);
+    }
+    for (const q of ['status:delivered', 'car', '!status:pending', `!message:${one}`, 'reason:*']) {
+      expect(await messagesOf(`/deliveries${query(q)}`), q).toEqual([]);
+    }
+    await hook.clock.advance(1_500);
+  });
+
+  it('must match both the filter and the other parameters', async () => {
+    const one = await write('hello');
+    await settle();
+    expect(await messagesOf(`/deliveries${query('status:delivered')}&event=message.received`)).toEqual([one]);
+    expect(await messagesOf(`/deliveries${query('status:delivered')}&outcome=dropped`)).toEqual([]);
+  });
+
+  it('come in pages of what matches', async () => {
+    const wanted: string[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      wanted.unshift(await write('wanted'));
+      await write('other');
+    }
+    await settle();
+    const first = await hook.call('GET', `/deliveries${query('"wanted"')}&limit=3`);
+    const second = await messagesOf(
+      `/deliveries${query('"wanted"')}&limit=3&cursor=${first.body.nextCursor}`,
+    );
+    expect(first.body.entries.map(({ messageId }: { messageId: string }) => messageId)).toEqual(
+      wanted.slice(0, 3),
+    );
+    expect(second).toEqual(wanted.slice(3));
+  });
+
+  it('are read one at a time', async () => {
+    await write('hello');
+    await settle();
+    const [listed] = (await hook.call('GET', '/deliveries')).body.entries;
+    expect(await hook.call('GET', `/deliveries/${listed.id}`)).toMatchObject({ status: 200, body: listed });
+    for (const id of ['999999', 'x', '-1']) {
+      expect(await hook.call('GET', `/deliveries/${id}`)).toMatchObject({
+        status: 404,
+        body: { error: 'not_found', message: 'No delivery has this id.' },
+      });
+    }
+  });
+
+  it('a filter that is wrong is refused with its token and the keys that exist', async () => {
+    expect(await hook.call('GET', `/deliveries${query('status:delivered colour:red')}`)).toMatchObject({
+      status: 400,
+      body: {
+        error: 'invalid_request',
+        field: 'q',
+        message:
+          "'q': `colour:red` has an unknown key; the keys are status, type, workspace, connection, message, webhook, reason, url. Put a text that contains a colon in quotation marks.",
+      },
+    });
+    expect((await hook.call('GET', `/deliveries${query('status:lost')}`)).body.message).toBe(
+      "'q': `status:lost` has an unknown value; the values of status are pending, delivered, dropped.",
+    );
+  });
+});
+
+describe('calls', () => {
+  const paths = async (q: string): Promise<string[]> =>
+    (await hook.call('GET', `/calls${query(q)}`)).body.entries.map(
+      ({ method, path }: { method: string; path: string }) => `${method} ${path}`,
+    );
+
+  it('that sent a message or marked it as read are found by its id', async () => {
+    await hook.call('PUT', '/timing', { sendScale: 0 });
+    const received = await write('hello');
+    const body = { connectionId: hook.connectionId, to: '447700900201', text: 'hi' };
+    const { body: sent } = await hook.api('POST', '/messages', body);
+    const { messageId } = sent as { messageId: string };
+    await hook.api('POST', '/messages/read', { connectionId: hook.connectionId, messageId: received });
+    await hook.api('GET', '/messages');
+    expect(await paths(`message:${messageId}`)).toEqual(['POST /messages']);
+    expect(await paths(`message:${received}`)).toEqual(['POST /messages/read']);
+    expect(await paths(`connection:${hook.connectionId}`)).toEqual(['POST /messages/read', 'POST /messages']);
+    const [marked] = (await hook.call('GET', `/calls${query(`message:${received}`)}`)).body.entries;
+    expect(marked).toMatchObject({ connectionId: hook.connectionId, messageIds: [received] });
+  });
+
+  it('that marked a chat by its phone number are found by each message that became read', async () => {
+    const [one, two] = [await write('one'), await write('two')];
+    await hook.api('POST', '/messages/read', { connectionId: hook.connectionId, phone: '491700000009' });
+    expect(await paths(`message:${one}`)).toEqual(['POST /messages/read']);
+    expect(await paths(`message:${two}`)).toEqual(['POST /messages/read']);
+  });
+
+  it('that failed have no message', async () => {
+    const body = { connectionId: hook.connectionId, to: '447700900205', text: 'nobody' };
+    await hook.api('POST', '/messages', body);
+    const [call] = (await hook.call('GET', `/calls${query('code:recipient_not_on_whatsapp')}`)).body.entries;
+    expect(call).toMatchObject({ status: 422, connectionId: hook.connectionId });
+    expect(call).not.toHaveProperty('messageIds');
+  });
+
+  it('are filtered by status, method, path, code and credential, and searched in the reasons', async () => {
+    await hook.api('GET', '/account');
+    await hook.api('GET', '/nothing');
+    await hook.service.call('GET', '/connections');
+    expect(await paths('status:4*')).toEqual(['GET /connections', 'GET /nothing']);
+    expect(await paths('status:404')).toEqual(['GET /nothing']);
+    expect(await paths('!status:2*  !code:not_found')).toEqual(['GET /connections']);
+    expect(await paths('path:/acc* method:GET')).toEqual(['GET /account']);
+    expect(await paths('!credential:*')).toEqual(['GET /connections', 'GET /nothing']);
+    expect(await paths('"no credential was sent"')).toEqual(['GET /connections']);
+  });
+
+  it('are read one at a time', async () => {
+    await hook.api('GET', '/account');
+    const [listed] = (await hook.call('GET', '/calls')).body.entries;
+    expect((await hook.call('GET', `/calls/${listed.id}`)).body).toEqual(listed);
+    for (const id of ['999999', 'x']) {
+      expect(await hook.call('GET', `/calls/${id}`)).toMatchObject({
+        status: 404,
+        body: { error: 'not_found', message: 'No call has this id. Only the latest 5,000 calls are kept.' },
+      });
+    }
+  });
+
+  it.each([
+    ['status:ok', '`status:ok` must be an HTTP status, the beginning of one such as 4*, or none'],
+    [
+      'method:FETCH',
+      '`method:FETCH` has an unknown value; the values of method are GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS',
+    ],
+    [
+      'type:x',
+      '`type:x` has an unknown key; the keys are status, method, path, code, tool, credential, workspace, connection, message, fault. Put a text that contains a colon in quotation marks',
+    ],
+  ])('%s is refused', async (q, problem) => {
+    const { status, body } = await hook.call('GET', `/calls${query(q)}`);
+    expect([status, body.field, body.message]).toEqual([400, 'q', `'q': ${problem}.`]);
+  });
+});
