@@ -79,7 +79,7 @@ export interface ConnectorOptions {
   /** The CRM's own code, called with each change. Not called in role `web`. */
   readonly handlers?: ChangeHandlers | undefined;
   /** From announcing the rotation of a secret to the call. Default: until every process knows of it. */
-  readonly rotationSettleMs?: number;
+  readonly rotationNoticeMs?: number;
   /** What is measured, and what `GET /metrics` shows. Default: metrics of this process. */
   readonly metrics?: Metrics;
   /** Between 0 and 1; spreads retries. Default: `Math.random`. */
@@ -234,7 +234,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     notifier,
     random,
     publicUrl: options.webhookPublicUrl,
-    settleMs: options.rotationSettleMs,
+    noticeMs: options.rotationNoticeMs,
     mayUse,
     onIssued: async (accountId, how) => {
       // A rotation has a line of its own.

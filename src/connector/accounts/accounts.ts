@@ -21,7 +21,7 @@ export interface AccountsOptions {
   /** Public address of the receiver; undefined: webhooks are registered by hand. */
   readonly publicUrl: string | undefined;
   /** From announcing the rotation of a secret to the call. */
-  readonly settleMs: number | undefined;
+  readonly noticeMs: number | undefined;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
   /** Told when an account has a new signing secret. */
@@ -70,7 +70,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     mayUse: options.mayUse,
     onIssued: options.onIssued,
     random,
-    settleMs: options.settleMs,
+    noticeMs: options.noticeMs,
   });
   let started = false;
   const watch = createAccountWatch({

@@ -16,7 +16,7 @@ export interface RegisterOptions {
   /** The public HTTPS address of the receiver; null: the webhook was registered by hand and stays as it is. */
   readonly url: string | null;
   /** From announcing a replacement to the call, so that every process knows of it. */
-  readonly settleMs?: number | undefined;
+  readonly noticeMs?: number | undefined;
 }
 
 /** `registered`: a new secret was issued. `unchanged`: everything was in place. */
@@ -43,14 +43,14 @@ export async function rotateSecret(
 }
 
 function rotation(
-  { client, settleMs = OLDEST_SECRETS_MS }: RegisterOptions,
+  { client, noticeMs = OLDEST_SECRETS_MS }: RegisterOptions,
   compromised: boolean,
 ): Replacement {
   return {
     issue: (signal) => client.rotateWebhook(signal),
     url: null,
     compromised,
-    settleMs,
+    noticeMs,
     retryAfterMs: ROTATION_RETRIES_MS,
   };
 }
@@ -66,7 +66,7 @@ export async function registerWebhook(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<Registration> {
-  const { keeper, client, subscriptionId, url, settleMs = OLDEST_SECRETS_MS } = options;
+  const { keeper, client, subscriptionId, url, noticeMs = OLDEST_SECRETS_MS } = options;
   const { database, clock } = keeper;
   const stored = await readSubscription(database, subscriptionId);
   const isPending = stored !== undefined && stored.pendingAt !== null;
@@ -84,6 +84,6 @@ export async function registerWebhook(
     }
   }
   const issue: Replacement['issue'] = (calling) => client.putWebhook(url, calling);
-  await replaceSecret(options, lease, { issue, url, compromised: false, settleMs, retryAfterMs: [] }, signal);
+  await replaceSecret(options, lease, { issue, url, compromised: false, noticeMs, retryAfterMs: [] }, signal);
   return 'registered';
 }

@@ -32,7 +32,7 @@ export interface RegistrationsOptions extends WorkerOptions {
   /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
   /** From announcing the replacement of a secret to the call. */
-  readonly settleMs?: number | undefined;
+  readonly noticeMs?: number | undefined;
 }
 
 /**
@@ -73,7 +73,7 @@ export class UnknownCredential extends Error {
  * nobody who lives. A failure stops nothing else: deliveries signed with the stored secret are accepted meanwhile.
  */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { database, keyRing, clock, logger, presence, publicUrl, onIssued, settleMs } = options;
+  const { database, keyRing, clock, logger, presence, publicUrl, onIssued, noticeMs } = options;
   const closing = new AbortController();
   let rotating: Promise<unknown> = Promise.resolve();
 
@@ -89,7 +89,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       client: clientOf({ database, keyRing, clock }, account),
       subscriptionId,
       url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
-      settleMs,
+      noticeMs,
     };
   }
 

@@ -37,7 +37,7 @@ export interface Replacement {
   /** The secret of before gets no time of grace. */
   readonly compromised: boolean;
   /** From the mark to the call, so that every process has seen the mark when the secret changes. */
-  readonly settleMs: number;
+  readonly noticeMs: number;
   /** Before each further call, when one failed and may have taken effect. */
   readonly retryAfterMs: readonly number[];
 }
@@ -74,7 +74,7 @@ export async function replaceSecret(
   const { keeper, keyRing, subscriptionId } = options;
   const { database, clock } = keeper;
   const owner = randomUUID();
-  const callAt = clock.now() + replacement.settleMs;
+  const callAt = clock.now() + replacement.noticeMs;
   const marked = await markPending(database, lease, {
     subscriptionId,
     owner,

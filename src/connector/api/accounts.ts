@@ -13,12 +13,10 @@ import { UnknownCredential } from '../accounts/registrations.ts';
 import { LeaseLost } from '../accounts/replace-secret.ts';
 import type { Consents } from '../oauth/consents.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
-import { ApiError, invalid, notFound } from './api-error.ts';
+import { ApiError, invalid, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { ACCOUNT_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
 import { chooseAccount, describeServiceFailure } from './service-failure.ts';
-
-const RETRY_AFTER_MS = 5_000;
 
 export interface AccountOperations {
   readonly database: Database;
@@ -146,7 +144,7 @@ export function rotateSecret({ database, accounts }: AccountOperations): Operati
       throw new ApiError(
         'rotation_in_progress',
         'The secret is already being registered or rotated.',
-        RETRY_AFTER_MS,
+        RETRY_AFTER_MS.service,
       );
     }
     const { at, previousAcceptedUntil } = replaced;
@@ -160,7 +158,7 @@ function describeRotationFailure(error: unknown): unknown {
     return new ApiError(
       'unavailable',
       'Another process has taken over and is rotating the secret.',
-      RETRY_AFTER_MS,
+      RETRY_AFTER_MS.service,
     );
   }
   return describeServiceFailure(error);

@@ -46,7 +46,14 @@ export function invalid(field: string, problem: string): ApiError {
   return new ApiError('invalid_request', `${field}: ${problem}.`);
 }
 
-const RETRY_AFTER_MS = 1_000;
+/** `Retry-After` of an `unavailable` response, by what the request has to wait for. */
+export const RETRY_AFTER_MS = {
+  database: 1_000,
+  memory: 1_000,
+  file: 2_000,
+  stream: 5_000,
+  service: 5_000,
+} as const;
 
 /**
  * Turns what an operation threw into a response. Only internal errors are logged, and their response contains
@@ -71,7 +78,8 @@ export function answerError(logger: Logger) {
 
 function toRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (isConnectionFailure(error)) return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS);
+  if (isConnectionFailure(error))
+    return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS.database);
   if (error instanceof DenseBody) return invalid('body', error.message);
   const { status, type } = readHttpError(error);
   if (status === 413) return tooLarge();

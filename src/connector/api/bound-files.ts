@@ -1,7 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
-import { ApiError } from './api-error.ts';
+import { ApiError, RETRY_AFTER_MS } from './api-error.ts';
 
-const RETRY_AFTER_MS = 1_000;
 const FULL = 'Too many files are being uploaded at once; retry after `Retry-After`.';
 
 export interface FileBound {
@@ -25,7 +24,7 @@ export function boundFiles({ freeBytes, largestBytes, maxBytes }: FileBound) {
     if (size > freeBytes) {
       if (held + size > maxBytes) {
         request.resume();
-        throw new ApiError('unavailable', FULL, RETRY_AFTER_MS);
+        throw new ApiError('unavailable', FULL, RETRY_AFTER_MS.memory);
       }
       held += size;
       response.once('close', () => {

@@ -14,7 +14,7 @@ import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { ChangeFilter } from '../feed/read-changes.ts';
-import { ApiError } from './api-error.ts';
+import { ApiError, RETRY_AFTER_MS } from './api-error.ts';
 import { readInput } from './read-input.ts';
 
 export interface ChangesRouterOptions {
@@ -35,7 +35,6 @@ export interface ChangesRouter {
 const MAX_STREAMS = 200;
 /** From the request to its response, or to the start of its stream. */
 const ANSWER_MS = 8_000;
-const RETRY_AFTER_MS = 5_000;
 const TOO_MANY = `The maximum of ${MAX_STREAMS} change streams is open; retry after \`Retry-After\`.`;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
@@ -81,7 +80,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       response.type('text/event-stream').end();
       return;
     }
-    if (streams >= MAX_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS);
+    if (streams >= MAX_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS.stream);
     streams += 1;
     try {
       const { feedId, lastSeq } = await inTime(() => feed.position());

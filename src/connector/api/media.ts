@@ -7,12 +7,11 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import { connections, messages } from '../db/schema.ts';
 import { createMediaRouter, type MessageFile } from '../media/media-router.ts';
 import { FileUnavailable, type OpenFile } from '../media/open-file.ts';
-import { ApiError, notFound } from './api-error.ts';
+import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { readId } from './read-input.ts';
 
 /** Each download holds two sockets and some buffers. */
 const MAX_CONCURRENT = 32;
-const RETRY_AFTER_MS = 2_000;
 
 export interface MediaOptions {
   readonly database: Database;
@@ -40,10 +39,10 @@ export function routeMedia({ database, clock, logger, allow, openFile, closing }
         new ApiError(
           'unavailable',
           'Too many files are being downloaded; retry after `Retry-After`.',
-          RETRY_AFTER_MS,
+          RETRY_AFTER_MS.file,
         ),
       late: () =>
-        new ApiError('unavailable', 'The file did not start to arrive within 10 s.', RETRY_AFTER_MS),
+        new ApiError('unavailable', 'The file did not start to arrive within 10 s.', RETRY_AFTER_MS.file),
       unavailable: describeUnavailable,
     },
   });

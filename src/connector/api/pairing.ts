@@ -3,12 +3,10 @@ import { accountQuery } from '../../contract/connector/lists.ts';
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
 import { createPairingRouter } from '../pairing/pairing-router.ts';
 import type { PairingWatches, WatchedConnection } from '../pairing/pairing-watches.ts';
-import { ApiError, notFound } from './api-error.ts';
+import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { type ConnectionLifeOptions, follow, noteDeleted } from './connection-life.ts';
 import { readId, readInput } from './read-input.ts';
 import { findTarget } from './service-target.ts';
-
-const RETRY_AFTER_MS = 5_000;
 
 export interface PairingOptions extends ConnectionLifeOptions {
   readonly watches: PairingWatches;
@@ -28,9 +26,10 @@ export function routePairing(options: PairingOptions): Router {
         new ApiError(
           'unavailable',
           'Too many pairing streams are open; retry after `Retry-After`.',
-          RETRY_AFTER_MS,
+          RETRY_AFTER_MS.service,
         ),
-      late: () => new ApiError('unavailable', 'The service did not respond within 10 s.', RETRY_AFTER_MS),
+      late: () =>
+        new ApiError('unavailable', 'The service did not respond within 10 s.', RETRY_AFTER_MS.service),
       first: refuseAtFirst,
     },
   });
@@ -63,7 +62,7 @@ function refuseAtFirst(event: PairingEvent): ApiError | null {
     case 'refused':
       return new ApiError('service_refused', event.message);
     case 'closing':
-      return new ApiError('unavailable', event.message, RETRY_AFTER_MS);
+      return new ApiError('unavailable', event.message, RETRY_AFTER_MS.service);
     default:
       return null;
   }

@@ -9,7 +9,7 @@ import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { QueueContext } from './queue-context.ts';
 import { beginAttempt, type QueuedSend, readFile, type Written } from './queue-store.ts';
-import { type Ending, giveUpSend, settle } from './settle.ts';
+import { type Ending, giveUpSend, recordOutcome } from './record-outcome.ts';
 
 /** Makes one attempt and commits how it ended. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
@@ -55,7 +55,7 @@ async function attempt(
   noteAnswer(context, send.accountId, ending.outcome);
   metrics.seconds.observe((clock.elapsed() - before) / 1_000);
   metrics.attempts.inc({ outcome: ending.outcome.kind });
-  return await settle(context, lease, tried, {
+  return await recordOutcome(context, lease, tried, {
     step: decide(context, tried, ending.outcome),
     errorCode: ending.errorCode,
     away: isAway(ending.outcome) && !isAskedToWait(ending.outcome),
@@ -71,7 +71,7 @@ export async function settleAbandoned(
 ): Promise<Written> {
   context.metrics.attempts.inc({ outcome: 'abandoned' });
   const step = decide(context, send, { kind: 'lost' });
-  return await settle(context, lease, send, {
+  return await recordOutcome(context, lease, send, {
     step,
     errorCode: 'abandoned',
     away: true,

@@ -7,7 +7,7 @@ import { isAway, ServiceError } from '../service-client/service-errors.ts';
 import type { QueueContext } from './queue-context.ts';
 import { fingerprintOf } from './queue-send.ts';
 import { hasDouble, lookAgain, type QueuedSend, readClaimed, type Written } from './queue-store.ts';
-import { settle } from './settle.ts';
+import { recordOutcome } from './record-outcome.ts';
 
 /** A file whose answer was lost is looked for this long. */
 const LOOK_UP_MS = 4 * 60_000;
@@ -60,7 +60,7 @@ function end(
   step: SendStep,
   message?: MessageFacts,
 ): Promise<Written> {
-  return settle(context, lease, send, { step, errorCode: null, message });
+  return recordOutcome(context, lease, send, { step, errorCode: null, message });
 }
 
 async function findMessage(

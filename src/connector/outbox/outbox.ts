@@ -8,7 +8,7 @@ import { attemptSend, settleAbandoned } from './attempt-send.ts';
 import { lookUpSend } from './look-up-send.ts';
 import type { QueueContext } from './queue-context.ts';
 import { endWaits, type QueuedSend, readDueQueues, readNext, SEND, type Written } from './queue-store.ts';
-import { giveUpSend } from './settle.ts';
+import { giveUpSend } from './record-outcome.ts';
 
 /** Queues that a process runs at a time: mostly they wait for the service. */
 const CONCURRENCY = 100;

@@ -819,21 +819,15 @@ export const TOPICS = {
   Webhooks: WEBHOOKS,
 } as const satisfies Readonly<Record<string, Topic>>;
 
+type Topics = typeof TOPICS;
+type Choices = { [T in keyof Topics]: (choices: Topics[T]) => void }[keyof Topics];
+
 /**
- * Every choice by its name. The code reads values here and nowhere else. Where several readings are possible, the
- * one is taken that a careful client handles either way.
+ * Every choice by its name. Code reads the values only here. Where several readings of the specification are
+ * possible, the choice is one that a careful client handles either way.
  */
-export const ASSUMPTIONS = {
-  ...LICENSES,
-  ...CONNECTIONS,
-  ...OUTAGES,
-  ...NETWORK,
-  ...SENDS,
-  ...MEDIA,
-  ...READING,
-  ...REQUESTS,
-  ...TOOLS,
-  ...CREDENTIALS,
-  ...OAUTH,
-  ...WEBHOOKS,
-} as const;
+export const ASSUMPTIONS = Object.assign({}, ...Object.values(TOPICS)) as Choices extends (
+  choices: infer All,
+) => void
+  ? All
+  : never;

@@ -69,7 +69,7 @@ function options(process = 'p1', url = URL_A) {
     client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
     subscriptionId: FIRST_SUBSCRIPTION_ID,
     url,
-    settleMs: 0,
+    noticeMs: 0,
   };
 }
 const register = (process?: string, url?: string) => registerOnce(options(process, url));
@@ -240,7 +240,7 @@ describe('the registrations of a process', () => {
   const create = (process = 'p1') => {
     notifier = new ManualNotifier();
     issued = [];
-    const { keeper, settleMs } = options(process);
+    const { keeper, noticeMs } = options(process);
     return createRegistrations({
       ...keeper,
       notifier,
@@ -251,7 +251,7 @@ describe('the registrations of a process', () => {
         issued.push(`${accountId} ${how}`);
       },
       random: () => 0,
-      settleMs,
+      noticeMs,
     });
   };
   const account = async () => (await readAccount(database, FIRST_ACCOUNT_ID)) ?? expect.fail('no account');

@@ -46,15 +46,15 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-const options = (settleMs = 0, url: string | null = URL_A) => ({
+const options = (noticeMs = 0, url: string | null = URL_A) => ({
   keeper: { database, clock, logger: silentLogger, presence },
   keyRing,
   client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
   subscriptionId: FIRST_SUBSCRIPTION_ID,
   url,
-  settleMs,
+  noticeMs,
 });
-const rotate = (compromised = false, settleMs = 0) => rotateSecret(options(settleMs), compromised);
+const rotate = (compromised = false, noticeMs = 0) => rotateSecret(options(noticeMs), compromised);
 const rotations = (): number => service.countRequests('/webhook/rotate');
 const inRotation = (fault: NonNullable<ReturnType<ScriptedService['fault']>>, times = 1): void => {
   let left = times;
@@ -130,7 +130,7 @@ describe('a rotation', () => {
 
   it('is announced two seconds before the call, so that every process knows of it', async () => {
     const begun = clock.now();
-    const rotating = rotateSecret({ ...options(), settleMs: undefined }, false);
+    const rotating = rotateSecret({ ...options(), noticeMs: undefined }, false);
     await clock.timerSet(2_000);
     expect(await stored()).toMatchObject({ pending: expect.any(String), callAt: begun + 2_000 });
     expect(rotations()).toBe(0);

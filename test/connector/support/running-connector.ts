@@ -99,7 +99,7 @@ export class ConnectorWorld {
       reconcileIntervalMs: 45_000,
       inboxRetentionDays: 30,
       random: () => 0,
-      rotationSettleMs: 0,
+      rotationNoticeMs: 0,
       ...options,
     });
     const server = await listen(connector.app, { closesStrangers: true });

@@ -29,7 +29,7 @@ const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
  * Commits how a send stands. An answer is worth more than a moment of the database: a failing one is tried again
  * for some seconds. Repeating it is safe, since it settles one attempt once.
  */
-export async function settle(
+export async function recordOutcome(
   context: QueueContext,
   lease: Lease,
   send: QueuedSend,
@@ -62,7 +62,7 @@ export function giveUpSend(
   send: QueuedSend,
   errorCode: string | null,
 ): Promise<Written> {
-  return settle(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
+  return recordOutcome(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
 }
 
 function isOver(state: OutboundState): state is Exclude<OutboundState, 'queued' | 'sending'> {
