@@ -1,9 +1,11 @@
 import type { SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
+import type { ForwardTarget } from '../runtime/http-server/forward.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { presentEntry } from './endpoints/delivery-endpoints.ts';
 import { changedByCall, changedByEndpoint } from './events/changed-lists.ts';
+import { ConnectorTail } from './events/connector-tail.ts';
 import { clockEvent, createEventStreams, type EventStreams } from './events/event-streams.ts';
 import { LedgerTail } from './events/ledger-tail.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
@@ -13,40 +15,52 @@ export interface FollowServiceOptions {
   readonly ports: SandboxPorts;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The attached connector, if the sandbox has one; null while its address is unknown. */
+  readonly connector: (() => ForwardTarget | null) | undefined;
 }
 
-/** What the stream of events needs of the sandbox. */
+/** The stream of events, and the notifications of the sandbox that it needs. */
 export interface FollowedService {
   readonly streams: EventStreams;
-  /** Tells what a call of the control API has changed. */
+  /** A call of the control API succeeded. */
   served(name: SandboxEndpointName): void;
   /** The service was emptied. */
   reset(): void;
 }
 
-/** Calls of the control API after which the time is told. */
+/** Calls of the control API that are followed by a `clock` event. */
 const MOVES_CLOCK: readonly SandboxEndpointName[] = ['reset', 'advanceClock', 'freezeClock', 'runClock'];
 
-/** Joins what the service tells through its ports to the stream of events. */
-export function followService({ platform, ports, clock, logger }: FollowServiceOptions): FollowedService {
+/** Streams what the ports of the service and the attached connector report. */
+export function followService(options: FollowServiceOptions): FollowedService {
+  const { platform, ports, clock, logger } = options;
   const { events } = ports;
-  const tail = new LedgerTail({
+  const connector =
+    options.connector === undefined
+      ? null
+      : new ConnectorTail({
+          connector: options.connector,
+          clock,
+          onChange: (change) => events.publish(() => ({ type: 'change', change })),
+          onMissed: () => events.changed('connector'),
+        });
+  const ledger = new LedgerTail({
     ledger: platform.ledger,
     clock,
     logger,
     onEntry: (entry) => events.publish(() => ({ type: 'ledger', entry: presentEntry(entry) })),
   });
-  ports.onLedger(() => tail.notify());
+  ports.onLedger(() => ledger.notify());
   ports.calls.onEntry((entry) => {
     events.publish(() => ({ type: 'call', entry }));
     events.changed(...changedByCall(entry));
   });
   return {
-    streams: createEventStreams({ hub: events, tail, time: platform.time, clock }),
+    streams: createEventStreams({ hub: events, ledger, connector, time: platform.time, clock }),
     served(name) {
       events.changed(...changedByEndpoint(name));
       if (MOVES_CLOCK.includes(name)) events.publish(() => clockEvent(platform.time));
     },
-    reset: () => tail.reset(),
+    reset: () => ledger.reset(),
   };
 }

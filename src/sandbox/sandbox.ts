@@ -5,6 +5,7 @@ import type { Platform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { toIso } from '../runtime/clock/iso-time.ts';
 import type { Queryable } from '../runtime/database/database.ts';
+import type { ForwardTarget } from '../runtime/http-server/forward.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { type ConnectorApp, type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
@@ -100,7 +101,15 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     onChange: (record) => ports.events.publish(() => ({ type: 'delivery', entry: presentDelivery(record) })),
   });
 
-  const followed = followService({ platform, ports, clock: options.clock, logger: options.logger });
+  const attached =
+    connector &&
+    ((): ForwardTarget | null => {
+      const { connectorUrl: url } = options.addresses();
+      return url === null ? null : { url, token: connector.token };
+    });
+
+  const { clock, logger } = options;
+  const followed = followService({ platform, ports, clock, logger, connector: attached });
 
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
 
@@ -162,11 +171,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
       logger: options.logger,
       serviceUrl: () => options.addresses().baseUrl,
       serverUrl: () => new URL(SANDBOX_PREFIX, options.addresses().sandboxUrl).href,
-      connector: () => {
-        const { connectorUrl } = options.addresses();
-        if (connector === undefined || connectorUrl === null) return null;
-        return { url: connectorUrl, token: connector.token };
-      },
+      connector: () => attached?.() ?? null,
       serviceKey: (workspaceId = seed.workspaceId) =>
         workspaceId === seed.workspaceId ? seed.apiKey : serviceKeys.find(workspaceId),
       ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
+import { readEvents } from '../support/event-reader.ts';
 import { listen } from '../support/listen.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
@@ -42,6 +44,17 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(printed).toContain(`service     ${baseUrl}\n`);
     expect(printed).toContain(`API key     ${apiKey}\n`);
     expect(await json('info')).toMatchObject({ baseUrl, apiKey, sandboxUrl: url });
+  });
+
+  it('its stream of events carries the changes of the connector', async () => {
+    const reader = await readEvents(`${url}/sandbox/v1/events`, (data) => sandboxEvent.parse(data));
+    await reader.find((event) => event.type === 'changed' && event.what === 'connector');
+    const id = await told('say', FRONT_DESK, CONTACT, 'Hello');
+    const found = await reader.find(
+      (event) => event.type === 'change' && event.change.type === 'message.created',
+    );
+    expect(found).toMatchObject({ change: { messageId: id, data: { text: 'Hello', peer: CONTACT } } });
+    reader.close();
   });
 
   it('info FIELD, id: one value, for a shell', async () => {

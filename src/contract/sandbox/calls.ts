@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { change } from '../connector/changes.ts';
 import { dateTime } from '../service/fields.ts';
 import { delivery, ledgerEntry } from './deliveries.ts';
 import { pathPattern } from './faults.ts';
@@ -104,13 +105,14 @@ export const CHANGED_LISTS = [
   'hosts',
   'timers',
   'timing',
+  'connector',
 ] as const;
 const changedList = z.enum(CHANGED_LISTS);
 export type ChangedList = z.infer<typeof changedList>;
 
 /**
- * Data of one event of `GET /events`. The stream starts with `clock` and then reports everything that
- * happens. A reader too slow for single entries gets `changed` instead.
+ * Data of one event of `GET /events`. The stream starts with `clock` and then reports everything that happens in
+ * the service and in the attached connector. A reader too slow for single entries gets `changed` instead.
  */
 export const sandboxEvent = z.discriminatedUnion('type', [
   z.object({
@@ -126,13 +128,19 @@ export const sandboxEvent = z.discriminatedUnion('type', [
     entry: apiCall.describe('The call, as in `GET /calls`.'),
   }),
   z.object({
+    type: z.literal('change').describe('The attached connector recorded a change.'),
+    change: change.describe("The change, as in `GET /v1/changes` of the connector's API."),
+  }),
+  z.object({
     type: z.literal('clock').describe('Virtual time was advanced, frozen or resumed.'),
     now: dateTime.describe('The current virtual time.'),
     frozen: z.boolean().describe('Whether virtual time is frozen.'),
   }),
   z.object({
     type: z.literal('changed').describe('A list changed.'),
-    what: changedList.describe('The list to read again.'),
+    what: changedList.describe(
+      'The list to read again. `connector` stands for everything in the API of the attached connector: it started, stopped, or changes were missed.',
+    ),
   }),
 ]);
 export type SandboxEvent = z.infer<typeof sandboxEvent>;

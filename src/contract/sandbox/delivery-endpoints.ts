@@ -96,7 +96,8 @@ export const DELIVERY_ENDPOINTS = {
   streamEvents: {
     method: 'GET',
     path: '/events',
-    summary: 'Streams ledger entries, deliveries, calls and clock changes as they happen.',
+    summary:
+      'Streams ledger entries, deliveries, calls, clock changes and the changes of the attached connector as they happen.',
     answers: [
       {
         status: 200,

@@ -1,7 +1,7 @@
 import type { ApiCall, ChangedList } from '../../contract/sandbox/calls.ts';
 import type { SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
 
-/** What a write of the control API changes. Endpoints that only read are not here. */
+/** The lists that each write of the control API changes. Endpoints that only read are omitted. */
 const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly ChangedList[]>>> = {
   reset: ['everything'],
   createWorkspace: ['workspaces'],
@@ -32,12 +32,12 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   deleteHost: ['hosts'],
 };
 
-/** What a successful call of the control API has changed. */
+/** The lists that a successful call of the control API has changed. */
 export function changedByEndpoint(name: SandboxEndpointName): readonly ChangedList[] {
   return BY_ENDPOINT[name] ?? [];
 }
 
-/** What a call to the service may have changed: nothing by a read or a refusal. */
+/** The lists that a call to the service may have changed: none after a read or a refusal. */
 export function changedByCall({ method, path, status }: ApiCall): readonly ChangedList[] {
   // A refusal may have ended a grant, and a visit may have made one.
   if (path.startsWith('/oauth/')) return ['grants'];
@@ -48,7 +48,7 @@ export function changedByCall({ method, path, status }: ApiCall): readonly Chang
   return path.startsWith('/webhook') ? ['webhook'] : [];
 }
 
-/** What a timer of a kind has changed. */
+/** The lists that a timer of a kind has changed. */
 export function changedByTimer(kind: string): readonly ChangedList[] {
   return /^(receipt|contact)\./.test(kind) ? ['messages', 'timers'] : ['connections', 'messages', 'timers'];
 }

@@ -1,33 +1,34 @@
 import type { ChangedList, SandboxEvent } from '../../contract/sandbox/calls.ts';
 
-/** Takes what happens, for one reader. */
+/** Receives events for one reader. */
 export interface EventListener {
-  /** An event in the form of the stream. Whoever cannot take it tells later that `list` changed. */
+  /** An event in the format of the stream. If it cannot be written, `list` is reported as changed instead. */
   event(text: string, list: ChangedList | null): void;
   /** A list is to be read again. */
   changed(list: ChangedList): void;
 }
 
-/** Hands what happens to whoever listens. */
+/** Passes events to all listeners. */
 export interface EventHub {
-  /** `make` runs only when somebody listens, and once for all. */
+  /** Calls `make` once for all listeners, and only if there are any. */
   publish(make: () => PublishedEvent): void;
   changed(...lists: readonly ChangedList[]): void;
-  /** The answer ends it. */
+  /** The returned function ends it. */
   listen(listener: EventListener): () => void;
 }
 
 type PublishedEvent = Exclude<SandboxEvent, { type: 'changed' }>;
 
-/** What a reader who missed an event of a type reads again; null: the next one says all. */
+/** The list that a reader who missed an event of a type reads again; null if the next event makes up for it. */
 const LIST_OF: Readonly<Record<PublishedEvent['type'], ChangedList | null>> = {
   ledger: 'ledger',
   delivery: 'deliveries',
   call: 'calls',
+  change: 'connector',
   clock: null,
 };
 
-/** One event as it goes over the wire. */
+/** One event in the format of the stream. */
 export function toText(event: SandboxEvent): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }

@@ -4,13 +4,16 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
+import type { ConnectorTail } from './connector-tail.ts';
 import { type EventHub, toText } from './event-hub.ts';
 import { EventWriter } from './event-writer.ts';
 import type { LedgerTail } from './ledger-tail.ts';
 
 export interface EventStreamsOptions {
   readonly hub: EventHub;
-  readonly tail: LedgerTail;
+  readonly ledger: LedgerTail;
+  /** Null without a connector. */
+  readonly connector: ConnectorTail | null;
   readonly time: VirtualTime;
   readonly clock: Clock;
 }
@@ -27,11 +30,17 @@ export function clockEvent(time: VirtualTime): { type: 'clock'; now: string; fro
   return { type: 'clock', now: toIso(time.now()), frozen: time.frozen };
 }
 
-/** For each of them as much is kept as `EventWriter` keeps for one. */
+/** `EventWriter` keeps up to a megabyte for each. */
 const MAX_READERS = 64;
 
-/** Streams what happens to its readers. */
-export function createEventStreams({ hub, tail, time, clock }: EventStreamsOptions): EventStreams {
+/** Streams events to readers. The ledger and the connector are followed only while there are any. */
+export function createEventStreams({
+  hub,
+  ledger,
+  connector,
+  time,
+  clock,
+}: EventStreamsOptions): EventStreams {
   const ending = new AbortController();
   let readers = 0;
   return {
@@ -39,18 +48,20 @@ export function createEventStreams({ hub, tail, time, clock }: EventStreamsOptio
     async handle(_request, response) {
       if (readers >= MAX_READERS) throw new SandboxError('too_many_readers');
       readers += 1;
-      const unfollow = await tail.follow().catch((error: unknown) => {
+      const leaveLedger = await ledger.follow().catch((error: unknown) => {
         readers -= 1;
         throw error;
       });
       const stream = openEventStream(response, { clock, ending: ending.signal });
       const writer = new EventWriter(stream, clock);
       writer.event(toText(clockEvent(time)), null);
-      const leave = hub.listen(writer);
+      const leaveHub = hub.listen(writer);
+      const leaveConnector = connector?.follow();
       const stop = (): void => {
         readers -= 1;
-        leave();
-        unfollow();
+        leaveHub();
+        leaveConnector?.();
+        leaveLedger();
       };
       if (stream.over.aborted) stop();
       else stream.over.addEventListener('abort', stop, { once: true });

@@ -3,14 +3,14 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { EventStream } from '../../runtime/http-server/event-stream.ts';
 import { type EventListener, toText } from './event-hub.ts';
 
-/** What is kept for a reader who does not take it at once, in characters. */
+/** How much is kept for a reader that is slow, in characters. */
 const MAX_WAITING = 1_000_000;
-/** Changes of one list within this time are told once. */
+/** Changes of a list within this time are reported once. */
 const GATHER_MS = 100;
 
 /**
- * Writes events to one reader, in order. What a slow reader has not taken is kept up to a bound; past it
- * single entries give way to the word that their list changed, so nobody stays wrong and nothing piles up.
+ * Writes events to one reader, in order. What a slow reader has not received is kept up to a limit. Beyond it, the
+ * list of an entry is reported as changed instead, so a reader never stays out of date and memory is bounded.
  */
 export class EventWriter implements EventListener {
   readonly #stream: EventStream;

@@ -13,26 +13,26 @@ export interface LedgerTailOptions {
 }
 
 /**
- * Tells the entries of the ledger in their order, none left out and none twice, while somebody wants them.
- * One read serves everybody, and while nobody listens nothing is read.
+ * Passes on the entries of the ledger in order, each exactly once, while it has followers. One read serves all
+ * followers; without any, nothing is read.
  */
 export class LedgerTail {
   readonly #options: LedgerTailOptions;
   #after = 0;
   #followers = 0;
-  /** Resolves once it is known where the followers begin; undefined while there are none. */
+  /** Resolves once the position of the first entry is known; undefined without followers. */
   #begun: Promise<void> | undefined;
   #ready = false;
   #reading = false;
   #more = false;
-  /** Counts the beginnings: what was read before one is not for those after it. */
+  /** Counts the starts: what was read before one is not for followers after it. */
   #generation = 0;
 
   constructor(options: LedgerTailOptions) {
     this.#options = options;
   }
 
-  /** Follows from now on: what is committed once this has resolved is told. The answer ends it. */
+  /** Follows from now on: entries that are committed after this has resolved are passed on. The returned function ends it. */
   async follow(): Promise<() => void> {
     this.#followers += 1;
     this.#begun ??= this.#begin();
@@ -52,7 +52,7 @@ export class LedgerTail {
     if (!this.#reading) void this.#read();
   }
 
-  /** The ledger was emptied and begins anew. */
+  /** The ledger was emptied and starts again. */
   reset(): void {
     this.#generation += 1;
     this.#after = 0;
@@ -64,7 +64,7 @@ export class LedgerTail {
     const last = await this.#options.ledger.lastSeq();
     if (generation === this.#generation) this.#after = last;
     this.#ready = true;
-    // What was committed since the look at the ledger told nobody.
+    // Nothing was notified of what was committed since the position was read.
     this.notify();
   }
 
