@@ -49,7 +49,8 @@ import { createPresence } from './work/presence.ts';
 export interface ConnectorOptions {
   readonly database: Database;
   /**
-   * Connections of the receiver's own, so that whoever uses the others up does not stop deliveries. Default: the same.
+   * Separate database connections for the receiver, so that deliveries are stored even if all others are in
+   * use. Default: the same connections.
    */
   readonly receiverDatabase?: Database;
   readonly notifier: Notifier;
@@ -57,20 +58,20 @@ export interface ConnectorOptions {
   readonly logger: Logger;
   /** `web` serves webhooks and the API, `worker` polls, `all` does both. */
   readonly role: 'all' | 'web' | 'worker';
-  /** The bearer token with all rights. A process that serves no API may do without it. */
+  /** The bearer token with all rights. Not required for a process without an API. */
   readonly apiToken?: string | undefined;
   /** Further bearer tokens, each with its rights. */
   readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly keyRing: KeyRing;
-  /** The service of the first account. Absent: the service is never called. */
+  /** The service of the first account. If absent, this process never calls the service of the settings. */
   readonly service?: { readonly baseUrl: string; readonly apiKey: string };
-  /** Hosts at which added accounts may have their service, besides that of the settings. */
+  /** Hosts that the services of added accounts may have, besides the one in the settings. */
   readonly serviceHosts?: readonly string[];
-  /** The OAuth app that this connector is. Absent: grants are neither made nor used. */
+  /** The OAuth app of this connector. If absent, grants are neither created nor used. */
   readonly oauth?: OauthApp;
-  /** Public HTTPS address of the receiver; set: it is registered at the service, by API keys. */
+  /** Public HTTPS address of the receiver. If set, it is registered with the service for API keys. */
   readonly webhookPublicUrl?: string;
-  /** Public names that lead to this listener, besides those of this machine. Absent: any name does. */
+  /** Public host names of this listener, besides those of this machine. If absent, any name is accepted. */
   readonly hosts?: readonly string[];
   /** Signing secret of a webhook that was registered by hand. */
   readonly webhookSecret?: string;
@@ -78,42 +79,45 @@ export interface ConnectorOptions {
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. Not called in role `web`. */
   readonly handlers?: ChangeHandlers | undefined;
-  /** From announcing the rotation of a secret to the call. Default: until every process knows of it. */
+  /**
+   * Time between announcing the rotation of a secret and the call. Default: enough for every process to have
+   * seen the announcement.
+   */
   readonly rotationNoticeMs?: number;
-  /** What is measured, and what `GET /metrics` shows. Default: metrics of this process. */
+  /** Where metrics are registered; `GET /metrics` shows them. Default: metrics of this process. */
   readonly metrics?: Metrics;
   /** Between 0 and 1; spreads retries. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** One connector process, without its listener. Holds no state that a restart would miss. */
+/** One connector process, without its listener. All state that a restart needs is in the database. */
 export interface Connector {
   readonly app: RequestListener;
   /**
-   * Resolves with true once the service has taken what the settings name, with false when the connector is closed
-   * before. Rejects with a `ConfigurationError` when the service refuses it.
+   * Resolves with true once the service has accepted the settings, or with false if the connector is closed
+   * before. Rejects with a `ConfigurationError` if the service refuses them.
    */
   untilAdmitted(): Promise<boolean>;
-  /** Begins to work: registers the webhook, polls, numbers changes. Call it once the app listens. */
+  /** Starts the work: registers the webhook, polls, numbers changes. Call it once the app listens. */
   start(): Promise<void>;
   /**
-   * Like `untilAdmitted`, and the webhook is in place as well: a proxy may send deliveries here.
+   * Like `untilAdmitted`, but also waits until the webhook is registered: from then on, a proxy may send
+   * deliveries here.
    */
   untilReady(): Promise<boolean>;
-  /** Ends the streams of changes and of pictures, so that a server can drain. */
+  /** Ends the streams of changes and QR codes, so that a server can drain. */
   endStreams(): void;
-  /** Resolves when nothing that came in is unfinished: commits, polls, numbering. */
+  /** Resolves when everything that was received is finished: commits, polls, numbering. */
   settle(): Promise<void>;
-  /** Finishes what was begun and stops. Bounded in time; leaves the database and the notifier open. */
+  /** Finishes work in progress and stops. The time is limited. Does not close the database or the notifier. */
   close(): Promise<void>;
 }
 
 /**
- * Puts the parts of a connector together, brings the configured account into the database and tries its credential,
- * if it is another than the stored one. Until the service has taken that, the account is left alone: nothing is
- * polled, sent or registered for it by this process.
- * Throws what the database throws, a `SealingError` when a stored secret needs a key that is not in the ring, and a
- * `ConfigurationError` when the service refuses what the settings name.
+ * Creates the parts of a connector, stores the configured account, and tries its credential if it differs from
+ * the stored one. Until the service has accepted it, this process does not poll, send or register anything for
+ * the account. Throws what the database throws, a `SealingError` if a stored secret needs a key that is not in
+ * the key ring, and a `ConfigurationError` if the service refuses the settings.
  */
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { database, receiverDatabase = database, notifier, clock, logger, keyRing, role } = options;
@@ -148,7 +152,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
   const admission = createAdmission({ database, clock, logger, audit }, candidate);
-  // A process that was not told of the service does not call it, even if another one stored its key.
+  // A process without a configured service does not call it, even if another process has stored its key.
   const mayUse = (account: Account): boolean => {
     if (account.kind === 'oauth')
       return account.subscriptionId === oauth?.subscriptionId && appAdmission.isAdmitted;
@@ -237,11 +241,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     noticeMs: options.rotationNoticeMs,
     mayUse,
     onIssued: async (accountId, how) => {
-      // A rotation has a line of its own.
+      // A rotation writes its own audit line.
       const told = { what: 'webhook', id: accountId, result: 'ok' };
       if (how === 'registered') audit.note('account.changed', told);
       await subscriptions.load();
-      // Deliveries that were signed with another secret may have been refused meanwhile.
+      // Deliveries that were signed with the other secret may have been refused in the meantime.
       await reconciler.pollSoon(accountId, { fullSweep: true });
     },
     polling: reconciler,
@@ -287,7 +291,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   let stopWatching = (): void => undefined;
   const web = role === 'worker' ? null : createWebSide();
 
-  /** Polls the account, or all that may list a connection which no account has claimed. */
+  /** Polls the account, or every account that may list a connection which no account has claimed. */
   async function pollClaimants(accountId: string): Promise<void> {
     const subscriptionId = claimingSubscription(accountId);
     if (subscriptionId === null) return await reconciler.pollSoon(accountId);
@@ -297,7 +301,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     }
   }
 
-  /** A refusal was told when it was found out. */
+  /** A refusal was already logged when it was received. */
   function whenAdmitted({ admitted }: Admission, begin: () => Promise<void>): void {
     admitted
       .then(begin, () => undefined)
@@ -323,7 +327,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       onConnectionEvent: (accountId) => void pollClaimants(accountId),
     });
     const changes = createChangesRouter({ feed, clock, allow: guard.allow });
-    // What the environment names comes back with the next start, so it is not for the API to remove.
+    // The account of the settings would return with the next start, so the API cannot remove it.
     const isConfigured = (id: string): boolean =>
       id === FIRST_ACCOUNT_ID && (service ?? webhookSecret) !== undefined;
     return {
@@ -408,7 +412,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         licenses.close(),
         web?.tally.close(),
       ]);
-      // Last: what others find released must be over.
+      // Last, because other processes may take over the released work only once it has ended.
       await presence.stop();
       await feed.close();
       audit.close();
@@ -416,13 +420,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   };
 }
 
-/** The tokens of the API; that with all rights is named after its setting. */
+/** The tokens of the API. The one with all rights is named after its setting. */
 function tokensOf({ apiToken, apiTokens = [] }: ConnectorOptions): readonly ApiToken[] {
   if (apiToken === undefined) return apiTokens;
   return [{ name: ALL_RIGHTS_NAME, rights: RIGHTS, token: apiToken }, ...apiTokens];
 }
 
-/** Without any setting, services may be at any public address. */
+/** If nothing is configured, services may be at any public address. */
 function serviceHostsOf({ service, oauth, serviceHosts }: ConnectorOptions): NamedHosts | null {
   const own = service?.baseUrl ?? oauth?.baseUrl;
   return own === undefined && serviceHosts === undefined ? null : { own, others: serviceHosts };

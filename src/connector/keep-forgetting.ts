@@ -12,7 +12,7 @@ const EVERY_MS = 60 * 60_000;
 /** The name of the lease. */
 const RETENTION = 'retention:all';
 
-/** What has ended is forgotten after a time of its own, named where it is kept. */
+/** Each kind of finished data has its own retention, defined in the module that owns it. */
 const FORGET: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
   forgetOldSends,
   forgetOldCreations,
@@ -20,8 +20,8 @@ const FORGET: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
 ];
 
 /**
- * Forgets what ended long ago, now and every hour, in one process at a time: the others skip their turn. Returns a
- * function that ends it.
+ * Deletes data that is past its retention, now and every hour, in one process at a time. Returns a function
+ * that stops it.
  */
 export function keepForgetting(options: {
   readonly database: Database;

@@ -11,7 +11,7 @@ import type { QueueContext } from './queue-context.ts';
 import { beginAttempt, type QueuedSend, readFile, type Written } from './queue-store.ts';
 import { type Ending, giveUpSend, recordOutcome } from './record-outcome.ts';
 
-/** Makes one attempt and commits how it ended. Throws what the database throws; the attempt then counts as lost. */
+/** Makes one attempt and commits its outcome. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
   context: QueueContext,
   lease: Lease,
@@ -36,7 +36,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<Written> {
   const { database, clock, metrics } = context;
-  // A file may have waited for its slot.
+  // A file may have waited for memory.
   if (signal.aborted) return 'lost';
   const attemptId = randomUUID();
   const startedAt = clock.now();
@@ -63,7 +63,7 @@ async function attempt(
   });
 }
 
-/** An attempt whose process is gone has lost its answer. Its wait counts from when it began. */
+/** The process of this attempt died, so its answer is lost. The wait counts from the start of the attempt. */
 export async function settleAbandoned(
   context: QueueContext,
   lease: Lease,
@@ -79,7 +79,7 @@ export async function settleAbandoned(
   });
 }
 
-/** After attempts without an answer the first answer says that the service is back. */
+/** After attempts without an answer, the first answer shows that the service is back. */
 function noteAnswer(
   { unanswered, onAnswering }: QueueContext,
   accountId: string,
@@ -89,13 +89,13 @@ function noteAnswer(
   else if (!isAway(outcome) && unanswered.delete(accountId)) onAnswering(accountId);
 }
 
-/** The service, or what lies before it, was not there to say how the attempt ended. */
+/** Neither the service nor a proxy in front of it reported the outcome of the attempt. */
 function isAway(outcome: SendOutcome): boolean {
   if (outcome.kind === 'refused') return ruleFor(outcome.code, outcome.status).next === 'lost';
   return outcome.kind !== 'accepted';
 }
 
-/** The service named the wait, which then is kept whether or not it answers others. */
+/** The service requested the wait, so it applies even if the service answers other calls. */
 function isAskedToWait(outcome: SendOutcome): boolean {
   return outcome.kind === 'refused' && outcome.retryAfterMs !== null;
 }
@@ -156,8 +156,9 @@ function toRequest(send: QueuedSend, bytes: Uint8Array | null): SendMessageReque
 }
 
 /**
- * What a send knows of its message. Of a file it names no field that the service may show otherwise. The time
- * stands in until a poll brings the service's own: that of the attempt, so that no event of the message is older.
+ * What a send knows about its message. For a file, fields that the service may show differently are left out.
+ * Until a poll reports the service's own time, the time is that of the attempt, so that no event of the message
+ * is earlier.
  */
 function toFacts(send: QueuedSend, answer: ReadSend): MessageFacts | undefined {
   if (answer.messageId === null || !answer.persisted) return undefined;

@@ -1,12 +1,15 @@
 import type { OpenFile } from '../media/open-file.ts';
 import type { FetchFile } from './queue-context.ts';
 
-/** What the largest base64 of a send holds, and a little more, so that a larger file is known to be another. */
+/**
+ * Slightly more than the largest base64 of a send can contain, so that a larger file is known to be a different
+ * one.
+ */
 const LARGEST_BYTES = 12 * 1024 * 1024 + 1_024;
 
 /**
- * Fetches files of messages from the service of their account: an address elsewhere is refused, since anybody could
- * have put it there. Throws what `openFile` throws, and when the file is too large.
+ * Fetches files of messages from the service of their account. Other addresses are refused, because a message
+ * could name any. Throws what `openFile` throws, and if the file is too large.
  */
 export function createOwnFileFetch(openFile: OpenFile): FetchFile {
   return async (from, signal) => {

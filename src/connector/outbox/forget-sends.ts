@@ -4,14 +4,14 @@ import { orm } from '../../runtime/database/orm.ts';
 import { outbound, outboundMedia } from '../db/outbox-tables.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
-/** How long the file of a send that failed is kept, so that an operator can try it again. */
+/** How long the file of a failed send is kept for a retry by an operator. */
 const FILES_KEPT_MS = 7 * DAY_MS;
-/** How long a send is kept after its end. As long its reference stands for it. */
+/** How long a send is kept after its end. Its reference is taken for the same time. */
 const SENDS_KEPT_MS = 90 * DAY_MS;
-/** Sends that one statement forgets. */
+/** Maximum number of sends that one statement deletes. */
 const MAX = 1_000;
 
-/** Forgets what old sends left behind: their files after a week, themselves after 90 days. Throws as `query` does. */
+/** Deletes what old sends left: files after a week, the sends after 90 days. Throws as `query` does. */
 export async function forgetOldSends(database: Queryable, now: number): Promise<void> {
   const { id, state, createdAt, updatedAt } = outbound;
   const db = orm(database);
@@ -23,7 +23,7 @@ export async function forgetOldSends(database: Queryable, now: number): Promise<
 
   const before = now - SENDS_KEPT_MS;
   const isOver = and(lt(updatedAt, before), notInArray(state, ['queued', 'sending']));
-  // A send is not over before it began, so the index of creation leads to those that may be old enough.
+  // A send ends after it was created, so the index of creation times finds those that may be old enough.
   const old = db
     .select({ id })
     .from(outbound)

@@ -9,23 +9,24 @@ import { fingerprintOf } from './queue-send.ts';
 import { hasDouble, lookAgain, type QueuedSend, readClaimed, type Written } from './queue-store.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-/** A file whose answer was lost is looked for this long. */
+/** How long a file is looked for after its answer was lost. */
 const LOOK_UP_MS = 4 * 60_000;
 const LOOK_EVERY_MS = 5_000;
-/** How far the clocks of the service and of this machine may lie apart. */
+/** How far the clock of the service and ours may differ. */
 const CLOCKS_APART_MS = 60_000;
-/** Of two sends whose attempts lie further apart, no message can be that of either. */
+/** If the attempts of two sends are further apart than this, no message can be the result of either. */
 const OVERLAP_MS = SEND_DEADLINE_MS + 2 * CLOCKS_APART_MS;
 const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
-/** More messages than this that look alike are never told apart. */
+/** If more messages than this look alike, none of them is compared further. */
 const MAX_FETCHED = 3;
 
 /**
- * Looks once among the messages of the service for a file whose answer was lost. It was sent if exactly one
- * outgoing message of its connection, created since and the outcome of no other send, has its type, its caption
- * and its bytes, and no other file in doubt has them. When it is not among them after four minutes, it is unknown. A
- * look that the service does not answer says nothing, so it is repeated for as long as a send may take.
+ * Looks up once whether a file was sent although its answer was lost. It was sent if exactly one outgoing
+ * message of its connection, created since and not the result of another send, has its type, its caption and
+ * its bytes, and no other file in doubt has the same. If there is none after four minutes, the send is
+ * `unknown`. A look-up that the service does not answer proves nothing, so it is repeated for as long as a send
+ * may take.
  */
 export async function lookUpSend(
   context: QueueContext,
@@ -79,7 +80,7 @@ async function findMessage(
   const same: PolledMessage[] = [];
   for (const message of free) {
     const fingerprint = await readFingerprint(context, send.accountId, message, signal);
-    // One that cannot be read may be the one: then none is certain.
+    // A message that cannot be read may be the one, so none is certain.
     if (fingerprint === null) return null;
     if (fingerprint === send.mediaFingerprint) same.push(message);
   }
@@ -103,7 +104,7 @@ async function listSince(
     if (!page.hasMore || (last !== undefined && last.createdAt < since)) return listed;
     cursor = page.nextCursor;
   }
-  // There may be another one further down, so none of these is certain.
+  // There may be another one on a later page, so none of these is certain.
   return [];
 }
 
@@ -134,7 +135,7 @@ async function readFingerprint(
   }
 }
 
-/** What the send adds to the message. The poll of messages brings the rest. */
+/** What the send adds to the message. A poll adds the rest. */
 function toFacts(send: QueuedSend, found: PolledMessage): MessageFacts {
   return {
     connectionId: send.connectionId,

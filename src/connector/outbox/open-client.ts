@@ -4,9 +4,9 @@ import type { ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
 
 /**
- * A client that may send, or why there is none: the account is `gone`, sends in other processes (`elsewhere`), or
- * has no good credential at the moment (`paused`): the service refuses its key, its customer must consent again, or the
- * authorization server fails.
+ * A client that may send, or why there is none: the account is `gone`, other processes send for it
+ * (`elsewhere`), or it has no valid credential at the moment (`paused`): the service refuses its key, its
+ * customer must consent again, or the authorization server fails.
  */
 export type SendingClient = ServiceClient | 'gone' | 'elsewhere' | 'paused';
 
@@ -16,8 +16,8 @@ export interface OpenClientOptions extends CredentialOptions {
 }
 
 /**
- * Opens the credential of an account before an attempt begins: what fails afterwards counts as an answer that
- * was lost. Throws what the database, the key ring or the credential throws.
+ * Opens the credential of an account before an attempt starts: a failure after that would count as a lost
+ * answer. Throws what the database, the key ring or the credential throws.
  */
 export async function openSendingClient(
   options: OpenClientOptions,
@@ -29,7 +29,7 @@ export async function openSendingClient(
   if (account.awaitsConsent || account.isRefused) return 'paused';
   const credential = credentialOf(options, account);
 
-  /** Nothing more is asked with a refused key. If that cannot be noted now, the next poll does it. */
+  /** A refused key is not used again. If this cannot be stored now, the next poll does it. */
   async function noting(error: unknown): Promise<never> {
     const isRefused = account?.kind === 'api_key' && isRefusal(error, 'invalid_key');
     if (isRefused) await noteRefused(options.database, account).catch(() => undefined);

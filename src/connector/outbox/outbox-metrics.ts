@@ -4,7 +4,7 @@ export type OutboxMetrics = ReturnType<typeof createOutboxMetrics>;
 
 const SECONDS = [0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 200];
 
-/** The figures of sending. Made once per process. */
+/** The metrics of sending. Created once per process. */
 export function createOutboxMetrics(metrics: Metrics) {
   return {
     attempts: metrics.counter('connector_send_attempts_total', 'Attempts to send, by how they ended.', {

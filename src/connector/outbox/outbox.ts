@@ -10,11 +10,14 @@ import type { QueueContext } from './queue-context.ts';
 import { endWaits, type QueuedSend, readDueQueues, readNext, SEND, type Written } from './queue-store.ts';
 import { giveUpSend } from './record-outcome.ts';
 
-/** Queues that a process runs at a time: mostly they wait for the service. */
+/** Maximum number of queues that run concurrently in a process. They mostly wait for the service. */
 const CONCURRENCY = 100;
-/** Files that a process holds in memory at a time, 40 MB each at worst. */
+/** Maximum number of files in the memory of a process, at most 40 MB each. */
 const FILES = 4;
-/** Steps of one run, so that a long queue does not keep its place in the queue for ever. */
+/**
+ * Maximum number of steps of one run, so that a long queue does not occupy its place in the process for too
+ * long.
+ */
 const MAX_STEPS = 50;
 
 export interface OutboxOptions
@@ -26,13 +29,16 @@ export interface OutboxOptions
 
 export interface Outbox extends Worker {
   /**
-   * The service answers this account again: what waits only for that is sent now, in whichever process. Never rejects:
-   * each send comes to its turn by itself in the end.
+   * The service answers this account again: sends that only waited for this are sent now, in any process. Never
+   * rejects: each send is due by itself later.
    */
   serviceAnswers(accountId: string): Promise<void>;
 }
 
-/** Sends what the CRM has queued: its keys are connections, since the sends of one go out in order. */
+/**
+ * Sends what the CRM has queued. The key of a queue is its connection, because the sends of a connection go out
+ * in order.
+ */
 export function createOutbox(options: OutboxOptions): Outbox {
   const { database, clock, logger } = options;
   const shared = {
@@ -65,9 +71,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
 }
 
 /**
- * Sends what is due on a connection, one by one, under the lease of its queue: in the order of their positions, but for
- * sends that may go while one to another recipient is being looked up. It is `stopped` when this process may not send
- * for the account now. Throws what the database throws.
+ * Sends what is due on a connection, one after the other, under the lease of its queue. The order is that of
+ * their positions, except that some sends may pass one to another recipient that is being looked up. Returns
+ * `stopped` if this process may not send for the account now. Throws what the database throws.
  */
 async function runQueue(context: QueueContext, { key, lease, lost, stopping }: Run): Promise<RunEnd> {
   const { database, clock } = context;
@@ -82,7 +88,7 @@ async function runQueue(context: QueueContext, { key, lease, lost, stopping }: R
   return 'more';
 }
 
-/** An attempt whose process is gone is due at once, since whoever asks holds the queue. */
+/** An attempt whose process died is due at once: this process has the lease of the queue. */
 function isDue(send: QueuedSend, now: number): boolean {
   return send.nextAttemptAt === null || send.nextAttemptAt <= now;
 }

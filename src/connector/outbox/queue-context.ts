@@ -5,32 +5,32 @@ import type { Turns } from '../../runtime/turns/turns.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 
-/** Fetches the file of an account's message, if its address may be trusted. Throws when it cannot. */
+/** Fetches the file of an account's message if its address is trusted. Throws if it cannot be fetched. */
 export type FetchFile = (
   from: { readonly url: string; readonly accountId: string },
   signal: AbortSignal,
 ) => Promise<Uint8Array>;
 
-/** What the queues of a process share. */
+/** What all queues of a process share. */
 export interface QueueContext {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: OutboxMetrics;
-  /** Between 0 and 1; spreads repeats. */
+  /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
-  /** A client with the credential of an account, opened. Throws when the credential cannot be had now. */
+  /** Returns a client with the credential of an account. Throws if the credential is not available now. */
   readonly clientFor: (accountId: string) => Promise<SendingClient>;
-  /** Absent: files cannot be compared, so a file whose answer was lost stays unknown. */
+  /** If absent, files cannot be compared: a file whose answer was lost stays `unknown`. */
   readonly fetchFile?: FetchFile | undefined;
-  /** How many files are in memory at a time. */
+  /** Maximum number of files in memory at the same time. */
   readonly fileSlots: Turns;
-  /** Aborts when calls under way are to be given up. They may outlive the wish to stop for a while. */
+  /** Aborts when calls in flight must end. This may be some time after the process was asked to stop. */
   readonly givingUp: AbortSignal;
-  /** Accounts whose last attempt of this process brought no answer of the service. */
+  /** Accounts whose last attempt in this process received no answer from the service. */
   readonly unanswered: Set<string>;
-  /** Told when an attempt of such an account is answered. */
+  /** Called when the service has answered an attempt of such an account. */
   readonly onAnswering: (accountId: string) => void;
-  /** Told after each write that the feed should show. */
+  /** Called after each write that adds to the feed. */
   readonly onCommitted: () => void;
 }

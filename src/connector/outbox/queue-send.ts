@@ -7,11 +7,11 @@ import { orm } from '../../runtime/database/orm.ts';
 import { outbound } from '../db/outbox-tables.ts';
 import { tellOutbound } from './stored-outbound.ts';
 
-/* What a caller of the API does with a send. SQL, because the changes are told in the statement that makes them. */
+/* Calls of the API that concern a send. They are SQL because each statement also writes its changes. */
 
 /**
- * What became of a request to send: `queued` now or before, `reused` when its reference stands for another send,
- * `no_connection` when none is known by that id, or it was deleted.
+ * Result of a request to send: `queued`, now or earlier; `reused` if its reference belongs to a different send;
+ * `no_connection` if the connection is unknown or deleted.
  */
 export type Queued =
   | { readonly kind: 'queued'; readonly outboundId: string; readonly isNew: boolean }
@@ -38,12 +38,13 @@ ${tellOutbound('placed', 'api', '$12::bigint')}
 SELECT o.account_id AS "accountId", o.deleted_at IS NOT NULL AS "isDeleted", EXISTS (SELECT FROM placed) AS "isNew"
   FROM owner o`;
 
-/** A file takes its time on the way to the database. */
+/** Writing a large file to the database takes longer. */
 const DEADLINE_MS = 30_000;
 
 /**
- * Commits a send under the CRM's own reference, with a fresh idempotency key for the service. The same request
- * again, also after a lost answer or the connection's deletion, is the same send. Throws as `query` does.
+ * Commits a send under the CRM's own reference, with a new idempotency key for the service. If the same request
+ * is repeated, even after a lost answer or after the connection was deleted, the result is the same send.
+ * Throws as `query` does.
  */
 export async function queueSend(
   database: Database,
@@ -106,8 +107,8 @@ ${tellOutbound('cancelled', 'api', '$2::bigint')}
 SELECT connection_id AS "connectionId" FROM cancelled`;
 
 /**
- * Cancels a send while it is queued and no lost answer means that it may have gone out. Resolves with its connection;
- * undefined: nothing was changed. Throws as `query` does.
+ * Cancels a send while it is queued, unless an answer was lost and the message may have been sent. Resolves
+ * with its connection; undefined if nothing was changed. Throws as `query` does.
  */
 export async function cancelSend(db: Queryable, id: string, now: number): Promise<string | undefined> {
   const [cancelled] = await db.query<{ connectionId: string }>(CANCEL, [id, now]);
@@ -115,8 +116,8 @@ export async function cancelSend(db: Queryable, id: string, now: number): Promis
 }
 
 /*
- * A key that the service has forgotten by now protects nothing, so a late retry gets a new one. The send goes
- * to the end of its queue: sends queued meanwhile have been waiting longer.
+ * A late retry gets a new key, because the service has forgotten the old one by now. The send moves to the end
+ * of its queue, behind sends that have been waiting longer.
  */
 const RETRY = `
 WITH retried AS (
@@ -131,7 +132,7 @@ WITH retried AS (
 ${tellOutbound('retried', 'api', '$2::bigint')}
 SELECT connection_id AS "connectionId" FROM retried`;
 
-/** Queues an `unknown` or `rejected` send once more. Resolves and throws as `cancelSend` does. */
+/** Queues an `unknown` or `rejected` send again. Resolves and throws as `cancelSend` does. */
 export async function retrySend(db: Queryable, id: string, now: number): Promise<string | undefined> {
   const params = [id, now, now - LAST_ATTEMPT_AFTER_MS, randomUUID()];
   const [retried] = await db.query<{ connectionId: string }>(RETRY, params);

@@ -9,7 +9,7 @@ import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
 import { outbound } from '../db/outbox-tables.ts';
 import { SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
 
-/** The kind of lease under which a queue is sent, by connection. */
+/** The kind of lease that protects a queue. The rest of the lease name is the connection. */
 export const SEND = 'send';
 
 const OF_QUEUE = {
@@ -23,8 +23,8 @@ const OF_QUEUE = {
 };
 
 /**
- * A send as its queue sees it. Times in epoch ms. `attemptId` is the attempt under way, or one whose process is gone;
- * null while `sending`: it is being looked up.
+ * A send as its queue sees it. Times in epoch ms. `attemptId` is the attempt in progress, or one whose process
+ * died; it is null in state `sending` while the send is being looked up.
  */
 export type QueuedSend = StoredOutbound & Readonly<Pick<typeof outbound.$inferSelect, keyof typeof OF_QUEUE>>;
 
@@ -33,10 +33,10 @@ const COLUMNS = selectList({ ...SHOWN, ...OF_QUEUE }, 'o');
 const UNFINISHED = `('queued', 'sending')`;
 
 /**
- * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no row when
- * the queue is empty. That is its first unfinished send. If that one is being looked up, and the service has answered
- * the last look, the first send to another recipient may go meanwhile; that one is not stepped over in turn, so a
- * service that loses every answer gets two files of a queue into doubt and not all. Takes SQL expressions.
+ * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
+ * row if the queue is empty. This is the first unfinished send. If that one is being looked up and the service
+ * has answered the last look-up, the first send to another recipient may pass it. No send passes two others, so
+ * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions.
  */
 function nextOf(connectionId: string, now: string): string {
   return `(
@@ -53,7 +53,9 @@ function nextOf(connectionId: string, now: string): string {
      ORDER BY greatest(either.next_attempt_at, ${now}), either.position LIMIT 1)`;
 }
 
-/** The send that a queue takes next, at `nextAttemptAt` or, if that is null, at once. Null when the queue is empty. */
+/**
+ * The send that a queue takes next, at `nextAttemptAt`, or at once if that is null. Null if the queue is empty.
+ */
 export async function readNext(db: Queryable, connectionId: string, now: number): Promise<QueuedSend | null> {
   const [next] = await db.query<QueuedSend>(`SELECT ${COLUMNS} FROM ${nextOf('$1', '$2::bigint')} o`, [
     connectionId,
@@ -63,8 +65,8 @@ export async function readNext(db: Queryable, connectionId: string, now: number)
 }
 
 /*
- * Steps from queue to queue by their index, however long they are. Queues of accounts whose credential is refused, or whose
- * grant has ended, are not due.
+ * Moves from queue to queue by an index, so the length of a queue does not matter. Queues of accounts whose
+ * credential is refused or whose grant has ended are not due.
  */
 const DUE = `
 WITH RECURSIVE queues AS (
@@ -85,13 +87,13 @@ SELECT l.connection_id AS "connectionId"
                     WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
  LIMIT $2::integer`;
 
-/** Up to `limit` queues that have something to do now and that nobody holds. */
+/** Up to `limit` queues that have a send due and no owner. */
 export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ connectionId: string }>(DUE, [now, limit]);
   return rows.map((row) => row.connectionId);
 }
 
-/** The bytes of a send's file. */
+/** The bytes of the file of a send. */
 export async function readFile(db: Queryable, outboundId: string): Promise<Uint8Array | null> {
   const [row] = await db.query<{ bytes: Uint8Array }>(
     'select bytes from connector.outbound_media where outbound_id = $1',
@@ -101,7 +103,7 @@ export async function readFile(db: Queryable, outboundId: string): Promise<Uint8
   return row?.bytes ?? null;
 }
 
-/** What became of a write: `lost` when another process has the queue by now, `missed` when the row had changed. */
+/** Result of a write: `lost` if another process has the queue now, `missed` if the row had changed. */
 export type Written = 'done' | 'missed' | 'lost';
 
 const BEGIN = `
@@ -117,7 +119,7 @@ begun AS (
 ${tellOutbound('begun', 'send', '$3::bigint')}
 SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM begun) AS done`;
 
-/** Commits that an attempt begins. */
+/** Commits the start of an attempt. */
 export async function beginAttempt(
   db: Queryable,
   lease: Lease,
@@ -128,20 +130,23 @@ export async function beginAttempt(
   return readWritten(await db.query<WrittenRow>(BEGIN, params));
 }
 
-/** How a send stands after an attempt or a look-up. */
+/** The state of a send after an attempt or a look-up. */
 export interface Settlement {
   readonly outboundId: string;
-  /** The attempt that is settled; null: one that was being looked up. */
+  /** The attempt that has ended; null for a look-up. */
   readonly attemptId: string | null;
   readonly state: OutboundState;
   readonly messageId: string | null;
   readonly lastError: string | null;
   readonly nextAttemptAt: number | null;
-  /** The wait ends sooner when the service answers the account. While it lasts, no look-up is stepped over. */
+  /**
+   * The wait ends early when the service answers the account. Until then, no other send passes one that is
+   * being looked up.
+   */
   readonly awaitsService: boolean;
   readonly lostAt: number | null;
   readonly inDoubt: boolean;
-  /** It waits as if it had never been attempted: its time has not begun. */
+  /** The send waits as if it had never been attempted: the 23 hours have not begun. */
   readonly startsAnew: boolean;
 }
 
@@ -164,8 +169,8 @@ ${tellOutbound('settled', 'send', '$3::bigint')}
 SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM settled) AS done`;
 
 /**
- * Commits how a send stands, together with the message that it became. The message is true whoever has the queue
- * by now; how the send stands is for the holder of the queue to say.
+ * Commits the state of a send together with the message that resulted from it. The message is stored even if
+ * the lease was lost; the state of the send only with the lease.
  */
 export async function settleSend(
   database: Database,
@@ -197,8 +202,8 @@ export async function settleSend(
 }
 
 /**
- * Ends the waits of an account's sends that were for the service to come back, and resolves with the queues that have
- * something due by that. What the service asked to wait for is waited for.
+ * Ends the waits of an account's sends that were only for the service to come back. Resolves with the queues
+ * that have a send due now. A wait that the service asked for remains.
  */
 export async function endWaits(db: Queryable, accountId: string, now: number): Promise<readonly string[]> {
   const { state, awaitsService, nextAttemptAt } = outbound;
@@ -217,7 +222,10 @@ export async function endWaits(db: Queryable, accountId: string, now: number): P
   return [...new Set(ended.map(({ connectionId }) => connectionId))];
 }
 
-/** Says when a send is looked up next, and whether that is sooner when the service answers again. Tells nobody. */
+/**
+ * Stores when a send is looked up next, and whether that is earlier if the service answers again. Writes no
+ * change to the feed.
+ */
 export async function lookAgain(
   db: Queryable,
   lease: Lease,
@@ -238,8 +246,8 @@ export async function lookAgain(
 }
 
 /**
- * Whether another send of the connection looks the same among the messages, was attempted within `withinMs` of this
- * one, and may have gone out: a message that is found is then that of one of them, and nobody can say of which.
+ * Whether another send of the connection looks the same in the list of messages, was attempted within
+ * `withinMs` of this one, and may have been sent. A message that is found could then belong to either.
  */
 export async function hasDouble(db: Queryable, send: QueuedSend, withinMs: number): Promise<boolean> {
   const alike = `o.connection_id = $1 AND o.id <> $2 AND o.in_doubt AND o.media_fingerprint = $3
@@ -261,7 +269,7 @@ export async function hasDouble(db: Queryable, send: QueuedSend, withinMs: numbe
   return row?.found ?? false;
 }
 
-/** Which of these messages are the outcome of a send already. */
+/** Those of these messages that are already known as the result of a send. */
 export async function readClaimed(
   db: Queryable,
   connectionId: string,

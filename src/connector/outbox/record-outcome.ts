@@ -6,28 +6,28 @@ import type { Lease } from '../db/lease.ts';
 import type { QueueContext } from './queue-context.ts';
 import { type QueuedSend, type Settlement, settleSend, type Written } from './queue-store.ts';
 
-/** How an attempt or a look-up ended. */
+/** The outcome of an attempt or a look-up. */
 export interface Ending {
   readonly step: SendStep;
   /** Code of the refusal or failure; null after a success. */
   readonly errorCode: string | null;
-  /** The message that it became. */
+  /** The message that resulted. */
   readonly message?: MessageFacts | undefined;
-  /** The service gave no answer: a repeat need not wait once it does. */
+  /** The service did not answer: a retry may start as soon as it does. */
   readonly away?: boolean;
-  /** When the wait before a repeat began, epoch ms. Default: now. */
+  /** Start of the wait before a retry, epoch ms. Default: now. */
   readonly since?: number;
 }
 
-/** A held send is not due sooner, so that a credential that is refused again and again is not asked in a loop. */
+/** A held send waits at least this long, so that a refused credential is not tried in a tight loop. */
 const HOLD_MS = 15_000;
 
-/** Waits between tries to commit what the service has answered. Beyond them the answer counts as lost. */
+/** Waits between attempts to commit the answer of the service. After the last one, the answer counts as lost. */
 const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
 
 /**
- * Commits how a send stands. An answer is worth more than a moment of the database: a failing one is tried again
- * for some seconds. Repeating it is safe, since it settles one attempt once.
+ * Commits the outcome of an attempt or a look-up. If the database fails, the commit is retried for some
+ * seconds, so that the answer is not lost. Repeating it is safe, because an attempt can end only once.
  */
 export async function recordOutcome(
   context: QueueContext,
@@ -55,7 +55,7 @@ export async function recordOutcome(
   return 'lost';
 }
 
-/** Ends a send that is not attempted any more: nothing went out, unless an earlier answer was lost. */
+/** Ends a send that will not be attempted again: `rejected`, or `unknown` if an earlier answer was lost. */
 export function giveUpSend(
   context: QueueContext,
   lease: Lease,
@@ -109,7 +109,8 @@ function toSettlement(
         startsAnew: !step.inDoubt,
       };
     case 'look_up':
-      // Until a look is answered, the service may be away, and whatever goes out next would be lost as well.
+      // Until a look-up is answered, the service may be unavailable, and the answer of the next send could be
+      // lost as well.
       return {
         ...base,
         state: 'sending',

@@ -4,7 +4,7 @@ import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { outbound } from '../db/schema.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 
-/** What is shown of a send, by the name that it has there. */
+/** The fields of a send that are shown, by the name of their column. */
 export const SHOWN = {
   id: outbound.id,
   accountId: outbound.accountId,
@@ -24,14 +24,17 @@ export const SHOWN = {
   updatedAt: outbound.updatedAt,
 };
 
-/** A send as a row or the data of a change holds it. Times in epoch ms. */
+/** A send as stored in its row or in the data of a change. Times in epoch ms. */
 export type StoredOutbound = { readonly [Name in keyof typeof SHOWN]: GetColumnData<(typeof SHOWN)[Name]> };
 
 const OUTBOUND_DATA = Object.entries(SHOWN)
   .map(([name, column]) => `'${name}', o.${column.name}`)
   .join(', ');
 
-/** CTEs of `tellChanges`: one `outbound.updated` for each row of the CTE `rows`. `now` is a parameter. */
+/**
+ * The CTEs of `tellChanges` that write one `outbound.updated` for each row of the CTE `rows`. `now` is a
+ * parameter.
+ */
 export function tellOutbound(rows: string, source: 'api' | 'send', now: string): string {
   return tellChanges({
     made: [rows],
@@ -50,7 +53,7 @@ export function tellOutbound(rows: string, source: 'api' | 'send', now: string):
   });
 }
 
-/** Shows a send as the contract has it. The bytes of its file are not shown. */
+/** Converts a send to the shape of the contract, without the bytes of its file. */
 export function presentOutbound(stored: StoredOutbound): Outbound {
   const { mediaFilename, mediaMimetype, mediaCaption, state, nextAttemptAt, ...rest } = stored;
   const media =
@@ -61,7 +64,7 @@ export function presentOutbound(stored: StoredOutbound): Outbound {
     ...rest,
     state,
     media,
-    // While it is `sending`, the time says when it is looked up next, which is no attempt.
+    // In state `sending`, the stored time is that of the next look-up, not of an attempt.
     nextAttemptAt: state === 'queued' ? toIsoOrNull(nextAttemptAt) : null,
     createdAt: toIso(rest.createdAt),
     updatedAt: toIso(rest.updatedAt),

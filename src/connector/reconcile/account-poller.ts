@@ -27,23 +27,24 @@ export interface AccountPollerOptions {
   /** Whether this process may use the credential of an account. */
   readonly polls: (account: Account) => boolean;
   readonly grants?: GrantSources | undefined;
-  /** Told after each write that the feed should show. */
+  /** Called after each write that adds to the feed. */
   readonly onCommitted: () => void;
-  /** Told when the service answers an account again whose polls it did not answer. */
+  /** Called when the service answers the polls of an account again. */
   readonly onAnswering: (accountId: string) => void;
   /** Between 0 and 1. */
   readonly random: () => number;
 }
 
 /**
- * What became of an attempt to poll:
- * - `done`: it went through, as far as `cycle` says.
- * - `failed`: the error is noted, and polling waits until `retryAt`.
- * - `busy`: another poll of this account is under way.
- * - `waiting`: an earlier failure says to wait until `retryAt`; `asked` when the service said so.
- * - `refused`: the service refuses this credential for good, or the grant has ended.
- * - `idle`: the account has no credential, is none of this process, or is gone.
- * - `stopped`: another process took over, or this one stops.
+ * Result of an attempt to poll:
+ * - `done`: the poll succeeded; `cycle` says how far it came.
+ * - `failed`: the error is stored, and polling waits until `retryAt`.
+ * - `busy`: another poll of this account is in progress.
+ * - `waiting`: polling waits until `retryAt` because of an earlier failure; `asked` if the service requested
+ *   the wait.
+ * - `refused`: the service refuses this credential permanently, or the grant has ended.
+ * - `idle`: the account has no credential, is not for this process, or no longer exists.
+ * - `stopped`: another process took over, or this one is stopping.
  */
 export type PollOutcome =
   | { readonly kind: 'done'; readonly cycle: PolledCycle }
@@ -61,12 +62,12 @@ export interface PollRequest {
   readonly accountId: string;
   readonly budget: PageBudget;
   readonly fullSweep: boolean;
-  /** Polls although our own back-off is not over. What the service asked for is always kept. */
+  /** Polls even during a back-off of our own. A wait that the service requested is always respected. */
   readonly impatient: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Polls an account once, if it may be polled now. Rejects only when the state cannot be read or written. */
+/** Polls an account once, if it may be polled now. Rejects only if the state cannot be read or written. */
 export async function pollAccount(options: AccountPollerOptions, request: PollRequest): Promise<PollOutcome> {
   const held = await options.presence.hold(
     `${POLL}:${request.accountId}`,
@@ -76,7 +77,7 @@ export async function pollAccount(options: AccountPollerOptions, request: PollRe
   return held.held ? held.value : { kind: 'busy' };
 }
 
-/** What stands against a poll now, if anything. */
+/** The reason not to poll now, if any. */
 function findObstacle(
   account: Account,
   state: PollState,
@@ -92,7 +93,7 @@ function findObstacle(
   return { kind: 'waiting', retryAt: state.notBefore, asked: state.askedToWait, errorCode };
 }
 
-/** The same, by whoever holds the lease already. */
+/** The same, for a caller that has the lease. */
 export async function pollUnderLease(
   options: AccountPollerOptions,
   request: PollRequest,
@@ -120,7 +121,7 @@ export async function pollUnderLease(
       registeredAt,
       budget,
       signal,
-      // What waits for the service must not wait for a poll that has much to catch up on.
+      // Sends that wait for the service must not also wait for a long poll.
       onAnswer: () => state.failures > 0 && options.onAnswering(accountId),
       onCommitted,
     };

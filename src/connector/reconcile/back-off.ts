@@ -3,31 +3,31 @@ import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import { isAway, isRefusal, ServiceError } from '../service-client/service-errors.ts';
 
 const WAIT = { firstMs: 15_000, longestMs: 5 * 60_000, spread: 0.5 };
-/** While the service does not answer, polls are what finds out that it is back: for the sends, too. */
+/** Short while the service is unavailable, because polls detect that it is back, for sends as well. */
 const WAIT_WHILE_AWAY = { firstMs: 2_000, longestMs: 8_000, spread: 0.5 };
 
 /** How long polling waits after a failure. */
 export interface BackOff {
   readonly waitMs: number;
-  /** True when the service named the wait, which then is kept whoever asks for a poll. */
+  /** True if the service requested the wait. It then applies to every poll. */
   readonly asked: boolean;
 }
 
 /**
- * The wait after the `failures`-th failure in a row: what the service asked for, or else doubling from 15 s to
- * 5 minutes, or from 2 s to 8 s while the service is away, of which `random` (0 to 1) takes up to half away.
- * [errors.client.without-retry-after]
+ * The wait after the `failures`-th failure in a row: what the service requested; otherwise it doubles from 15 s
+ * to 5 minutes, or from 2 s to 8 s while the service is unavailable. `random` (0 to 1) subtracts up to half of
+ * it. [errors.client.without-retry-after]
  */
 export function backOff(error: unknown, failures: number, random: number): BackOff {
   const own = backOffMs(failures, isAway(error) ? WAIT_WHILE_AWAY : WAIT, random);
   const asked = error instanceof ServiceError ? error.retryAfterMs : null;
   if (asked === null) return { waitMs: own, asked: false };
-  // A little more than was asked for, so that many processes do not come back in the same instant.
+  // Slightly longer than requested, so that many processes do not return in the same instant.
   return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
 }
 
 /**
- * True when no call can succeed until the credential changes. [errors.client.never-retries-key]
+ * True if no call can succeed until the credential changes. [errors.client.never-retries-key]
  * [errors.client.branches-on-code]
  */
 export function isRefusedCredential(error: unknown): boolean {

@@ -18,7 +18,7 @@ export interface ListingMerge {
 }
 
 export interface ListingResult {
-  /** False: somebody else polls this account by now, and nothing was written. */
+  /** False if another process polls this account now, and nothing was written. */
   readonly applied: boolean;
   readonly changed: number;
   readonly hidden: number;
@@ -27,9 +27,10 @@ export interface ListingResult {
 }
 
 /*
- * A gap of visibility begins at the watermark of the last listing that showed the connection: up to there polling has
- * seen everything of it; one that is ahead of our clock proves nothing. A connection that is listed for the first time,
- * though not with the first listing, begins at the beginning. A gap that is open already stays as deep as it was.
+ * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
+ * polling has read all of its messages. A watermark in the future of our clock is ignored. For a connection
+ * that is listed for the first time, though not in the first listing of its account, the gap begins at the
+ * beginning. A gap that is already open is not shortened.
  */
 const MERGE = `
 WITH guard AS (${heldLease('$17', '$18')}),
@@ -62,9 +63,9 @@ SELECT EXISTS (SELECT FROM guard) AS applied,
          WHERE b.account_id <> $1 AND b.listed_at IS NOT NULL) AS "foreign"`;
 
 /**
- * Writes a listing into the mirror in one fenced statement. Rows that changed since their version was read
- * stay as they are. Connections that are listed no longer become invisible, and what they miss is noted as a
- * gap. Implements `GET /connections` as the truth about connections when an event was dropped.
+ * Writes a listing to the rows of connections in one fenced statement. Rows that changed after their version
+ * was read are left as they are. Connections that are no longer listed become invisible, and a gap is stored
+ * for what they miss. The listing is the truth about connections if an event was dropped.
  */
 export async function mergeConnections(db: Queryable, merge: ListingMerge): Promise<ListingResult> {
   const { accountId, now, listed, known, lease, overlapMs } = merge;

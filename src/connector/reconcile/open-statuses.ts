@@ -5,14 +5,17 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A late status is on no first page: how old an open one may be, and how often such are looked for. */
+/**
+ * Late statuses are not on the first page, so messages with an open status are read again. A horizon is a
+ * maximum age of the message and how often messages up to that age are read.
+ */
 export interface Horizon {
   readonly name: string;
   readonly ageMs: number;
   readonly everyMs: number;
 }
 
-/** From the narrowest to the widest. What is older than the widest counts as unresolved. */
+/** From the narrowest to the widest. A status that is open for longer than the widest counts as unresolved. */
 export const HORIZONS: readonly Horizon[] = [
   { name: '5m', ageMs: 5 * MINUTE, everyMs: 0 },
   { name: '1h', ageMs: HOUR, everyMs: 10 * MINUTE },
@@ -23,8 +26,8 @@ export const HORIZONS: readonly Horizon[] = [
 export const WIDEST_MS = 7 * DAY;
 
 /**
- * The widest horizon that is due: its time has passed on either clock. The narrowest always is.
- * A last time in the future is a clock that was set back, and counts as long ago.
+ * The widest horizon that is due: its interval has passed on either clock. The narrowest is always due. A last
+ * time in the future means that a clock was set back, and counts as long ago.
  */
 export function dueHorizon(lastSwept: ReadonlyMap<string, Moment>, now: Moment): Horizon | undefined {
   return HORIZONS.findLast(({ name, everyMs }) => {
@@ -34,7 +37,7 @@ export function dueHorizon(lastSwept: ReadonlyMap<string, Moment>, now: Moment):
   });
 }
 
-/** This horizon and all narrower ones: a sweep of it has looked after them too. */
+/** This horizon and all narrower ones, because a sweep of it includes them. */
 export function horizonsWithin(name: string): string[] {
   const index = HORIZONS.findIndex((horizon) => horizon.name === name);
   return HORIZONS.slice(0, index < 0 ? HORIZONS.length : index + 1).map((horizon) => horizon.name);
@@ -42,16 +45,16 @@ export function horizonsWithin(name: string): string[] {
 
 export interface OpenStatuses {
   readonly open: number;
-  /** When the oldest of them was created; null when none is open. */
+  /** When the oldest of them was created; null if none is open. */
   readonly oldest: number | null;
 }
 
-/** A status that may still rise, of the message `m`. */
+/** True if the status of the message `m` may still advance. */
 export const IS_OPEN = `m.direction = 'outgoing' AND (m.status IS NULL OR m.status IN ('sent', 'delivered'))`;
 
 /**
- * The open statuses created from `from` on, of the connections that are visible: of the others the service
- * tells nothing. Goes by the message index of each connection.
+ * The open statuses of messages created from `from` on, of the visible connections; the service reports nothing
+ * about the others. Uses the message index of each connection.
  */
 export async function findOpenStatuses(
   db: Queryable,
@@ -70,7 +73,10 @@ export async function findOpenStatuses(
   return row ?? { open: 0, oldest: null };
 }
 
-/** How many statuses stayed open for longer than the widest horizon. Reads a lot; once a day is enough. */
+/**
+ * How many statuses have been open for longer than the widest horizon. Reads many rows, so once a day is
+ * enough.
+ */
 export async function countUnresolved(db: Queryable, accountId: string, before: number): Promise<number> {
   const [row] = await db.query<{ unresolved: number }>(
     `select count(*) as unresolved from connector.connections c

@@ -2,28 +2,31 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { PollSuperseded } from './poll-context.ts';
 
-/** Stores items, of one page or of several in their order, and progress as one; false: the lease is lost. */
+/** Stores items of one or more pages, in order, together with the progress; false if the lease was lost. */
 export type StorePages<Progress> = (items: readonly PolledMessage[], progress: Progress) => Promise<boolean>;
 
 /**
- * Carries pages from a walk to the database, so that the next page is read while the last ones are stored. One
- * statement is under way at a time. A statement of several pages costs less than one for each, so pages that
- * follow each other quickly are gathered; one that comes alone is stored at once.
+ * Carries pages from a walk to the database, so that the next page is read while the previous ones are stored.
+ * One statement runs at a time. One statement for several pages is cheaper than one for each, so pages that
+ * arrive in quick succession are stored together; a single page is stored at once.
  */
 export interface PageBelt<Progress> {
-  /** Aborts when nothing more will be stored: what is being read is in vain. */
+  /** Aborts when nothing more will be stored, so reading on is useless. */
   readonly signal: AbortSignal;
-  /** The walk's `commit`: resolves with true when there is room for the next page. Throws as storing did. */
+  /**
+   * The `commit` of the walk: resolves with true when there is room for the next page. Throws what storing
+   * threw.
+   */
   put(items: readonly PolledMessage[], progress: Progress): Promise<boolean>;
   /**
-   * Waits for the walk, and until everything on the belt is stored, also when the walk failed.
-   * Throws what storing threw, `PollSuperseded` when the lease is lost, or else what the walk threw.
+   * Waits until the walk has ended and everything on the belt is stored, even if the walk failed. Throws what
+   * storing threw, `PollSuperseded` if the lease was lost, or else what the walk threw.
    */
   carry<T>(walk: Promise<T>): Promise<T>;
 }
 
 export interface BeltOptions {
-  /** Pages on it beside the one that was just put there. */
+  /** Maximum number of pages on the belt besides the one that was just added. */
   readonly most: number;
   readonly clock: Clock;
 }
@@ -34,10 +37,10 @@ interface Load<Progress> {
   readonly pages: number;
 }
 
-/** A page that comes later than this after the one before it comes alone. */
+/** A page that arrives later than this after the previous one is stored by itself. */
 const QUICK_MS = 20;
 
-/** Makes a belt for one walk. */
+/** Creates a belt for one walk. */
 export function createPageBelt<Progress>(
   store: StorePages<Progress>,
   { most, clock }: BeltOptions,
@@ -51,7 +54,7 @@ export function createPageBelt<Progress>(
 
   async function storeLoad({ items, progress, pages: stored }: Load<Progress>): Promise<void> {
     try {
-      // First the walk asks for its next page: the service is at work on it while the statement is made.
+      // Let the walk request its next page first: the service can then work while the statement is built.
       await nextTurn();
       if (!(await store(items, progress))) throw new PollSuperseded();
       pages -= stored;
@@ -87,7 +90,7 @@ export function createPageBelt<Progress>(
       pages += 1;
       const gathered = waiting?.items ?? [];
       gathered.push(...items);
-      // The newest progress stands for all pages up to its own.
+      // The latest progress includes that of all earlier pages.
       waiting = { items: gathered, progress, pages: (waiting?.pages ?? 0) + 1 };
       storeWaiting(alone ? 1 : enough);
       await untilAtMost(most);

@@ -9,19 +9,19 @@ export type VisibleConnections = ReadonlySet<string>;
 export interface Listing {
   readonly visible: VisibleConnections;
   /**
-   * The latest time that a message can honestly carry, epoch milliseconds: our clock, or the service's own if that
-   * is behind ours. Nothing that the service says can move it beyond our clock.
+   * The latest time that a message can correctly have, epoch milliseconds: our clock, or the service's own if
+   * that is behind ours. Nothing that the service reports can make it later than our clock.
    */
   readonly latest: number;
 }
 
-/** Lists the connections and brings the mirror in step. Throws a `ServiceError` or `PollSuperseded`. */
+/** Lists the connections and updates their rows. Throws a `ServiceError` or `PollSuperseded`. */
 export async function pollConnections(context: PollContext): Promise<Listing> {
   const { database, client, clock, logger, metrics, lease, accountId, signal } = context;
   const known = await readKnownVersions(database, accountId);
   const { items, invalid, date } = await client.listConnections(signal);
   context.onAnswer();
-  // A `Date` is cut to the second.
+  // A `Date` header is truncated to the second.
   const latest = Math.min(clock.now(), (date ?? Number.POSITIVE_INFINITY) + 1_000);
   if (invalid.length > 0) {
     metrics.invalid.inc(invalid.length);

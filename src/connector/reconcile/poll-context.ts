@@ -5,28 +5,28 @@ import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { PollMetrics } from './poll-metrics.ts';
 
-/** Deliveries and clocks are a little out of order: each walk goes this far below what was seen. */
+/** Deliveries and clocks are slightly out of order, so each walk reads this much of what was already read. */
 export const OVERLAP_MS = 5 * 60_000;
 
-/** Largest page that the service gives. */
+/** Largest page that the service returns. */
 export const PAGE_SIZE = 100;
 
 /**
- * Pages that are read and not yet stored, at most: the next ones are asked for while the last ones are stored, and
- * a statement stores several. A poll that is killed reads so many again, and one more.
+ * Maximum number of pages that are read but not yet stored: the next pages are requested while the previous
+ * ones are stored, several in one statement. If a poll is killed, these and one more are read again.
  */
 export const READ_AHEAD = 16;
 
-/** How many pages one cycle may read of each kind of gap. */
+/** How many pages one cycle may read for each kind of gap. */
 export interface PageBudget {
   readonly coverage: number;
-  /** More of the coverage is read for so long, in milliseconds. */
+  /** The coverage may continue for this long, in milliseconds. */
   readonly coverageMs?: number;
   readonly visibility: number;
   readonly sweep: number;
 }
 
-/** What a cycle has at hand. It is made anew for each cycle, since lease, credential and signal are its own. */
+/** What one cycle uses. Created for each cycle, because lease, credential and signal are specific to it. */
 export interface PollContext {
   readonly database: Database;
   readonly clock: Clock;
@@ -37,15 +37,15 @@ export interface PollContext {
   readonly accountId: string;
   readonly registeredAt: number | null;
   readonly budget: PageBudget;
-  /** Told when the service has given its first answer. */
+  /** Called when the service has given its first answer. */
   readonly onAnswer: () => void;
-  /** Told after each write that the feed should show. */
+  /** Called after each write that adds to the feed. */
   readonly onCommitted: () => void;
   /** Aborts when the lease is lost or the process stops. */
   readonly signal: AbortSignal;
 }
 
-/** Somebody else polls this account by now. What was written until then stays. */
+/** Another process polls this account now. What was written before remains. */
 export class PollSuperseded extends Error {
   override readonly name = 'PollSuperseded';
 

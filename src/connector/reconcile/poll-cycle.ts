@@ -9,20 +9,19 @@ import { walkVisibility } from './walk-visibility.ts';
 
 /** How far a poll came. */
 export interface PolledCycle {
-  /** No gap is left open. */
+  /** All gaps are closed. */
   readonly closed: boolean;
   /**
-   * It is catching up: more is missing than one cycle could read. An account so busy that the overlap alone
-   * fills a cycle is not behind, its coverage rises with each cycle.
+   * More is missing than one cycle could read. False for an account so busy that the overlap alone fills a
+   * cycle: its coverage advances with each cycle.
    */
   readonly behind: boolean;
 }
 
 /**
- * One poll of an account under its lease: connections, the messages down to what was seen, what hidden
- * connections missed, statuses that may still rise. Everything is stored page by page, so a poll that fails
- * or is killed loses nothing.
- * Throws a `ServiceError`, `PollSuperseded`, `StalledWalk`, or what the database throws.
+ * One poll of an account under its lease: connections, messages down to the watermark, what hidden connections
+ * missed, and statuses that may still advance. Everything is stored page by page, so a poll that fails or is
+ * killed loses nothing. Throws a `ServiceError`, `PollSuperseded`, `StalledWalk`, or what the database throws.
  * [service.cloud-api.polled] [delivery.reconcile]
  */
 export async function runPollCycle(
@@ -39,7 +38,8 @@ export async function runPollCycle(
   const walk = await walkAccount(context, progress.coverage, latest);
   await lookBehindEnd(context, progress, walk, latest);
   const visibilityClosed = await walkVisibility(context, progress.visibility, visible);
-  // The age of a message is taken on the service's clock, which may be behind ours; ahead of it nothing is believed.
+  // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
+  // clock is used.
   const reference = latest;
   const full = options.fullSweep || state.needsFullSweep;
   const since = Math.min(reference, state.lastGoodReference ?? reference);
@@ -50,7 +50,7 @@ export async function runPollCycle(
     reference,
     fullSince: full ? since : null,
   });
-  // What this poll brings is judged by a later one.
+  // What this poll finds is judged by a later one.
   if (progress.repairsWait) await noteRepairs(context);
   const { unresolved } = sweep;
   await noteGood(database, lease, accountId, { now: clock.now(), reference, swept: full, unresolved });

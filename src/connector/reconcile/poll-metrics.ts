@@ -4,7 +4,7 @@ export type PollMetrics = ReturnType<typeof createPollMetrics>;
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** The figures of polling. Made once per process. */
+/** The metrics of polling. Created once per process. */
 export function createPollMetrics(metrics: Metrics) {
   return {
     seconds: metrics.histogram('connector_poll_seconds', 'How long polls took, by outcome.', SECONDS, {

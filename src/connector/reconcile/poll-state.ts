@@ -4,10 +4,10 @@ import { orm } from '../../runtime/database/orm.ts';
 import { heldByLiving, isHeld, type Lease } from '../db/lease.ts';
 import { pollStates } from '../db/sync-tables.ts';
 
-/** The kind of lease under which an account is polled, by account. */
+/** The kind of lease under which an account is polled. The rest of the lease name is the account. */
 export const POLL = 'poll';
 
-/** How polling of an account stands. Times are epoch milliseconds, ours unless told otherwise. */
+/** The state of polling of an account. Times are epoch milliseconds of our clock unless stated otherwise. */
 export type PollState = Readonly<
   Pick<
     typeof pollStates.$inferSelect,
@@ -38,13 +38,13 @@ const FRESH: PollState = {
   unresolved: 0,
 };
 
-/** Reads the state; a fresh one when the account was never polled. */
+/** Reads the state; an initial one if the account was never polled. */
 export async function readPollState(db: Queryable, accountId: string): Promise<PollState> {
   const [state] = await orm(db).select().from(pollStates).where(eq(pollStates.accountId, accountId));
   return state ?? FRESH;
 }
 
-/** Notes that a poll begins. */
+/** Stores that a poll has started. */
 export async function noteStarted(db: Queryable, accountId: string, now: number): Promise<void> {
   await orm(db)
     .insert(pollStates)
@@ -53,8 +53,9 @@ export async function noteStarted(db: Queryable, accountId: string, now: number)
 }
 
 /**
- * Asks for a poll at `at`, epoch ms, or sooner if one is due sooner. One that is under way began before this was asked
- * for, so another follows it. `fullSweep`: the next good poll sweeps everything. An account that is gone is left alone.
+ * Requests a poll at `at`, epoch ms, unless an earlier one is due. If a poll is in progress, another one
+ * follows, because it started before the request. `fullSweep`: the next successful poll sweeps everything. Does
+ * nothing if the account no longer exists.
  */
 export async function askForPoll(
   db: Queryable,
@@ -71,7 +72,7 @@ export async function askForPoll(
   );
 }
 
-/** When the account is to be polled, epoch ms; null: never, as far as anybody has asked. */
+/** When the account is to be polled, epoch ms; null if no poll was requested. */
 export async function readDueAt(db: Queryable, accountId: string): Promise<number | null> {
   const [row] = await orm(db)
     .select({ dueAt: pollStates.dueAt })
@@ -80,7 +81,7 @@ export async function readDueAt(db: Queryable, accountId: string): Promise<numbe
   return row?.dueAt ?? null;
 }
 
-/** Which of these accounts are due and polled by no living process, those that wait longest first. */
+/** Which of these accounts are due and not polled by a living process, longest wait first. */
 export async function readDueAccounts(
   db: Queryable,
   accountIds: readonly string[],
@@ -104,7 +105,7 @@ export interface GoodPoll {
   readonly unresolved: number | null;
 }
 
-/** Notes a poll that went through, and ends any back-off. */
+/** Stores the result of a successful poll, and ends any back-off. */
 export async function noteGood(
   db: Queryable,
   lease: Lease,
@@ -133,11 +134,11 @@ export interface FailedPoll {
   readonly code: string;
   readonly notBefore: number;
   readonly askedToWait: boolean;
-  /** The version of the credential that is refused for good; null: it was something else. */
+  /** The version of the credential that is refused permanently; null if the failure has another cause. */
   readonly refusedCredentialVersion: number | null;
 }
 
-/** Notes a poll that failed. The first good one afterwards sweeps everything. */
+/** Stores a failed poll. The next successful one sweeps everything. */
 export async function noteFailed(
   db: Queryable,
   lease: Lease,
@@ -158,7 +159,7 @@ export async function noteFailed(
     .where(and(eq(pollStates.accountId, accountId), isHeld(lease)));
 }
 
-/** Says when to poll next, unless somebody has asked for a poll since `dueAt` was read. */
+/** Sets the time of the next poll, unless a poll was requested after `dueAt` was read. */
 export async function pollNextAt(
   db: Queryable,
   lease: Lease,

@@ -3,34 +3,34 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { OVERLAP_MS } from './poll-context.ts';
 
 /**
- * What a gap belongs to: the coverage of an account, one connection that came back, a sweep, or the end of the list,
- * which stays open.
+ * What a gap belongs to: the coverage of an account, one connection that became visible again, a sweep, or the
+ * end of the list, whose gap stays open.
  */
 export type GapKind = 'coverage' | 'visibility' | 'sweep' | 'end';
 
-/** Slot of the end of the list, and the name under which the reading of it is noted. */
+/** Slot of the end of the list, and the name under which its last reading is stored. */
 export const END = 'end';
 
-/** A gap apart from coverage, with the connection or the horizon that it is for. */
+/** A gap that is not part of the coverage, with its connection or horizon. */
 export interface SlottedGap {
   readonly slot: string;
   readonly gap: Gap;
 }
 
-/** How far the polling of one account has come. Times are service time, epoch milliseconds. */
+/** The polling progress of one account. Times are service time, epoch milliseconds. */
 export interface Progress {
   readonly coverage: Coverage;
   readonly visibility: readonly SlottedGap[];
   readonly sweeps: readonly SlottedGap[];
-  /** The cursor behind which the list ended when it was last read to its end; null: not known. */
+  /** The cursor of the last page when the list was last read to its end; null if unknown. */
   readonly end: string | null;
   /** When each horizon of open statuses was last swept. */
   readonly swept: ReadonlyMap<string, Moment>;
-  /** Something that polling brought waits to be judged. */
+  /** Something that polling found has not been judged yet. */
   readonly repairsWait: boolean;
 }
 
-/** An instant on our clock and on the service's, which may run apart. */
+/** An instant on our clock and on the service's clock, which may differ. */
 export interface Moment {
   readonly at: number;
   readonly reference: number;
@@ -48,7 +48,7 @@ interface ProgressRow {
   readonly repairsWait: boolean;
 }
 
-// One statement, since most polls have nothing else to do.
+// One statement, because most polls do nothing else.
 const READ = `
   select (select watermark from connector.coverage where account_id = $1) as watermark,
          (select json_agg(g order by g.kind, g.opened_at, g.slot)
@@ -80,18 +80,19 @@ export async function readProgress(db: Queryable, accountId: string): Promise<Pr
   };
 }
 
-/** What is known of the time when polling goes on. Epoch milliseconds. */
+/** What is known about the current time when polling continues. Epoch milliseconds. */
 export interface PollTimes {
   /** Our clock. */
   readonly now: number;
-  /** No message created since the last good poll is dated earlier, unless its time is wrong. */
+  /** No message created since the last successful poll has an earlier date, unless its date is wrong. */
   readonly createdSince: number;
 }
 
 /**
- * Progress without times that cannot be true. One that is ahead of our clock is void: it was claimed by a message
- * or by a clock that was wrong, and nobody knows what it has hidden since. One that is merely ahead of what may have
- * come since the last poll falls to it: the service's clock was set back, however long ago.
+ * Removes impossible times from the progress. A watermark in the future of our clock is discarded: it came from
+ * a message or a clock that was wrong, and may have hidden messages since. A watermark that is only later than
+ * anything that can have arrived since the last poll is lowered to that time: the service's clock was set back
+ * at some point.
  */
 export function boundProgress(progress: Progress, { now, createdSince }: PollTimes): Progress {
   const believed = (time: number | null): number | null => {
@@ -115,19 +116,21 @@ export function boundProgress(progress: Progress, { now, createdSince }: PollTim
   };
 }
 
-/** What a page changes in the progress of its account; stored in the same statement as its messages. */
+/**
+ * What a page changes in the progress of its account; stored in the same statement as the messages of the page.
+ */
 export interface ProgressChange {
   readonly kind: GapKind;
-  /** The watermark now. Absent: it stays as it is. */
+  /** The new watermark. Absent if it does not change. */
   readonly watermark?: number | null;
   readonly saved: readonly SlottedGap[];
-  /** Slots that are closed. */
+  /** Slots of gaps that are closed. */
   readonly closed: readonly string[];
-  /** Horizons whose sweep is done, and the service time at which it began. */
+  /** Horizons whose sweep has ended, and the service time at which it began. */
   readonly swept: readonly { readonly horizon: string; readonly reference: number }[];
 }
 
-/** Coverage never has more gaps than this, so storing it clears the slots up to here. */
+/** Coverage never has more gaps than this, so storing it clears the slots up to this number. */
 const MAX_COVERAGE_GAPS = 8;
 
 /** The change that stores a new state of the coverage. */
@@ -137,7 +140,7 @@ export function coverageChange(coverage: Coverage): ProgressChange {
   return { kind: 'coverage', watermark: coverage.watermark, saved, closed, swept: [] };
 }
 
-/** The change that stores where the list ends; null forgets it. */
+/** The change that stores where the list ends; null deletes it. */
 export function endChange(cursor: string | null): ProgressChange {
   return gapChange(
     'end',
@@ -157,8 +160,8 @@ export function gapChange(kind: Exclude<GapKind, 'coverage'>, slot: string, gap:
 }
 
 /**
- * The change as CTEs for a fenced statement that has a CTE `guard`. One text for every change, so that it is
- * prepared once. Uses `$1` to `$14`.
+ * The change as CTEs for a fenced statement that has a CTE `guard`. The text is the same for every change, so
+ * that it is prepared once. Uses `$1` to `$14`.
  */
 export const PROGRESS_CTES = `
 saved_coverage AS (
@@ -190,7 +193,7 @@ saved_sweeps AS (
      SET last_at = excluded.last_at, last_reference = excluded.last_reference
 )`;
 
-/** How many parameters `PROGRESS_CTES` uses. */
+/** Number of parameters of `PROGRESS_CTES`. */
 export const PROGRESS_PARAMS = 14;
 
 /** The parameters of `PROGRESS_CTES`. */

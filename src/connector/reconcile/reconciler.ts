@@ -11,15 +11,18 @@ import type { PageBudget } from './poll-context.ts';
 import { askForPoll, POLL, pollNextAt, readDueAccounts, readDueAt } from './poll-state.ts';
 import { type SyncOutcome, syncNow } from './sync-now.ts';
 
-/** A period is longer or shorter by up to this part of it, so that accounts and processes drift apart. */
+/** Each period varies by up to this fraction, so that accounts and processes spread out. */
 const JITTER = 0.1;
 const CONCURRENCY = 4;
 
-/** Ten seconds, also at 0.1 s for a page: then others of the process get their turn, and it is renewed at once. */
+/**
+ * About ten seconds, at 0.1 s per page. Then other accounts of the process get a turn; the poll continues at
+ * once after them.
+ */
 const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 20, sweep: 40 };
 const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
 
-/** Events come in bunches; one poll looks after all of a second. */
+/** Events arrive in bursts; one poll serves all events within a second. */
 const EVENT_DELAY_MS = 1_000;
 export interface ReconcilerOptions extends AccountPollerOptions {
   readonly notifier: Notifier;
@@ -27,22 +30,22 @@ export interface ReconcilerOptions extends AccountPollerOptions {
 }
 
 export interface Reconciler {
-  /** Takes part in the polling of every account: once per period over all processes. */
+  /** Takes part in polling: each account is polled once per period, by any of the processes. */
   start(): Promise<void>;
-  /** Has an account polled from now on, at once for the first time. Throws as `query` does. */
+  /** Starts to poll an account, the first time at once. Throws as `query` does. */
   begin(account: Account): Promise<void>;
-  /** This process polls an account no more. */
+  /** This process no longer polls an account. */
   end(accountId: string): Promise<void>;
-  /** Polls soon: an event told of something that only a poll can confirm. Never rejects. */
+  /** Polls soon, because an event reported something that only a poll can confirm. Never rejects. */
   pollSoon(accountId: string, options?: { readonly fullSweep: boolean }): Promise<void>;
-  /** Polls now and resolves when no gap is left, or when that is not to be had. */
+  /** Polls now. Resolves when no gap is left, or when this is not possible. */
   syncNow(accountId: string): Promise<SyncOutcome>;
-  /** Polls what is due, and resolves when no poll of this process is under way. */
+  /** Polls what is due. Resolves when no poll of this process is in progress. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Polls every account once per period, in whichever process: its keys are accounts. */
+/** Polls every account once per period, in any of the processes. The key of the duty is the account. */
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { database, logger, clock, random, intervalMs } = options;
   const closing = new AbortController();
@@ -73,7 +76,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return behind ? 'more' : 'idle';
   }
 
-  /** Never rejects: the period comes round by itself. */
+  /** Never rejects: the next period polls anyway. */
   async function pollSoon(accountId: string, { fullSweep } = { fullSweep: false }): Promise<void> {
     const now = clock.now();
     try {
@@ -84,14 +87,14 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     worker.notify(accountId, EVENT_DELAY_MS);
   }
 
-  /** Polls without a budget, after the poll of the period if this process is at it. `busy`: another process polls. */
+  /** Polls without a budget, after any periodic poll in this process. `busy`: another process polls. */
   async function pollWhole(accountId: string, signal: AbortSignal): Promise<PollOutcome> {
     const request = { accountId, budget: WHOLE_BUDGET, fullSweep: true, impatient: true, signal };
     for (let free = false; ; ) {
       const outcome = await pollAccount(options, request);
       const own = worker.runOf(accountId);
       if (outcome.kind !== 'busy' || (free && own === undefined)) return outcome;
-      // A run of our own that ended in between has freed the lease, so it is tried once more.
+      // A run of this process that ended in the meantime has released the lease, so try once more.
       free = own === undefined;
       await own;
     }

@@ -3,7 +3,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE, WEBHOOK_SEEN } from '../db/facts.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 
-/** A delivery that has not arrived by then will not arrive: all attempts were made. Includes a margin. */
+/** A delivery that has not arrived by then will not arrive: all attempts are over. Includes a margin. */
 export const JUDGED_AFTER_MS = DELIVERY_MAX_MS + 8_500;
 const MAX_CONCURRENT = 1_000;
 
@@ -12,8 +12,8 @@ const STATUS_BIT = `CASE m.status WHEN 'sent' THEN ${WEBHOOK_SEEN.sent} WHEN 'de
   WHEN 'read' THEN ${WEBHOOK_SEEN.read} WHEN 'failed' THEN ${WEBHOOK_SEEN.failed} END`;
 
 /**
- * The CTE that notes what a polled page brought before any webhook did, for judgement later: an incoming
- * message, or the status of an outgoing one, of a licensed `qr` connection, created after the registration.
+ * The CTE that stores what a polled page contained before any webhook delivered it: an incoming message, or the
+ * status of an outgoing one, of a licensed `qr` connection, created after the registration. It is judged later.
  * Reads `merged` and `guard`; `first` is the number of its first parameter.
  */
 export function notedRepairs(first: number): string {
@@ -32,14 +32,17 @@ noted_repairs AS (
 )`;
 }
 
-/** What the judgement found: how much polling repaired, and how much webhooks brought after all. */
+/** Result of the judgement: what polling repaired, and what webhooks delivered late. */
 export interface Judgement {
   readonly messages: number;
   readonly statuses: number;
   readonly late: number;
 }
 
-/** Whether a webhook has brought after all, to the message `m`, what the row `r` notes: a higher status overtakes. */
+/**
+ * True if a webhook has delivered for the message `m` what the row `r` describes. A higher status includes the
+ * lower ones.
+ */
 export const CAME = `CASE r.what
   WHEN ${WEBHOOK_SEEN.sent} THEN m.webhook_seen & ${WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed} <> 0
   WHEN ${WEBHOOK_SEEN.delivered} THEN m.webhook_seen & ${WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed} <> 0
@@ -73,7 +76,10 @@ SELECT count(*) FILTER (WHERE NOT came AND what = ${WEBHOOK_SEEN.received}) AS m
        count(*) FILTER (WHERE came) AS late
   FROM judged`;
 
-/** Judges, under the lease, what was noted before the last attempt of its delivery was over. [delivery.attempts] */
+/**
+ * Judges, under the lease, what was stored before the last attempt of its delivery was over.
+ * [delivery.attempts]
+ */
 export async function judgeRepairs(
   db: Queryable,
   lease: Lease,

@@ -10,15 +10,15 @@ export interface PageStore {
   readonly db: Queryable;
   readonly lease: Lease;
   readonly accountId: string;
-  /** When the webhook was registered, epoch milliseconds; null: it never was, so nothing counts as repaired. */
+  /** When the webhook was registered, epoch milliseconds; null if it never was, so nothing counts as repaired. */
   readonly registeredAt: number | null;
 }
 
 const CTES = `${PROGRESS_CTES},${notedRepairs(PROGRESS_PARAMS + 1)}`;
 
 /**
- * Merges the messages of a page and stores the progress in one statement, under the lease. A crash leaves
- * both or neither. `applied` is false when somebody else polls this account by now.
+ * Merges the messages of a page and stores the progress in one statement, under the lease. A crash leaves both
+ * or neither. `applied` is false if another process polls this account now.
  */
 export async function storePage(
   store: PageStore,
@@ -39,13 +39,16 @@ export async function storePage(
   });
 }
 
-/** What a trace calls the walk that brought a page. */
+/** How a trace names the walk that read a page. */
 function nameWalk({ kind, saved, closed }: ProgressChange): string {
   const slot = saved[0]?.slot ?? closed[0];
   return kind === 'sweep' && slot !== undefined ? `sweep:${slot}` : kind;
 }
 
-/** The ladder is that of what was sent from here; what the service shows for an incoming message is no part of it. */
+/**
+ * The status ladder only applies to outgoing messages; a status that the service shows for an incoming one is
+ * ignored.
+ */
 function toFacts(accountId: string, message: PolledMessage): MessageFacts {
   return {
     connectionId: message.connectionId,

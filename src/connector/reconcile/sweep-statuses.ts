@@ -11,34 +11,34 @@ import type { PollContext } from './poll-context.ts';
 import { gapChange, type Progress, type SlottedGap } from './progress.ts';
 import { type CoverageWalk, storeProgress, walkOneGap } from './walk-messages.ts';
 
-/** The slot of a sweep over all horizons at once, after a start or a failure. */
+/** The slot of a sweep over all horizons, after a start or a failure. */
 const FULL = 'full';
 
 export interface SweepRequest {
-  /** Sweeps that an earlier cycle left open. */
+  /** Sweeps that an earlier cycle did not finish. */
   readonly open: readonly SlottedGap[];
   readonly swept: Progress['swept'];
   readonly walk: CoverageWalk;
-  /** Service time now, as well as it can be told. */
+  /** The current service time, as far as it is known. */
   readonly reference: number;
-  /** Sweep everything that was open at this service time or since; null: what is due. */
+  /** Sweep everything that was open at this service time or since; null to sweep what is due. */
   readonly fullSince: number | null;
 }
 
 export interface SweepResult {
   readonly closed: boolean;
-  /** Statuses of the longest horizon that stay open for good; null when they were not counted this time. */
+  /** Statuses of the widest horizon that stay open permanently; null if they were not counted this time. */
   readonly unresolved: number | null;
 }
 
 /**
- * Looks again at messages whose status may still rise. It is the only source of status for `cloud_api`
- * connections, and the safety net for all others. Ages are taken in service time, which may differ from ours.
+ * Reads messages again whose status may still advance. This is the only source of statuses for `cloud_api`
+ * connections, and the fallback for all others. Ages are measured in service time, which may differ from ours.
  */
 export async function sweepStatuses(context: PollContext, request: SweepRequest): Promise<SweepResult> {
   const due = await planSweep(context, request);
   const open = request.open.filter(({ slot }) => slot !== due?.slot);
-  // The new one first: its first page stores it, so that it is not forgotten when the budget is used up.
+  // The new sweep first: its first page stores it, so that it is not forgotten if the budget is used up.
   const sweeps = due === null || due.gap === null ? open : [{ slot: due.slot, gap: due.gap }, ...open];
   let pages = 0;
   let closed = true;
@@ -55,7 +55,7 @@ export async function sweepStatuses(context: PollContext, request: SweepRequest)
 }
 
 interface PlannedSweep extends Omit<SlottedGap, 'gap'> {
-  /** Null: nothing is open, or the coverage walk has just read it all. */
+  /** Null: no status is open, or the coverage walk has just read all of them. */
   readonly gap: SlottedGap['gap'] | null;
   readonly countsUnresolved: boolean;
 }
@@ -68,17 +68,17 @@ async function planSweep(context: PollContext, request: SweepRequest): Promise<P
   const chosen = fullSince === null ? horizon : HORIZONS.at(-1);
   if (chosen === undefined) return null;
   const slot = fullSince === null ? chosen.name : FULL;
-  // A sweep of this horizon is under way: it goes on where it is, unless all of it is wanted anew.
+  // A sweep of this horizon is in progress: it continues where it is, unless everything was requested again.
   if (fullSince === null && request.open.some((gap) => gap.slot === slot)) return null;
   const found = await findOpenStatuses(database, accountId, (fullSince ?? reference) - chosen.ageMs);
   noteOpen(context, chosen, found.open);
   const countsUnresolved = chosen.ageMs === WIDEST_MS;
   if (found.oldest === null || wasJustRead(request.walk, found.oldest)) {
-    // The narrowest horizon is due with every poll, whenever it was swept last.
+    // The narrowest horizon is due with every poll.
     if (chosen.everyMs > 0) await noteSwept(context, slot, reference);
     return { slot, gap: null, countsUnresolved };
   }
-  // One that is dated in the future is on the first page, for as long as that lasts.
+  // A message dated in the future is on the first page until that time.
   const floor = Math.min(found.oldest, reference);
   const gap = { top: null, floor, cursor: null, nextTop: reference, restarts: 0 };
   return { slot, gap, countsUnresolved };
@@ -98,7 +98,7 @@ async function walkSweep(context: PollContext, slot: string, gap: SlottedGap['ga
   });
 }
 
-/** Nothing has to be read for this sweep; the next one counts from here. */
+/** This sweep has nothing to read; the next interval starts here. */
 async function noteSwept(context: PollContext, slot: string, reference: number): Promise<void> {
   const swept = horizonsWithin(slot).map((horizon) => ({ horizon, reference }));
   await storeProgress(context, { ...gapChange('sweep', slot, null), swept });

@@ -5,15 +5,15 @@ import { ServiceError, ServiceRefusal } from '../service-client/service-errors.t
 import type { PollOutcome } from './account-poller.ts';
 import { failureCode } from './back-off.ts';
 
-/** Somebody waits for the answer: longer than this they are told that it goes on. */
+/** A caller is waiting: after this time it is answered that the poll continues. */
 const DEADLINE_MS = 120_000;
 const BUSY_WAIT_MS = 200;
-/** A wait that the service asks for is sat out up to this long. */
+/** Longest wait requested by the service that is waited for within the call. */
 const LONGEST_WAIT_MS = 10_000;
 const RETRY = { firstMs: 500, longestMs: 10_000 };
 const MAX_FAILURES = 3;
 
-/** What became of a poll on demand. */
+/** Result of a poll on demand. */
 export type SyncOutcome =
   | { readonly kind: 'closed' | 'unfinished' | 'idle' | 'stalled' }
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
@@ -26,8 +26,8 @@ export interface SyncNowOptions {
 }
 
 /**
- * Polls until no gap is left. A poll that was under way may have read the newest page before this was asked
- * for, so it does not count: this one begins after it. Passing failures are tried again a few times.
+ * Polls until no gap is left. A poll that was already in progress may have read the newest page before the
+ * request, so it does not count. Temporary failures are retried a few times.
  */
 export async function syncNow({ clock, signal, poll }: SyncNowOptions): Promise<SyncOutcome> {
   const timeUp = new AbortController();

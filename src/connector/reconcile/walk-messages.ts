@@ -18,18 +18,18 @@ import { storePage } from './store-page.ts';
 /** How far a walk of the coverage came. */
 export interface CoverageWalk {
   readonly closed: boolean;
-  /** Some gap was read to its end, or none was open. */
+  /** A gap was read to its end, or none was open. */
   readonly advanced: boolean;
   /**
-   * Everything created from this time on was read in this very walk, statuses included; null: all of it.
-   * Undefined: no such time, since older gaps were open.
+   * Everything created from this time on was read in this walk, statuses included; null means everything.
+   * Undefined if there is no such time, because older gaps were open.
    */
   readonly readDownTo: number | null | undefined;
-  /** The cursor that brought the last page of the list; null: the walk did not come there by a cursor. */
+  /** The cursor that returned the last page of the list; null if the walk did not reach it by a cursor. */
   readonly end: string | null;
 }
 
-/** Walks from the newest page down to what was seen, oldest gaps included. Throws as a poll does. */
+/** Walks from the newest page down to the watermark, and through the oldest gaps. Throws as a poll does. */
 export async function walkAccount(
   context: PollContext,
   before: Coverage,
@@ -76,7 +76,7 @@ export async function walkAccount(
   return { ...walk, readDownTo: from === null ? null : from - OVERLAP_MS };
 }
 
-/** How far the times of the service run ahead, in people's sight: a wrong time costs pages of every poll. */
+/** How far the times of the service may be ahead. Generous, because a wrong time costs pages in every poll. */
 function noteAhead(
   { metrics, accountId }: PollContext,
   items: readonly PolledMessage[],
@@ -86,12 +86,12 @@ function noteAhead(
   metrics.ahead.set({ account: accountId }, (newest - latest) / 1_000);
 }
 
-/** Pages read beyond the end at a time. */
+/** Maximum number of pages read beyond the end at a time. */
 const MAX_END_PAGES = 5;
 
 /**
- * Reads the list from where it last ended. A message with a time before all others, 1970 say, comes to lie there,
- * where no walk from the newest page passes. What is known there is left to the sweeps.
+ * Reads the list from where it last ended. A message dated before all others, for example 1970, appears there,
+ * where no walk from the newest page comes. Statuses of known messages are left to the sweeps.
  */
 export async function readEnd(context: PollContext, end: string, reference: number): Promise<void> {
   const swept = [{ horizon: END, reference }];
@@ -113,11 +113,11 @@ export interface GapWalk {
   readonly connectionId?: string;
   readonly kind: 'visibility' | 'sweep';
   readonly maxPages: number;
-  /** What to store with each page: the gap as it then stands, or null when the page ended it. */
+  /** What to store with each page: the gap in its new state, or null if the page closed it. */
   readonly change: (gap: Gap | null) => ProgressChange;
 }
 
-/** Walks one gap apart from coverage. Resolves with whether it is closed, and with the pages it took. */
+/** Walks one gap that is not part of the coverage. Resolves with whether it is closed, and the number of pages. */
 export async function walkOneGap(
   context: PollContext,
   walk: GapWalk,
@@ -134,7 +134,7 @@ export async function walkOneGap(
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 
-/** Those that polling has not stored before. What belongs to another account is never stored by this one. */
+/** Those that polling has not stored before. Messages of another account are never stored by this one. */
 async function findUnseen(
   { database, accountId }: PollContext,
   items: readonly PolledMessage[],
@@ -150,7 +150,7 @@ async function findUnseen(
   return items.filter((_, index) => unseen.has(index));
 }
 
-/** Stores progress that comes with no page. */
+/** Stores progress without a page. */
 export async function storeProgress(context: PollContext, change: ProgressChange): Promise<void> {
   if (!(await commitPages(context, [], change))) throw new PollSuperseded();
 }
@@ -159,7 +159,7 @@ interface PageRequest {
   readonly cursor: string | null;
   readonly kind: GapKind;
   readonly connectionId?: string;
-  /** Aborts when the poll is to stop, or when the page would not be stored. */
+  /** Aborts when the poll should stop, or when the page could not be stored anyway. */
   readonly signal: AbortSignal;
 }
 
@@ -182,7 +182,7 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
   }
 }
 
-/** The limit and the connection are ours and do not change, so a 400 that names no other field means the cursor. */
+/** The limit and the connection are our own values, so a 400 that names no other field refers to the cursor. */
 function isLostCursor(error: unknown): boolean {
   return error instanceof ServiceRefusal && error.status === 400 && (error.field ?? 'cursor') === 'cursor';
 }
@@ -196,7 +196,7 @@ async function commitPages(
   const store = { db: database, lease, accountId, registeredAt };
   const result = await retryOnce(() => storePage(store, items, change, clock.now()));
   for (const [mask, count] of result.masks) {
-    // An incoming message has no status; the list names no sender, and a late webhook may still do so.
+    // An incoming message has no status. The list contains no sender; a late webhook may still report it.
     if (mask & CHANGE.created && !(mask & CHANGE.status)) metrics.withoutSender.inc(count);
     if (mask & CHANGE.created) metrics.merged.inc({ what: 'created' }, count);
     else if (mask & CHANGE.status) metrics.merged.inc({ what: 'status' }, count);

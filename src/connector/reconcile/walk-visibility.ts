@@ -11,8 +11,9 @@ const NOTHING: ProgressChange = { kind: 'visibility', saved: [], closed: [], swe
 
 /**
  * Reads what connections missed while they were hidden, each by its id. A connection that is hidden again
- * meanwhile answers an empty last page, which looks like the end of the list; so a gap counts as closed only
- * when the connection is listed after its walk, too. Resolves with whether all gaps of visible ones closed.
+ * during its walk returns an empty last page, which looks like the end of the list. So a gap is only closed if
+ * the connection is still listed after its walk. Resolves with whether the gaps of all visible connections are
+ * closed.
  */
 export async function walkVisibility(
   context: PollContext,

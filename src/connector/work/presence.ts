@@ -6,11 +6,17 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Lease } from '../db/lease.ts';
 
-/** Between two signs of life of a process, which is also how often it looks for those of the others. */
+/** Interval of the heartbeats of a process, and of its checks of the others. */
 const LOOK_EVERY_MS = 500;
-/** A process that gave no sign for so long is taken for dead. With the time between looks: all it held is free within 5 s. */
+/**
+ * A process without a heartbeat for this long counts as dead. Including the check interval, its leases are free
+ * within 5 s.
+ */
 export const SILENT_MS = 3_500;
-/** Whoever could not look for so long cannot tell a silent process from its own blindness, and starts to watch anew. */
+/**
+ * After a pause of this length, a process cannot know whether the others were silent, so it restarts its
+ * observation.
+ */
 const BLIND_MS = 2_000;
 const LOOK_DEADLINE_MS = 2_000;
 
@@ -18,28 +24,31 @@ export interface PresenceOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** This process polls and sends; false: it only serves requests. */
+  /** This process polls and sends; if false, it only serves requests. */
   readonly works: boolean;
-  /** Names the machine. Default: its host name. */
+  /** Name of the machine. Default: its host name. */
   readonly host?: string;
 }
 
-/** What became of the work: done, or not begun because somebody else does it. */
+/** Result of an attempt to work: done, or not started because another process has the lease. */
 export type Held<T> = { readonly held: true; readonly value: T } | { readonly held: false };
 
 /**
- * The life of this process among the others that share the database. Its signs of life hold everything that it
- * does; when they end, another process removes it from the living, and all that it held is free at once.
+ * This process among the others that share the database. Its leases are valid as long as it sends heartbeats;
+ * when they stop, another process removes it, and its leases are free at once.
  */
 export interface Presence {
-  /** The name of this process. It changes when the process was taken for dead, since nothing revives a name. */
+  /**
+   * The name of this process. It changes if the process was removed, because a removed name never becomes valid
+   * again.
+   */
   readonly id: string;
-  /** Joins the living, and gives signs of life from now on. Throws as `query` does. */
+  /** Joins the other processes and starts the heartbeats. Throws as `query` does. */
   start(): Promise<void>;
   /**
-   * Runs `work` while holding the lease. The signal given to `work` aborts once the lease is lost, because this
-   * process was taken for dead or what the lease is about was removed, or with the caller's own. Throws what
-   * `work` throws, and as `query` does.
+   * Runs `work` under the lease. The signal passed to `work` aborts when the lease is lost, because this
+   * process was removed or the subject of the lease was deleted, and when the caller's own signal aborts.
+   * Throws what `work` throws, and as `query` does.
    */
   hold<T>(
     name: string,
@@ -47,28 +56,28 @@ export interface Presence {
     signal?: AbortSignal,
   ): Promise<Held<T>>;
   /**
-   * Has `take` called with the id of each lease of a kind that its holder left behind: its process died, or could
-   * not release it. One of the processes that take this kind is called. `take` must not throw.
+   * Registers `take`, which is called with the id of each abandoned lease of a kind: its process died or could
+   * not release it. Only one of the processes that registered for the kind is called. `take` must not throw.
    */
   onLeft(kind: string, take: (id: string) => void): void;
-  /** Has `run` called when the database answers again after it did not. `run` must not throw. */
+  /** Registers `run`, which is called when the database answers again after a failure. `run` must not throw. */
   onReturn(run: () => void): void;
-  /** Gives a sign of life and looks for those of the others, once. Throws as `query` does. */
+  /** Sends a heartbeat and checks those of the others, once. Throws as `query` does. */
   look(): Promise<void>;
-  /** Leaves the living. What is still held is free at once. */
+  /** Leaves. All remaining leases are free at once. */
   stop(): Promise<void>;
 }
 
-/** From joining the living to being taken for dead. */
+/** One membership: from joining to leaving or being removed. */
 interface Life {
   readonly id: string;
   readonly ending: AbortController;
-  /** What is held or about to be taken, by name. */
+  /** Leases that are held or being taken, by name. */
   readonly holds: Map<string, Hold>;
 }
 
 interface Hold {
-  /** Undefined while it is being taken. */
+  /** Undefined while the lease is being taken. */
   fence?: number;
   readonly lost: AbortController;
 }
@@ -101,7 +110,7 @@ SELECT EXISTS (SELECT FROM beaten) AS alive,
          SELECT l.name, l.fence, l.owner = $1 AS mine FROM connector.leases l
           WHERE l.owner = $1 OR NOT EXISTS (SELECT FROM connector.processes p WHERE p.id = l.owner)) f) AS leases`;
 
-/** Whoever gave a sign of life since it was looked at is not removed. */
+/** A process is not removed if its counter has changed since it was read. */
 const REMOVE = `
 DELETE FROM connector.processes p USING unnest($1::text[], $2::bigint[]) AS silent (id, beats)
  WHERE p.id = silent.id AND p.beats = silent.beats RETURNING p.id`;
@@ -122,15 +131,15 @@ WITH gone AS (DELETE FROM connector.processes WHERE id = $1)
 DELETE FROM connector.leases WHERE owner = $1`;
 
 /**
- * Signs of life are counted in the database, and each process watches the counts of the others on its own
- * steady clock, so it does not matter how far clocks lie apart or how they are set. A removed process learns of it
- * with its next sign: it gives up what it does and joins again under another name.
+ * Heartbeats are counters in the database. Each process observes the counters of the others on its own
+ * monotonic clock, so differences between clocks do not matter. A removed process notices it at its next
+ * heartbeat: it stops its work and joins again under another name.
  */
 export function createPresence(options: PresenceOptions): Presence {
   const { database, clock, logger, works, host = hostname() } = options;
   const takers = new Map<string, (id: string) => void>();
   const returning: (() => void)[] = [];
-  /** The counts of the others, and since when they stand still. */
+  /** The counters of the others, and since when each has not changed. */
   const seen = new Map<string, { readonly beats: number; readonly since: number }>();
   let life: Life = newLife();
   let lookedAt: number | undefined;
@@ -145,7 +154,7 @@ export function createPresence(options: PresenceOptions): Presence {
   async function look(): Promise<void> {
     for (let again = true; again && !stopped; ) {
       const looker = life;
-      // What is being taken now may be taken after this look: its absence means nothing.
+      // A lease that is being taken now may not be visible to this query yet, so its absence proves nothing.
       const held = [...looker.holds].flatMap(([name, { fence, lost }]) =>
         fence === undefined ? [] : [{ name, fence, lost }],
       );
@@ -165,7 +174,7 @@ export function createPresence(options: PresenceOptions): Presence {
     }
   }
 
-  /** Others may have what this process held by now, and every write of it is refused. */
+  /** Other processes may have these leases now, and every write under them fails. */
   async function beginAnew(dead: Life): Promise<void> {
     dead.ending.abort(new Error('this process was taken for dead'));
     await join(newLife());
@@ -180,7 +189,8 @@ export function createPresence(options: PresenceOptions): Presence {
     seen.clear();
     for (const { id, beats, beatAt, host: machine } of others) {
       const known = before.get(id);
-      // On the same machine there is one clock, so a process that starts there need not watch the silence from its beginning.
+      // Processes on the same machine share a clock, so this one can use when the silence began and need not
+      // observe all of it.
       const silentFor = known === undefined && !blind && machine === host ? clock.now() - beatAt : 0;
       const still = known?.beats === beats && !blind;
       seen.set(id, still ? known : { beats, since: now - Math.max(0, silentFor) });
@@ -197,7 +207,7 @@ export function createPresence(options: PresenceOptions): Presence {
     return removed.length > 0;
   }
 
-  /** Leases of the dead, and those that this process could not release or does not know it has. */
+  /** Leases of dead processes, and leases that this process could not release or does not know of. */
   async function takeUpLeft(leases: readonly FoundLease[]): Promise<void> {
     const left = leases.filter(
       ({ name, mine }) => takers.has(kindOf(name)) && !(mine && life.holds.has(name)),

@@ -10,37 +10,36 @@ import type { Presence } from './presence.ts';
 export interface Run {
   readonly key: string;
   readonly lease: Lease;
-  /** Aborts when another process may have the key: nothing that is written from then on takes effect. */
+  /** Aborts when another process may have the lease: later writes have no effect. */
   readonly lost: AbortSignal;
-  /** Aborts when no further step is to begin. */
+  /** Aborts when no further step may start. */
   readonly stopping: AbortSignal;
-  /** Aborts when what is under way is to be given up: some seconds after `stopping`. */
+  /** Aborts when work in progress must end: some seconds after `stopping`. */
   readonly givingUp: AbortSignal;
 }
 
 /**
  * How a run ended:
- * - `idle`: nothing was due any more.
- * - `more`: something is due; others get their turn first.
- * - `stopped`: it may not go on in this process now.
- * `busy` instead of an end: another process is at it.
+ * - `idle`: nothing more is due.
+ * - `more`: something is still due, but other keys come first.
+ * - `stopped`: it cannot continue in this process now. `busy` replaces it if another process has the lease.
  */
 export type RunEnd = 'idle' | 'more' | 'stopped';
 
 /**
- * A kind of work that outlives processes. Its keys stand in the database with the time at which each is due, and one
+ * A kind of work that survives its process. The keys and their due times are stored in the database, and one
  * process at a time works on a key.
  */
 export interface Duty {
-  /** Names its leases and its notifications. */
+  /** Prefix of its leases and notifications. */
   readonly kind: string;
-  /** Keys that a process works on at a time. */
+  /** Maximum number of keys that a process works on concurrently. */
   readonly concurrency: number;
-  /** Up to `limit` keys that are due at `now` and that no living process holds. Throws as `query` does. */
+  /** Up to `limit` keys that are due at `now` and not leased by a living process. Throws as `query` does. */
   readDue(now: number, limit: number): Promise<readonly string[]>;
-  /** When the key is due, epoch ms; null: nothing is. Throws as `query` does. */
+  /** When the key is due, epoch ms; null if nothing is due. Throws as `query` does. */
   readDueAt(key: string): Promise<number | null>;
-  /** Does what is due, step by step. Throws as `query` does; the key is then taken up again by the next look. */
+  /** Does what is due, step by step. Throws as `query` does; the key is then taken up again by the next check. */
   run(run: Run): Promise<RunEnd>;
 }
 
@@ -49,40 +48,49 @@ export interface WorkerOptions {
   readonly notifier: Notifier;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Between two looks for what is due. Default: 5 s, and 1 s where notifications are not heard. */
+  /** Interval between checks for due keys. Default: 5 s, or 1 s if no notifications arrive. */
   readonly lookEveryMs?: number | undefined;
 }
 
 export interface Worker {
-  /** Begins to work. Throws as `query` does. */
+  /** Starts to work. Throws as `query` does. */
   start(): Promise<void>;
-  /** The key has something due in `delayMs`. Returns at once, in processes that do not work, too. */
+  /**
+   * Notifies that the key is due in `delayMs`. Returns at once. Also works in a process that does not run this
+   * duty.
+   */
   notify(key: string, delayMs?: number): void;
-  /** Runs the key in this process, or joins its run. Resolves with its end; rejects with what the run throws. */
+  /**
+   * Runs the key in this process, or joins a run in progress. Resolves with its end; rejects with what the run
+   * throws.
+   */
   runNow(key: string): Promise<RunEnd | 'busy'>;
-  /** Resolves when the run of the key in this process has ended, however it ended. Undefined if there is none. */
+  /** Resolves when the run of the key in this process has ended for any reason. Undefined if there is none. */
   runOf(key: string): Promise<unknown> | undefined;
-  /** Works on everything that is due, and resolves when nothing of this process is under way. */
+  /** Works on everything that is due. Resolves when nothing is in progress in this process. */
   settle(): Promise<void>;
-  /** Begins nothing; gives what is under way a few seconds, then has it given up. It is safe to take up again. */
+  /**
+   * Starts nothing new. Work in progress gets a few seconds to finish and is then aborted; it can safely be
+   * resumed.
+   */
   close(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 5_000;
 const LOOK_EVERY_UNHEARD_MS = 1_000;
-/** What is under way may end for so long when the process stops. */
+/** How long work in progress may take to finish when the process stops. */
 const GRACE_MS = 8_000;
 
 interface Running {
-  /** Notified since it began: it may have looked before. */
+  /** Notified since the run started, which may have checked before. */
   again: boolean;
   readonly begun: Promise<void>;
   readonly ended: Promise<RunEnd | 'busy'>;
 }
 
 /**
- * Works on the keys of one duty. A notification says which key to look at; looking from time to time finds what was not
- * notified, and what a dead process held is taken up once it is found dead.
+ * Works on the keys of one duty. A notification names the key to check. Periodic checks find what was not
+ * notified, and keys of a dead process are taken up once its death is noticed.
  */
 export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const { presence, notifier, clock, logger } = options;
@@ -94,11 +102,11 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const running = new Map<string, Running>();
   let started = false;
   let failing = false;
-  /** The last look found as many keys as it asked for, so there may be others. */
+  /** The last check found as many keys as it requested, so there may be more. */
   let moreDue = false;
   let unsubscribe = (): void => undefined;
 
-  /** The run of a key in this process: one at a time. */
+  /** The run of a key in this process; at most one at a time. */
   function run(key: string): Running {
     const current = running.get(key);
     if (current !== undefined) {
@@ -109,7 +117,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     const ended = turns.run(async () => {
       begun.resolve();
       const end = await runToEnd(key, entry);
-      // A process that stops no longer hears, so this goes to the others.
+      // A stopping process no longer receives notifications, so this one goes to the others.
       if (end === 'more' || (end === 'stopped' && stopping.signal.aborted)) notifier.notify(kind, key);
       return end;
     });
@@ -118,7 +126,10 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     return entry;
   }
 
-  /** Runs until nothing of the key is due. What came while its lease was held met a lease that was taken. */
+  /**
+   * Runs until nothing of the key is due. A notification that arrived during a run could not take the lease, so
+   * the loop checks again.
+   */
   async function runToEnd(key: string, entry: Running): Promise<RunEnd | 'busy'> {
     try {
       for (;;) {
@@ -135,12 +146,12 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
         if (!entry.again && (dueAt === null || dueAt > now)) return 'idle';
       }
     } finally {
-      // In the moment of the decision: whoever notifies from now on begins a new run.
+      // In the same turn as the decision: a later notification starts a new run.
       running.delete(key);
     }
   }
 
-  /** Resolves when the run has begun. */
+  /** Resolves when the run has started. */
   async function begin(key: string): Promise<void> {
     const entry = run(key);
     entry.ended.then(
@@ -163,7 +174,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     const free = concurrency - running.size;
     if (free <= 0) return;
     const due = await duty.readDue(clock.now(), free);
-    // Not by notifications: it may be those that do not work.
+    // Not by a notification: it might reach processes that do not work.
     for (const key of due) if (!running.has(key)) void begin(key);
     moreDue = due.length >= free;
     failing = false;
