@@ -411,6 +411,7 @@ describe('the sandbox', () => {
           { at: 0, ms: 1, error: 'name_not_resolved' },
           { at: 0, ms: 1, error: 'timeout' },
         ],
+        variantOf: null,
       };
       expect(presentDelivery({ ...record, held: false }).attempts.map(({ error }) => error)).toEqual([
         'name_not_resolved; PUT /sandbox/v1/hosts/acme.example opens a tunnel',

@@ -32,6 +32,11 @@ export type DeliveryAttempt = z.infer<typeof deliveryAttempt>;
 /** An event on its way to a receiver. */
 export const delivery = z.object({
   id: id.describe('Id of the delivery.'),
+  copyOf: id
+    .optional()
+    .describe(
+      'Present for a copy that somebody has sent: id of the delivery that was copied. The other ids are those of the copied delivery, and the ledger contains no copy.',
+    ),
   event: eventType.describe('Type of the event.'),
   workspaceId: id.describe('The workspace of its connection.'),
   connectionId: id.describe('The connection that the event concerns.'),
@@ -105,6 +110,58 @@ export const resendRequest = z.strictObject({
     .describe('What to alter after signing, so that the receiver must reject it.'),
 });
 export type ResendRequest = z.infer<typeof resendRequest>;
+
+/** Headers that a copy cannot set, because they belong to the signature or to the connection. */
+const RESERVED_HEADERS = [
+  'x-service-timestamp',
+  'x-service-signature',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+const MAX_COPIED_HEADERS = 50;
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,100}$/;
+const HEADER_VALUE = /^(?! )[\x20-\x7e]{0,4096}(?<! )$/;
+
+/** Body of `POST /deliveries/{id}/copies`. What is omitted is copied. */
+export const copyRequest = z.strictObject({
+  body: z
+    .string()
+    .max(2 * 1024 * 1024)
+    // Postgres stores no NUL.
+    .regex(/^[^\0]*$/, 'must not contain a NUL')
+    .optional()
+    .describe('The raw body, which need not be JSON. It is sent as UTF-8.'),
+  headers: z
+    .record(z.string(), z.string())
+    .superRefine((headers, { addIssue }) => {
+      const given = Object.entries(headers);
+      if (given.length > MAX_COPIED_HEADERS) {
+        addIssue({ code: 'custom', message: `has more than ${MAX_COPIED_HEADERS} headers` });
+      }
+      for (const [name, value] of given) {
+        const problem = RESERVED_HEADERS.includes(name.toLowerCase())
+          ? 'belongs to the signature or to the connection'
+          : HEADER_NAME.test(name)
+            ? HEADER_VALUE.test(value)
+              ? null
+              : 'is not a header value of printable ASCII characters'
+            : 'is not a header name';
+        if (problem !== null) addIssue({ code: 'custom', message: problem, path: [name] });
+      }
+    })
+    .optional()
+    .describe(
+      'Headers to add, or to replace whatever the case of their names: any but those of the signature, which is computed, and those of the connection.',
+    ),
+});
+export type CopyRequest = z.infer<typeof copyRequest>;
 
 /** An event that the service meant to deliver, whether or not it arrived. */
 export const ledgerEntry = z.object({

@@ -32,6 +32,21 @@ export const DELIVERY_ENDPOINTS = {
     ],
     errors: [...onExisting, 'wrong_state'],
   },
+  copyDelivery: {
+    method: 'POST',
+    path: '/deliveries/{id}/copies',
+    summary:
+      "Sends a copy of a delivery, changed and signed with the webhook's current secret. The copy is a delivery of its own, with `copyOf`: it is attempted up to three times and is subject to faults, but it is not part of the ledger and changes nothing in the service.",
+    body: { schema: deliveries.copyRequest, required: false },
+    answers: [
+      {
+        status: 201,
+        description: 'The copy, which waits for its first attempt.',
+        schema: deliveries.delivery,
+      },
+    ],
+    errors: [...onExisting, 'wrong_state'],
+  },
   holdDelivery: {
     method: 'POST',
     path: '/deliveries/{id}/hold',

@@ -67,6 +67,8 @@ export const deliveries = platformSchema.table(
     signature: text('signature'),
     /** JSON array of the attempts, see `webhooks/delivery-record.ts`. */
     attempts: text('attempts').notNull(),
+    /** JSON of the variant, see `webhooks/delivery-record.ts`; null for a delivery of the event itself. */
+    variant: text('variant'),
   },
   (table) => [
     index('deliveries_event').on(table.eventId),

@@ -173,7 +173,7 @@ export class AccountQueue {
     if (!this.#mayBegin(delivery.id, () => this.#begin(delivery))) return;
     // [delivery.identical]
     if (delivery.envelope === null) {
-      delivery.envelope = this.#sign(delivery.event);
+      delivery.envelope = this.#sign(delivery);
       if (delivery.envelope === null) {
         this.#finish(delivery, { outcome: 'dropped', reason: 'no_webhook' });
         return;
@@ -229,13 +229,15 @@ export class AccountQueue {
     return may;
   }
 
-  #sign(event: RecordedEvent): Envelope | null {
+  #sign({ event, variant }: ActiveDelivery): Envelope | null {
     const destination = this.#options.destination();
     if (destination === null) return null;
     const { url, secret } = destination;
     const timestamp = this.#options.clock.now();
-    const signature = signEvent(secret, timestamp, event.body);
-    return { url, secret, timestamp, signature, body: event.body };
+    const body = variant === undefined ? event.body : Buffer.from(variant.body);
+    const signature = signEvent(secret, timestamp, body);
+    const own = variant === undefined ? {} : { headers: variant.headers };
+    return { url, secret, timestamp, signature, body, ...own };
   }
 
   #later(delivery: ActiveDelivery, ms: number): void {

@@ -42,5 +42,6 @@ export function finished(delivery: ActiveDelivery, { outcome, reason }: Delivery
     signedAt: envelope?.timestamp ?? null,
     signature: envelope?.signature ?? null,
     attempts: delivery.attempts,
+    variant: delivery.variant ?? null,
   };
 }

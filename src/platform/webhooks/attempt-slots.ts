@@ -6,8 +6,11 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Attempt } from './delivery-record.ts';
 import type { Receivers } from './receivers.ts';
 import { type AttemptResult, sendAttempt } from './send-attempt.ts';
+
 /** What every attempt of a delivery repeats: body, timestamp (epoch milliseconds) and signature. */
 export interface SignedBody {
+  /** Those of a variant. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly timestamp: number;
   readonly signature: string;
   readonly body: Buffer;
@@ -20,9 +23,10 @@ export interface ShapedAttempt {
 }
 
 /** The headers of a delivery. [delivery.timestamp-header] [delivery.signature-header] */
-export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signature'>): Record<string, string> {
+export function deliveryHeaders(signed: Omit<SignedBody, 'body'>): Record<string, string> {
   return {
     'Content-Type': ASSUMPTIONS.webhookContentType.value,
+    ...signed.headers,
     [HEADERS.timestamp]: String(signed.timestamp),
     [HEADERS.signature]: signed.signature,
   };

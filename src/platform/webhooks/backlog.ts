@@ -1,3 +1,4 @@
+import type { Variant } from './delivery-record.ts';
 import type { RecordedEvent } from './ledger.ts';
 
 /** An event that waits for its first attempt. `createdAt` is wall-clock epoch milliseconds. */
@@ -7,6 +8,7 @@ export interface Waiting {
   /** The workspace or OAuth app that it is for. */
   readonly subscriptionId: string;
   readonly createdAt: number;
+  readonly variant?: Variant;
   /** Absent while it lies in the ledger alone. */
   readonly event?: RecordedEvent;
 }

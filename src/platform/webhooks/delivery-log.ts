@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Attempt, DeliveryOutcome, DropReason } from './delivery-record.ts';
+import type { Attempt, DeliveryOutcome, DropReason, Variant } from './delivery-record.ts';
 
 /** A delivery that is over, as the table keeps it. */
 export interface FinishedDelivery {
@@ -16,6 +16,7 @@ export interface FinishedDelivery {
   readonly signedAt: number | null;
   readonly signature: string | null;
   readonly attempts: readonly Attempt[];
+  readonly variant: Variant | null;
 }
 
 export interface DeliveryLogOptions {
@@ -35,9 +36,9 @@ const RETRY_MS = 1_000;
 /** One statement for a batch of any size: text, since drizzle would write a statement for each size. */
 export const INSERT_DELIVERIES = `
   INSERT INTO platform.deliveries
-    (id, event_id, subscription_id, url, outcome, reason, created_at, signed_at, signature, attempts)
+    (id, event_id, subscription_id, url, outcome, reason, created_at, signed_at, signature, attempts, variant)
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
-    $8::bigint[], $9::text[], $10::text[])
+    $8::bigint[], $9::text[], $10::text[], $11::text[])
   ON CONFLICT (id) DO NOTHING`;
 
 function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
@@ -52,6 +53,7 @@ function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
     rows.map((row) => row.signedAt),
     rows.map((row) => row.signature),
     rows.map((row) => JSON.stringify(row.attempts)),
+    rows.map((row) => (row.variant === null ? null : JSON.stringify(row.variant))),
   ];
 }
 

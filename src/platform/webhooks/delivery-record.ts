@@ -27,6 +27,18 @@ export interface DeliveryEnd {
   readonly reason: DropReason | null;
 }
 
+/**
+ * What a delivery carries in place of the bytes of its event. It is made beside the event's own deliveries, and changes
+ * neither them nor the ledger.
+ */
+export interface Variant {
+  /** The delivery that it varies. */
+  readonly of: number;
+  readonly body: string;
+  /** In addition to those of every delivery, or in place of its `Content-Type`. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** A delivery as it stands: pending while attempts are to come. */
 export interface DeliveryRecord {
   readonly id: number;
@@ -48,4 +60,6 @@ export interface DeliveryRecord {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly attempts: readonly Attempt[];
+  /** The delivery that this one is a variant of; null for a delivery of the event itself. */
+  readonly variantOf: number | null;
 }

@@ -15,7 +15,8 @@ const RECOVER_DELIVERIES = `
     SELECT last.id + row_number() OVER (ORDER BY l.id, s.id), l.id, s.id, 'dropped', 'interrupted', $1::bigint, '[]'
     FROM platform.ledger l CROSS JOIN last, unnest(array_prepend(l.workspace_id, l.app_ids)) AS s (id)
     WHERE NOT EXISTS (
-      SELECT 1 FROM platform.deliveries d WHERE d.event_id = l.id AND d.subscription_id = s.id
+      SELECT 1 FROM platform.deliveries d
+      WHERE d.event_id = l.id AND d.subscription_id = s.id AND d.variant IS NULL
     )
     RETURNING id
   )

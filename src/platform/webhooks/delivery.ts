@@ -17,7 +17,7 @@ import { type AroundAttempt, sendAsSigned } from './around-attempt.ts';
 import { unsentAttempt } from './attempt-slots.ts';
 import type { WebhookConfiguration } from './configuration.ts';
 import { DeliveryLog } from './delivery-log.ts';
-import type { Attempt, DeliveryRecord } from './delivery-record.ts';
+import type { Attempt, DeliveryRecord, Variant } from './delivery-record.ts';
 import { appendAttempts, clearWebhookTables, recoverDeliveries } from './delivery-store.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import {
@@ -69,6 +69,11 @@ export interface Delivery {
   find(id: number): Promise<DeliveryRecord | null>;
   /** Whether a delivery waits or has begun, and is not over. */
   isOpen(id: number): boolean;
+  /**
+   * Begins to deliver other bytes to the subscription of a delivery, as a delivery of its own that is signed now.
+   * Resolves with it as it stands; null for an unknown id.
+   */
+  vary(variant: Variant): Promise<DeliveryRecord | null>;
   /** Sends an envelope once to a subscription, beside the attempts of any delivery. Resolves with the result. */
   sendOnce(subscriptionId: string, envelope: Envelope): Promise<Attempt>;
   /** Adds attempts to a delivery. One that a receiver accepted makes a dropped delivery delivered. */
@@ -154,6 +159,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (pending !== undefined) return viewPending(database, pending.delivery);
       await log.flush();
       return findDelivery(database, id);
+    },
+    async vary(variant) {
+      const origin = await this.find(variant.of);
+      const [event] = origin === null ? [] : await loadEvents(database, [origin.eventId]);
+      if (closed || origin === null || event === undefined) return null;
+      const { eventId, subscriptionId } = origin;
+      const waiting = { id: nextId++, eventId, subscriptionId, createdAt: clock.now(), event, variant };
+      queues.of(subscriptionId).add(waiting);
+      return this.find(waiting.id);
     },
     isOpen: (id) => queues.find(id) !== undefined,
     sendOnce: async (subscriptionId, envelope) =>

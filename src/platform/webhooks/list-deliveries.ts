@@ -1,4 +1,4 @@
-import { and, desc, eq, lt } from 'drizzle-orm';
+import { and, desc, eq, lt, sql } from 'drizzle-orm';
 import type { DeliveryKey, DeliveryOutcome } from '../../contract/sandbox/deliveries.ts';
 import { type Filter, matchesFilter } from '../../contract/sandbox/filter.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
@@ -8,7 +8,7 @@ import { deliveries, ledger } from '../db/webhook-tables.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
 import { deliveryHeaders } from './attempt-slots.ts';
 import type { Waiting } from './backlog.ts';
-import type { DeliveryEnd, DeliveryRecord } from './delivery-record.ts';
+import type { DeliveryEnd, DeliveryRecord, Variant } from './delivery-record.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 
 /** Which deliveries to list, newest first. `before` is an id: only older ones. */
@@ -26,12 +26,12 @@ type Pending = Waiting | ActiveDelivery;
 function select(db: Queryable) {
   const { id, eventId, subscriptionId, url, outcome, reason, createdAt } = deliveries;
   const { workspaceId, event, connectionId, messageId, body } = ledger;
-  const { attempts, signedAt, signature } = deliveries;
+  const { attempts, signedAt, signature, variant } = deliveries;
   return orm(db)
     .select({
       delivery: { id, eventId, subscriptionId, url, outcome, reason, createdAt },
       event: { workspaceId, event, connectionId, messageId, body },
-      ...{ attempts, signedAt, signature },
+      ...{ attempts, signedAt, signature, variant },
     })
     .from(deliveries)
     .innerJoin(ledger, eq(ledger.id, eventId));
@@ -39,11 +39,16 @@ function select(db: Queryable) {
 
 function toRecord(row: Awaited<ReturnType<typeof select>>[number]): DeliveryRecord {
   const { signedAt: timestamp, signature } = row;
+  const variant: Variant | null = row.variant === null ? null : JSON.parse(row.variant);
+  const own = variant === null ? {} : { headers: variant.headers };
   return {
     ...row.delivery,
     ...row.event,
-    headers: timestamp === null || signature === null ? {} : deliveryHeaders({ timestamp, signature }),
+    headers:
+      timestamp === null || signature === null ? {} : deliveryHeaders({ timestamp, signature, ...own }),
+    body: variant?.body ?? row.event.body,
     attempts: JSON.parse(row.attempts),
+    variantOf: variant?.of ?? null,
   };
 }
 
@@ -64,7 +69,8 @@ export function viewDelivery(pending: Pending, event: RecordedEvent, end?: Deliv
     reason: end?.reason ?? null,
     createdAt: pending.createdAt,
     headers: envelope === null ? {} : deliveryHeaders(envelope),
-    body: (envelope?.body ?? event.body).toString(),
+    body: pending.variant?.body ?? event.body.toString(),
+    variantOf: pending.variant?.of ?? null,
     attempts: begun === null ? [] : [...begun.attempts],
   };
 }
@@ -98,7 +104,11 @@ const COLUMNS = {
     reason: deliveries.reason,
     url: deliveries.url,
   },
-  texts: [ledger.body, deliveries.url, deliveries.attempts],
+  texts: [
+    sql`coalesce(${deliveries.variant}::json ->> 'body', ${ledger.body})`,
+    deliveries.url,
+    deliveries.attempts,
+  ],
 };
 
 /** Whether a filter leaves any delivery with one of these outcomes. */

@@ -39,6 +39,7 @@ function signedBefore(record: DeliveryRecord): Envelope | null {
     secret: null,
     timestamp: Number(timestamp),
     signature,
+    headers: unsignedHeaders(record),
     body: Buffer.from(record.body),
   };
 }
@@ -46,7 +47,30 @@ function signedBefore(record: DeliveryRecord): Envelope | null {
 function signNow(record: DeliveryRecord, current: Destination | null, now: number): Envelope | null {
   if (current === null) return null;
   const body = Buffer.from(record.body);
-  return { ...current, timestamp: now, signature: signEvent(current.secret, now, body), body };
+  const signature = signEvent(current.secret, now, body);
+  return { ...current, timestamp: now, signature, headers: unsignedHeaders(record), body };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** What a delivery carries besides its timestamp and signature. */
+function unsignedHeaders({ headers }: DeliveryRecord): Headers {
+  const { [HEADERS.timestamp]: _, [HEADERS.signature]: __, ...others } = headers;
+  return others;
+}
+
+/** Replaces headers whatever the case of their names, and adds the others. */
+function mergeHeaders(before: Headers, after: Headers): Headers {
+  const known = new Map(['Content-Type', ...Object.keys(before)].map((name) => [name.toLowerCase(), name]));
+  const named = Object.entries(after).map(([name, value]) => [known.get(name.toLowerCase()) ?? name, value]);
+  return { ...before, ...Object.fromEntries(named) };
+}
+
+/** What a copy carries in place of what the delivery carries. */
+interface CopyOptions {
+  readonly body?: string;
+  /** In addition to those of the delivery, or in their place. */
+  readonly headers?: Headers;
 }
 
 /** What a person does to the deliveries of the service. */
@@ -65,6 +89,12 @@ export interface DeliveryControl {
    * with `unsigned` when nothing was ever signed and no webhook is set to sign for.
    */
   resend(id: number, options?: ResendOptions): Promise<HoldableRecord | 'waiting' | 'unsigned' | null>;
+  /**
+   * Sends a copy of a delivery, changed and signed with the secret of now, as a delivery of its own: with its own
+   * attempts, subject to faults, and in no ledger. Resolves when it waits for its first attempt; with null for an unknown
+   * id, with `unsigned` when no webhook is set to sign for.
+   */
+  copy(id: number, options?: CopyOptions): Promise<HoldableRecord | 'unsigned' | null>;
 }
 
 interface Options {
@@ -113,6 +143,17 @@ export function controlDeliveries({ delivery, webhooks, held, clock, onChange }:
       const attempts = await Promise.all(Array.from({ length: times }, once));
       await delivery.append(id, envelope, attempts);
       return changed(id);
+    },
+    async copy(id, { body, headers = {} } = {}) {
+      const record = await delivery.find(id);
+      if (record === null) return null;
+      if (webhooks.destination(record.subscriptionId) === null) return 'unsigned';
+      const copied = await delivery.vary({
+        of: id,
+        body: (body ?? record.body).toWellFormed(),
+        headers: mergeHeaders(unsignedHeaders(record), headers),
+      });
+      return copied === null ? null : held.view(copied);
     },
   };
 }

@@ -23,9 +23,10 @@ function explainError(error: string, url: string | null): string {
 /** A delivery as the control API shows it. */
 export function presentDelivery(record: HoldableRecord): DeliveryAnswer {
   const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
-  const { subscriptionId, workspaceId } = record;
+  const { subscriptionId, workspaceId, variantOf } = record;
   return {
     id: String(id),
+    ...(variantOf === null ? {} : { copyOf: String(variantOf) }),
     event,
     workspaceId,
     connectionId,
@@ -62,6 +63,10 @@ export function presentEntry({ seq, at, event, connectionId, messageId, status, 
 
 function refuseUnknown(): never {
   throw new SandboxError('not_found', 'No delivery has this id.');
+}
+
+function refuseUnsigned(): never {
+  throw new SandboxError('wrong_state', 'The workspace of this delivery has no webhook.');
 }
 
 function readId(text: string): number {
@@ -110,10 +115,12 @@ export function deliveryEndpoints(
       if (record === 'waiting') {
         throw new SandboxError('wrong_state', 'The delivery has not started; there is nothing to resend.');
       }
-      if (record === 'unsigned') {
-        throw new SandboxError('wrong_state', 'The workspace of this delivery has no webhook.');
-      }
-      return presentDelivery(record);
+      return record === 'unsigned' ? refuseUnsigned() : presentDelivery(record);
+    },
+
+    async copyDelivery({ param, body = {} }) {
+      const record = (await control.copy(readId(param('id')), givenFields(body))) ?? refuseUnknown();
+      return record === 'unsigned' ? refuseUnsigned() : presentDelivery(record);
     },
 
     async holdDelivery({ param }) {

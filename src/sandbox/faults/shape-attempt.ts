@@ -80,7 +80,7 @@ export function shapeAttempt(
     if (fault.type === 'truncate') stream = truncated(body);
     else if (fault.type === 'slow') stream ??= slowed(body, fault.ms, clock);
   }
-  const headers = deliveryHeaders({ timestamp, signature });
+  const headers = deliveryHeaders({ ...signed, timestamp, signature });
   if (stream === undefined) return { headers, body };
   return { headers: { ...headers, 'Content-Length': String(body.length) }, body: stream };
 }

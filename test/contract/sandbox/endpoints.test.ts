@@ -44,6 +44,7 @@ describe('the endpoints of the control API', () => {
         'DELETE /faults 200',
         'GET /deliveries 200',
         'POST /deliveries/{id}/resend 200',
+        'POST /deliveries/{id}/copies 201',
         'POST /deliveries/{id}/hold 200',
         'POST /deliveries/{id}/release 200',
         'GET /ledger 200',

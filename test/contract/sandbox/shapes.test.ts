@@ -55,6 +55,7 @@ describe('answers', () => {
     ]);
     expect(Object.keys(delivery.shape)).toEqual([
       'id',
+      'copyOf',
       'event',
       'workspaceId',
       'connectionId',

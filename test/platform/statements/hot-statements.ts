@@ -44,7 +44,7 @@ const incoming = [
   T0,
 ];
 const event = [['w-7'], ['c-7'], ['m-7'], ['message.received'], [null], [T0], ['{}']];
-const delivery = [[1], [1], ['w-7'], [null], ['dropped'], [null], [T0], [null], [null], ['[]']];
+const delivery = [[1], [1], ['w-7'], [null], ['dropped'], [null], [T0], [null], [null], ['[]'], [null]];
 
 /** Statements of each call, event and timer. Each has its text in `golden/` and a test of its plan. */
 export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {

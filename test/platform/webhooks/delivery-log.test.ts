@@ -17,6 +17,7 @@ function row(id: number): FinishedDelivery {
     signedAt: 2,
     signature: 'sha256=00',
     attempts: [{ at: 3, ms: 4, status: 200 }],
+    variant: null,
   };
 }
 

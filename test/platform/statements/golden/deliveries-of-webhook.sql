@@ -12,4 +12,5 @@ select "platform"."deliveries"."id",
     "platform"."ledger"."body",
     "platform"."deliveries"."attempts",
     "platform"."deliveries"."signed_at",
-    "platform"."deliveries"."signature" from "platform"."deliveries" inner join "platform"."ledger" on "platform"."ledger"."id" = "platform"."deliveries"."event_id" where "platform"."deliveries"."subscription_id" = $1 order by "platform"."deliveries"."id" desc limit $2
+    "platform"."deliveries"."signature",
+    "platform"."deliveries"."variant" from "platform"."deliveries" inner join "platform"."ledger" on "platform"."ledger"."id" = "platform"."deliveries"."event_id" where "platform"."deliveries"."subscription_id" = $1 order by "platform"."deliveries"."id" desc limit $2

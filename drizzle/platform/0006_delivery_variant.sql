@@ -1,0 +1,1 @@
+ALTER TABLE "platform"."deliveries" ADD COLUMN "variant" text;
