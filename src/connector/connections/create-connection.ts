@@ -66,7 +66,7 @@ export async function createOnce(
   return held.held ? held.value : await createUnderLease(options, creation, slotsAvailable, options.closing);
 }
 
-/** The same, by whoever holds the lease already. */
+/** The same, for a caller that has the lease. */
 export async function createUnderLease(
   options: Omit<CreateOptions, 'presence' | 'closing'>,
   creation: Creation,

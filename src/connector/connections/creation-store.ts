@@ -89,7 +89,7 @@ export async function readDueAt(db: Queryable, id: string): Promise<number | nul
   return row?.dueAt ?? null;
 }
 
-/** Has those that wait for their next attempt, and that nobody is at, attempted now. */
+/** Makes creations due now that wait for their next attempt and that no process is working on. */
 export async function attemptAtOnce(db: Queryable, now: number): Promise<void> {
   await db.query(
     `update connector.creations set next_attempt_at = $1::bigint

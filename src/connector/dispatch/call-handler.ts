@@ -4,10 +4,10 @@ import type { ChangeHandlers } from './handlers.ts';
 
 /**
  * How a call ended:
- * - `taken`: the handler is done.
+ * - `taken`: the handler has accepted the change.
  * - `failed`: it threw.
- * - `late`: it was not done at its deadline.
- * - `stopped`: the process has to stop, or lost the connection. Says nothing of the handler.
+ * - `late`: it exceeded its deadline.
+ * - `stopped`: the process is stopping, or lost the queue. This says nothing about the handler.
  */
 export type CallEnd =
   | { readonly kind: 'taken' | 'stopped' }
@@ -16,11 +16,11 @@ export type CallEnd =
 export interface CallOptions {
   readonly clock: Clock;
   readonly deadlineMs: number;
-  /** Aborts when the call is to be given up. */
+  /** Aborts when the call must end. */
   readonly stop: AbortSignal;
 }
 
-/** A handler was not done in time. */
+/** A handler exceeded its deadline. */
 export class HandlerDeadlineExceeded extends Error {
   override readonly name = 'HandlerDeadlineExceeded';
 
@@ -30,8 +30,8 @@ export class HandlerDeadlineExceeded extends Error {
 }
 
 /**
- * Calls the handler with one change. Never rejects, and ends by the deadline or with `stop`, whatever the handler
- * does: its signal aborts, and a call that goes on regardless is left behind.
+ * Calls the handler with one change. Never rejects, and ends by the deadline or with `stop`, whatever the
+ * handler does: its signal aborts, and a call that does not end is abandoned.
  */
 export async function callHandler(
   handlers: ChangeHandlers,

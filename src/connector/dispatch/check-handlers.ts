@@ -1,14 +1,14 @@
 import type { ChangeHandlers } from './handlers.ts';
 
-/** Bounds of what handlers may choose. */
+/** Limits of the values that handlers may choose. */
 const MAX_ATTEMPTS = 100;
 const SHORTEST_DEADLINE_MS = 100;
 const LONGEST_DEADLINE_MS = 60 * 60_000;
 
-/** Handlers, or what is wrong with them, as a phrase that follows a name. */
+/** Valid handlers, or what is wrong with them, as a phrase that follows a name. */
 export type CheckedHandlers = { readonly handlers: ChangeHandlers } | { readonly problem: string };
 
-/** Looks at what JavaScript may have handed in as handlers. */
+/** Checks a value that JavaScript code passed as handlers. */
 export function checkHandlers(given: unknown): CheckedHandlers {
   const { onChange, attempts, deadlineMs } = (given ?? {}) as Partial<Record<keyof ChangeHandlers, unknown>>;
   if (typeof onChange !== 'function') {

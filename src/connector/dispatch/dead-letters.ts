@@ -4,14 +4,14 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
 
 /**
- * The key of a change: its number in the feed, behind the id of the feed. Numbers begin anew in another database;
- * a CRM that remembers keys must not take the first changes there for ones that it knows.
+ * The key of a change: the id of the feed and the number of the change. Numbers start again in another
+ * database, and a CRM that stores keys must not mistake the first changes there for known ones.
  */
 export function changeKey(feedId: string, seq: number): string {
   return `${feedId}-${seq}`;
 }
 
-/** The number in a key; null for what is no key. */
+/** The number in a key; null if it is not a key. */
 function readSeq(key: string): { readonly feedId: string; readonly seq: number } | null {
   const [, feedId = '', seq = ''] = /^([0-9a-f]{12})-(\d{1,15})$/.exec(key) ?? [];
   return feedId === '' ? null : { feedId, seq: Number(seq) };
@@ -33,7 +33,7 @@ SELECT f.id AS "feedId", d.attempts, d.last_error AS "lastError", d.at AS "setAs
                       WHERE h.batch = d.batch AND h.position = d.position) c
  ORDER BY d.seq DESC`;
 
-/** Up to `limit` dead letters with a `seq` below `before` (null: from the newest on), newest first. */
+/** Up to `limit` dead letters with a `seq` below `before` (null: from the newest), newest first. */
 export async function readDeadLetters(
   db: Queryable,
   before: number | null,
@@ -49,7 +49,7 @@ export async function readDeadLetters(
   }));
 }
 
-/** Takes the dead letter of this feed and number away. */
+/** Deletes the dead letter of this feed and number. */
 const GONE = `
 WITH gone AS (
   DELETE FROM connector.dead_letters d WHERE d.seq = $1::bigint
@@ -58,8 +58,8 @@ WITH gone AS (
 )`;
 
 /*
- * Its number puts it before everything that still waits on its connection. It keeps its count of calls, so a
- * further failure sets it aside at once and holds nobody.
+ * Because of its number, it precedes everything in the queue of its connection. It keeps its number of calls,
+ * so another failure sets it aside at once and does not block the queue.
  */
 const REPLAY = `${GONE},
 queued AS (
@@ -70,7 +70,7 @@ UPDATE connector.dispatch_queues l SET waiting = l.waiting + 1, set_aside = l.se
   FROM gone g WHERE l.connection_id = g.connection_id
 RETURNING l.connection_id AS "connectionId"`;
 
-/** Queues a dead letter once more, and tells its connection; null when there is none with this id. */
+/** Queues a dead letter again, and returns its connection; null if there is none with this id. */
 export async function replayDeadLetter(db: Queryable, id: string): Promise<string | null> {
   return await takeAway(db, REPLAY, id);
 }
@@ -80,7 +80,7 @@ UPDATE connector.dispatch_queues l SET set_aside = l.set_aside - 1
   FROM gone g WHERE l.connection_id = g.connection_id
 RETURNING l.connection_id AS "connectionId"`;
 
-/** Gives a dead letter up; false when there is none with this id. The change stays in the feed. */
+/** Discards a dead letter; false if there is none with this id. The change stays in the feed. */
 export async function removeDeadLetter(db: Queryable, id: string): Promise<boolean> {
   return (await takeAway(db, REMOVE, id)) !== null;
 }
@@ -92,10 +92,10 @@ async function takeAway(db: Queryable, statement: string, id: string): Promise<s
   return queue?.connectionId ?? null;
 }
 
-/** As long as a send that failed. Its change stays in the feed. */
+/** As long as a failed send. The change stays in the feed. */
 const KEPT_MS = 90 * 24 * 60 * 60_000;
 
-/** Forgets dead letters that nobody replayed or gave up in 90 days. Throws as `query` does. */
+/** Deletes dead letters that were neither replayed nor discarded within 90 days. Throws as `query` does. */
 export async function forgetOldLetters(db: Queryable, now: number): Promise<void> {
   await db.query(
     `WITH gone AS (DELETE FROM connector.dead_letters WHERE at < $1::bigint RETURNING connection_id),

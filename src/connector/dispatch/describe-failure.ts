@@ -3,17 +3,17 @@ import { describeFault } from '../../runtime/logger/describe-fault.ts';
 import { toStorableText } from '../db/storable-text.ts';
 
 const HIDDEN = '…';
-/** A stretch of a customer's text that a message repeats: so many characters are no accident. */
+/** A common substring of this length shows that a message quotes a customer's text. */
 const GRAM = 8;
-/** Of one text of the change; a longer one is compared up to here. */
+/** Maximum length of a text of the change that is compared. */
 const LONGEST_TEXT = 20_000;
-/** What may be a phone number, however it is written. */
+/** Anything that may be a phone number, in any notation. */
 const DIGITS = /\p{Nd}(?:[ ()./-]{0,2}\p{Nd}){6,}/gu;
 
 /**
- * What a dead letter says of what the handler threw: class, code, message, and the line of the CRM's own code. The
- * message is kept without secrets and quoted texts, without what the change itself holds, and without runs of seven
- * digits and more. Never throws.
+ * What a dead letter stores about an error of the handler: class, code, message, and the line of the CRM's own
+ * code. The message is stored without secrets, quoted texts, data of the change, and runs of seven or more
+ * digits. Never throws.
  */
 export function describeFailure(thrown: unknown, change: unknown = null): string {
   const { errorType, errorCode, location } = describeFault(thrown);
@@ -23,7 +23,7 @@ export function describeFailure(thrown: unknown, change: unknown = null): string
   return toStorableText(`${head}: ${told}${location === undefined ? '' : ` (${location})`}`);
 }
 
-/** Fields that hold words of the protocol and ids, which a message is the better for. */
+/** Fields that contain protocol words and ids, which are useful in a message. */
 const NOT_A_PERSONS = new Set([
   'accountId',
   'changed',
@@ -45,7 +45,7 @@ const NOT_A_PERSONS = new Set([
   'updatedAt',
 ]);
 
-/** Every text of a person in the data of a change: what was written, names, numbers, addresses. */
+/** All personal texts in the data of a change: messages, names, numbers, addresses. */
 function textsOf(change: unknown): string[] {
   const data: unknown = typeof change === 'object' && change !== null ? Reflect.get(change, 'data') : null;
   const texts: string[] = [];
@@ -58,10 +58,13 @@ function textsOf(change: unknown): string[] {
   return texts;
 }
 
-/** Hides every stretch of eight characters that one of the texts holds, and shorter texts where they stand as a word. */
+/**
+ * Masks every substring of eight characters that occurs in one of the texts, and shorter texts where they occur
+ * as a word.
+ */
 function hideTexts(message: string, texts: readonly string[]): string {
   const plain = message.toLowerCase();
-  // Lower case may be longer in some scripts; then places in the two would not be the same.
+  // Lower case may be longer in some scripts; positions in the two texts would then differ.
   if (plain.length !== message.length) return texts.length === 0 ? message : HIDDEN;
   const hidden = new Array<boolean>(message.length).fill(false);
   const grams = new Set<string>();

@@ -4,7 +4,7 @@ export type DispatchMetrics = ReturnType<typeof createDispatchMetrics>;
 
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5, 15, 30, 60];
 
-/** The figures of the handler's calls in this process. Made once per process. */
+/** The metrics of handler calls in this process. Created once per process. */
 export function createDispatchMetrics(metrics: Metrics) {
   return {
     calls: metrics.counter(

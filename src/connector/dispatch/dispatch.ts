@@ -11,22 +11,22 @@ import type { QueueContext } from './queue-context.ts';
 import { DISPATCH, readDueAt, readDueQueues } from './queue-store.ts';
 import { runQueue } from './run-queue.ts';
 
-/** Queues that a process runs concurrently. Most of the time they wait for the database of the CRM. */
+/** Maximum number of queues that run concurrently in a process. They mostly wait for the database of the CRM. */
 const CONCURRENCY = 10;
 
 export interface DispatchOptions extends Omit<QueueContext, 'handlers' | 'keyOf'> {
   readonly presence: Presence;
   readonly notifier: Notifier;
   readonly feed: Pick<Feed, 'watch'>;
-  /** Undefined: this process calls nobody. */
+  /** Undefined: this process calls no handler. */
   readonly handlers: ChangeHandlers | undefined;
   readonly lookEveryMs?: number;
 }
 
 /**
- * Calls the CRM's handler with each change: its keys are connections, since the changes of one come in order. A cursor
- * gives the changes of the feed to the notifier of their connections, and each connection's queue takes them from there.
- * Throws a TypeError for handlers that are none.
+ * Calls the CRM's handler with each change. The key of the duty is the connection, because the changes of a
+ * connection come in order. A cursor distributes the changes of the feed to the queues of their connections.
+ * Throws a TypeError for invalid handlers.
  */
 export function createDispatch(options: DispatchOptions): Worker {
   const { database, clock, logger, feed, handlers } = options;

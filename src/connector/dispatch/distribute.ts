@@ -1,20 +1,21 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 
-/** Batches of changes that one statement distributes. */
+/** Maximum number of batches that one statement distributes. */
 const MAX = 500;
 
-/** What one step has done. */
+/** Result of one step. */
 export interface Distributed {
-  /** True when there may be more to distribute. */
+  /** True if there may be more to distribute. */
   readonly more: boolean;
-  /** Connections that had nothing to do and have something now. */
+  /** Connections whose queue was empty and is not any more. */
   readonly filled: readonly string[];
 }
 
 /*
- * The lock on the cursor's row lets processes distribute one at a time, each from where the one before it ended.
- * A statement that waited for the lock may not see what was numbered meanwhile. It skips nothing: numbers are
- * given in order, so what it sees of the feed is the feed's beginning. A process that is up to date locks nothing.
+ * The lock on the row of the cursor lets one process distribute at a time, each from where the previous one
+ * ended. A statement that waited for the lock may not see what was numbered in the meantime. It skips nothing:
+ * numbers are given in order, so what it sees is a prefix of the feed. A process that is up to date locks
+ * nothing.
  */
 const DISTRIBUTE = `
 WITH stand AS MATERIALIZED (
@@ -51,28 +52,28 @@ SELECT (SELECT count(*) FROM page)::integer AS batches,
          WHERE l.waiting = n.added) AS filled`;
 
 /**
- * Gives the next numbered changes of the feed to the queues of their connections, and moves the cursor, in one
- * statement. Does nothing before dispatch has begun. Throws as `query` does.
+ * Adds the next numbered changes of the feed to the queues of their connections and moves the cursor, in one
+ * statement. Does nothing before dispatch was started for the first time. Throws as `query` does.
  */
 export async function distribute(db: Queryable, now: number): Promise<Distributed> {
   const [row] = await db.query<{ batches: number; filled: string[] }>(DISTRIBUTE, [now, MAX]);
   return { more: row?.batches === MAX, filled: row?.filled ?? [] };
 }
 
-/** Where dispatch stands when a process begins to take part. */
+/** The state of dispatch when a process starts to take part. */
 export interface Beginning {
   readonly feedId: string;
-  /** True: handlers have never run on this database, and changes up to `cursor` stay in the feed alone. */
+  /** True if handlers have never run on this database: changes up to `cursor` stay in the feed only. */
   readonly isFirst: boolean;
-  /** Changes up to this `seq` were dispatched, are in the queue, or came before the beginning. */
+  /** Changes up to this `seq` were dispatched, are in a queue, or precede the start of dispatch. */
   readonly cursor: number;
-  /** Changes that wait from an earlier time. */
+  /** Changes that were already waiting. */
   readonly waiting: number;
 }
 
 /**
- * Makes the cursor, the first time that handlers run on this database: behind the newest change, so that no
- * handler answers messages of last year. Later it only reads how things stand.
+ * Creates the cursor the first time that handlers run on this database: after the newest change, so that
+ * handlers do not process old messages. Later it only reads the state.
  */
 export async function beginDispatch(db: Queryable): Promise<Beginning> {
   const made = await db.query(

@@ -7,20 +7,20 @@ export interface DistributorOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told of each connection that had nothing to do and has something now. */
+  /** Called for each connection whose queue was empty and is not any more. */
   readonly onFilled: (connectionId: string) => void;
 }
 
 export interface Distributor {
-  /** The feed reaches to `lastSeq`: distribute up to there, unless that is done. Returns at once. */
+  /** The feed has reached `lastSeq`: distributes up to there, unless that is done. Returns at once. */
   notify(lastSeq: number): void;
   /** Distributes what was numbered before the call. Throws as `query` does. */
   settle(): Promise<void>;
-  /** Begins no more steps, and waits for the one under way. */
+  /** Starts no more steps, and waits for the one in progress. */
   close(): Promise<void>;
 }
 
-/** Gives the changes of the feed to the queues of their connections as the feed grows. Any number of processes may. */
+/** Distributes the changes of the feed as it grows. Any number of processes may do so. */
 export function createDistributor({ database, clock, logger, onFilled }: DistributorOptions): Distributor {
   let wanted = 0;
   let reached = 0;
@@ -51,7 +51,7 @@ export function createDistributor({ database, clock, logger, onFilled }: Distrib
       if (wanted <= reached || closed) return;
       working ??= work()
         .catch((err: unknown) => {
-          // The next notify tries again: the feed tells its position all the time.
+          // The next notification tries again: the feed reports its position regularly.
           if (!failing) logger.warn({ err }, 'changes could not be distributed; trying again');
           failing = true;
         })

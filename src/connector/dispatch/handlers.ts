@@ -1,33 +1,34 @@
 import type { Change } from '../../contract/connector/changes.ts';
 
-/** What a handler is told beside the change. */
+/** What a handler receives with the change. */
 export interface HandlerContext {
   /**
-   * Names the change for ever: the same in each attempt and each replay, and never that of another change.
-   * Whoever keeps it beside the effect, in one transaction, has the effect exactly once.
+   * Identifies the change permanently: the same in each attempt and each replay, and different for every other
+   * change. If you store it together with the effect, in one transaction, the effect occurs exactly once.
    */
   readonly key: string;
-  /** 1 in the first call, one more in each further one. */
+  /** 1 in the first call, increased by one in each further call. */
   readonly attempt: number;
-  /** Aborts at the deadline of the call, and when the process has to stop. What it ends is called again. */
+  /** Aborts at the deadline of the call, and when the process must stop. An aborted call is repeated. */
   readonly signal: AbortSignal;
 }
 
 /** The CRM's own code. */
 export interface ChangeHandlers {
   /**
-   * Takes one change. Changes of a connection come one after another, in the order of the feed; those of
-   * different connections side by side. It has taken the change when it returns, or when its promise resolves;
-   * when it throws, the same change comes again later. A change may come more than once: see `context.key`.
+   * Processes one change. Changes of a connection come one after the other, in the order of the feed; those of
+   * different connections concurrently. A change counts as accepted when the function returns or its promise
+   * resolves; if it throws, the same change comes again later. A change may come more than once: see
+   * `context.key`.
    */
   onChange(change: Change, context: HandlerContext): void | Promise<void>;
-  /** Calls of one change before it is set aside as a dead letter. Default 12: about ten minutes. */
+  /** Maximum number of calls for one change before it becomes a dead letter. Default 12: about ten minutes. */
   readonly attempts?: number | undefined;
-  /** How long a call may take, in milliseconds. Default 30,000. */
+  /** Maximum duration of a call, in milliseconds. Default 30,000. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** Names the type of what it is given, so that an editor knows it. Nothing else happens. */
+/** Gives its argument a type, for editors. Has no other effect. */
 export function defineHandlers(handlers: ChangeHandlers): ChangeHandlers {
   return handlers;
 }

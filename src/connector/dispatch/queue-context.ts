@@ -4,12 +4,12 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { DispatchMetrics } from './dispatch-metrics.ts';
 import type { ChangeHandlers } from './handlers.ts';
 
-/** What the queues of a process share. */
+/** What all queues of a process share. */
 export interface QueueContext {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Between 0 and 1; spreads repeats. */
+  /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
   readonly metrics: DispatchMetrics;
   readonly handlers: ChangeHandlers;

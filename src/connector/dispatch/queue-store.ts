@@ -5,10 +5,13 @@ import { dispatchQueues } from '../db/dispatch-tables.ts';
 import { heldByLiving, heldLease, type Lease } from '../db/lease.ts';
 import { changeColumns, type StoredChange } from '../feed/present-change.ts';
 
-/** The kind of lease under which a queue is dispatched, by connection. */
+/** The kind of lease that protects a queue. The rest of the lease name is the connection. */
 export const DISPATCH = 'dispatch';
 
-/** A run that holds the queue of a connection. Every write names its fence, so one that was replaced writes nothing. */
+/**
+ * A run that has the queue of a connection. Every write names its fencing token, so a run that lost its lease
+ * writes nothing.
+ */
 export interface QueueRun {
   readonly connectionId: string;
   readonly fence: number;
@@ -21,11 +24,14 @@ export interface QueuedChange {
   readonly attempts: number;
 }
 
-/** A queue as a run finds it. */
+/** The queue at the start of a run. */
 export interface OpenedQueue {
-  /** When its first change may be called, epoch ms. Null: nothing waits. Later than now: the run did not begin. */
+  /**
+   * When its first change may be called, epoch ms. Null if the queue is empty. If later than now, the run did
+   * not start.
+   */
   readonly dueAt: number | null;
-  /** The run before ended without a word, mostly with its process: the first change may be why. */
+  /** The previous run ended without a result, usually with its process: the first change may be the cause. */
   readonly wasLeft: boolean;
   /** The first changes of the queue, in order. */
   readonly changes: readonly QueuedChange[];
@@ -57,8 +63,8 @@ interface OpenRow extends Omit<StoredChange, 'seq'> {
 }
 
 /**
- * Begins a run when the queue is due, or goes on with it, and reads up to `limit` of its changes. Null: there is no
- * such queue, or somebody else holds it by now.
+ * Starts a run if the queue is due, or continues it, and reads up to `limit` changes. Null if there is no such
+ * queue, or another process has it now.
  */
 export async function openQueue(
   db: Queryable,
@@ -78,12 +84,12 @@ export async function openQueue(
   return { dueAt: first.due_at, wasLeft: first.was_left, changes };
 }
 
-/** How many changes wait on the queue after a step; null when another run has it by now. */
+/** Number of changes in the queue after a step; null if another run has it now. */
 export type Step = number | null;
 
 /**
- * The queue steps over its change `$3`: with the last one it is empty, and the run is over. Whoever ends the statement
- * has to ask for `gone`: a function that nobody asks for its rows is not called.
+ * Removes the change `$3` from the queue. After the last one, the queue is empty and the run has ended. The
+ * statement must select from `gone`: a function whose rows nobody selects is not called.
  */
 const STEP = `
 WITH stepped AS (
@@ -98,7 +104,7 @@ gone AS MATERIALIZED (
   SELECT q.* FROM stepped s CROSS JOIN LATERAL connector.leave_dispatch_queue($1, $3::bigint) q
 )`;
 
-/** The handler has taken the change: commits it. */
+/** Commits that the handler has accepted the change. */
 export async function noteTaken(db: Queryable, run: QueueRun, seq: number): Promise<Step> {
   return readStep(
     await db.query(`${STEP} SELECT s.waiting FROM stepped s LEFT JOIN gone ON true`, [
@@ -117,7 +123,7 @@ kept AS (
 )
 SELECT s.waiting FROM stepped s LEFT JOIN gone ON true`;
 
-/** The handler could not take the change: the connection goes on without it, and it is kept as a dead letter. */
+/** Sets the change aside as a dead letter, and continues with the next one. */
 export async function setAside(
   db: Queryable,
   run: QueueRun,
@@ -127,7 +133,9 @@ export async function setAside(
   return readStep(await db.query(SET_ASIDE, [run.connectionId, run.fence, seq, 1, attempts, error, now]));
 }
 
-/** The handler failed: the connection waits until `dueAt`, and the run is over. False when another run has it. */
+/**
+ * The handler failed: the queue waits until `dueAt`, and the run has ended. False if another run has the queue.
+ */
 export async function noteFailure(
   db: Queryable,
   run: QueueRun,
@@ -147,7 +155,7 @@ export async function noteFailure(
   return rows.length > 0;
 }
 
-/** The run ends with changes left, and none of them is to blame. */
+/** Ends the run with changes left, none of which is the cause. */
 export async function endRun(db: Queryable, run: QueueRun): Promise<void> {
   const { connectionId, runFence } = dispatchQueues;
   await orm(db)
@@ -156,7 +164,7 @@ export async function endRun(db: Queryable, run: QueueRun): Promise<void> {
     .where(and(eq(connectionId, run.connectionId), eq(runFence, run.fence)));
 }
 
-/** When the queue's first change may be called, epoch ms; null when nothing waits. */
+/** When the first change of the queue may be called, epoch ms; null if the queue is empty. */
 export async function readDueAt(db: Queryable, connectionId: string): Promise<number | null> {
   const [row] = await orm(db)
     .select({ dueAt: dispatchQueues.dueAt })
@@ -165,7 +173,7 @@ export async function readDueAt(db: Queryable, connectionId: string): Promise<nu
   return row?.dueAt ?? null;
 }
 
-/** Queues that are due and that nobody holds, those that wait longest first. */
+/** Queues that are due and have no owner, longest wait first. */
 export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ connectionId: string }>(
     `SELECT l.connection_id AS "connectionId" FROM connector.dispatch_queues l

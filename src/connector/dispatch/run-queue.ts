@@ -19,22 +19,25 @@ import {
 
 const ATTEMPTS = 12;
 const DEADLINE_MS = 30_000;
-/** After a call of a change that failed. */
+/** The wait after a failed call of a change. */
 const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
-/** Changes of one run, so that a long queue does not keep its place for ever. */
+/**
+ * Maximum number of changes of one run, so that a long queue does not occupy its place in the process for too
+ * long.
+ */
 const MAX_CHANGES = 50;
 
 /** A run of a queue, and when to stop. */
 interface Stint extends QueueRun {
   readonly stopping: AbortSignal;
-  /** Aborts when a call under way is to be given up. */
+  /** Aborts when a call in progress must end. */
   readonly givingUp: AbortSignal;
 }
 
 /**
- * Dispatches what is due on a connection, one change after the other, under the lease of its queue. Each step is
- * committed before the next change is called, so a process that dies repeats one change of a connection at most.
- * Throws what the database throws.
+ * Dispatches what is due on a connection, one change after the other, under the lease of its queue. Each step
+ * is committed before the next change is called, so a process that dies repeats at most one change of a
+ * connection. Throws what the database throws.
  */
 export async function runQueue(
   context: QueueContext,
@@ -64,7 +67,7 @@ export async function runQueue(
   return 'more';
 }
 
-/** Calls the handler with one change and commits what became of it. `next`: there are more on the queue. */
+/** Calls the handler with one change and commits the result. `next`: the queue has more. */
 async function handOver(
   context: QueueContext,
   run: Stint,
@@ -98,7 +101,7 @@ async function handOver(
   }
 }
 
-/** A change that only a newer version can read waits for one, and is not to blame. */
+/** A change that only a newer version can read waits for that version; it does not count as failed. */
 async function readChange({ database }: QueueContext, run: QueueRun, stored: StoredChange): Promise<Change> {
   try {
     return presentChange(stored);
@@ -108,7 +111,7 @@ async function readChange({ database }: QueueContext, run: QueueRun, stored: Sto
   }
 }
 
-/** One more call of the change has failed: it comes again later, or is set aside. */
+/** Another call of the change has failed: it is retried later, or set aside. */
 async function noteEnd(
   context: QueueContext,
   run: QueueRun,
@@ -121,7 +124,7 @@ async function noteEnd(
   const failed = attempts + 1;
   const error = describeFailure(thrown, change);
   const told = {
-    // Its message may repeat what a customer wrote, and stands in the dead letter alone.
+    // The message may repeat what a customer wrote, so only the dead letter has it.
     ...describeFault(thrown),
     connectionId: run.connectionId,
     changeId: keyOf(seq),
@@ -139,9 +142,9 @@ async function noteEnd(
   return noted ? 'idle' : 'stopped';
 }
 
-/** The process that was here died. It may have been the first change that killed it, so that counts as a call. */
+/** The process that had the queue died. The first change may have been the cause, so this counts as a call. */
 async function blameFirst(context: QueueContext, run: QueueRun, first: QueuedChange): Promise<RunEnd> {
-  // The wait began with its death, which nobody knows of before its silence has lasted.
+  // The wait starts with its death, which is only noticed some seconds later.
   const failure = { thrown: new ProcessEnded(), change: null, agoMs: SILENT_MS };
   const end = await noteEnd(context, run, first, failure);
   if (end !== 'next') return end;
@@ -149,7 +152,7 @@ async function blameFirst(context: QueueContext, run: QueueRun, first: QueuedCha
   return 'more';
 }
 
-/** Told in place of what a handler threw whose process died. */
+/** Stored in place of the error of a handler whose process died. */
 class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded';
 

@@ -15,8 +15,9 @@ import { OauthRefusal } from './oauth-errors.ts';
 const SETTINGS = 'the settings of the OAuth app';
 
 /**
- * The OAuth app as the settings name it. It is tried without any token of a customer: the service has to refuse a
- * made-up access token, and the authorization server a made-up refresh token of a client that it knows.
+ * The OAuth app of the settings. It is tested without any token of a customer: the service must refuse an
+ * invented access token, and the authorization server must refuse an invented refresh token with an answer that
+ * shows that it knows the client.
  */
 export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: Clock): Candidate {
   const subject = appSubscriptionId(app);
@@ -56,7 +57,7 @@ async function tryService(baseUrl: string, clock: Clock, signal: AbortSignal): P
   } catch (error) {
     const isRefusal = error instanceof ServiceRefusal && (error.status === 401 || error.status === 403);
     if (!isRefusal) return judgeAnswer(error, baseUrl);
-    // What stands in the service's place asks for a password in another way.
+    // A proxy or another server that asks for a password in a different way.
     if (error.code === `http_${error.status}`) return noServiceAt(baseUrl, error.status);
   }
   return { kind: 'accepted' };
@@ -72,7 +73,7 @@ async function tryClient({ authUrl }: OauthApp, server: AuthorizationServer): Pr
   }
 }
 
-/** Whatever else a server says of a token that is none, it has taken the client first. */
+/** The server checks the client before the token. So any other answer means that it accepted the client. */
 function judgeFailure(error: ServiceError, host: string): Verdict {
   if (error instanceof OauthRefusal) {
     if (error.error !== 'invalid_client' && error.error !== 'unauthorized_client')

@@ -14,20 +14,20 @@ export interface AppSubscriptionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly audit?: Audit | undefined;
-  /** Public address of the receiver; undefined: it lies below that of the connector. */
+  /** Public address of the receiver; undefined if it is below that of the connector. */
   readonly publicUrl: string | undefined;
 }
 
-/** The address that stands where the app is registered, for its events. */
+/** The address to enter for events where the app is registered. */
 function appWebhookUrl(app: OauthApp, publicUrl: string | undefined): string {
   const base = publicUrl ?? `${app.publicUrl.replace(/\/+$/, '')}/webhooks/messaging`;
   return webhookUrl(base, appSubscriptionId(app));
 }
 
 /**
- * Brings the subscription of the app into the database, with its secret when the configuration names one, and logs the
- * address that belongs into the app's registration. It is there before anybody has consented. Without a secret its path
- * refuses every delivery, and polling brings all. Throws a `SealingError`, or what the database throws.
+ * Stores the subscription of the app, with its secret if the settings contain one, and logs the address to
+ * enter in the registration of the app. This is done at start, before any consent. Without a secret, the path
+ * refuses every delivery, and polling finds everything. Throws a `SealingError`, or what the database throws.
  */
 export async function ensureAppSubscription(options: AppSubscriptionOptions, app: OauthApp): Promise<void> {
   const { database, keyRing, clock, logger, publicUrl, audit } = options;

@@ -6,20 +6,20 @@ import { ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
 
-/** Of one call; a refresh makes two at most under one lease. */
+/** Deadline of one call. A refresh makes at most two under one claim. */
 export const CALL_DEADLINE_MS = 10_000;
-/** Metadata is read again after this; where that fails, what was read before still stands. */
+/** Metadata is read again after this time. If that fails, the previous metadata remains in use. */
 const METADATA_FRESH_MS = 3_600_000;
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
 
 /** What the token endpoint issued. */
 export interface IssuedTokens {
   readonly accessToken: string;
-  /** Null: none came. In a refresh the one that was used stays good then. */
+  /** Null if none was issued. After a refresh, the one that was used then stays valid. */
   readonly refreshToken: string | null;
-  /** From the answer on, in milliseconds; null: not said. */
+  /** From the response on, in milliseconds; null if not stated. */
   readonly expiresInMs: number | null;
-  /** Null: as it was asked for. */
+  /** Null: as requested. */
   readonly scope: string | null;
 }
 
@@ -27,29 +27,32 @@ export interface IssuedTokens {
 export interface ConsentRequest {
   readonly state: string;
   readonly codeVerifier: string;
-  /** Absent: what the app is registered for. */
+  /** Absent: the scopes that the app is registered for. */
   readonly scopes?: readonly string[] | undefined;
-  /** Absent: the consent page asks. */
+  /** Absent: the customer selects on the consent page. */
   readonly connectionIds?: readonly string[] | undefined;
 }
 
-/** The calls to the authorization server. Each makes one attempt and throws `OauthRefusal` or `OauthUnreachable`. */
+/**
+ * The calls to the authorization server. Each makes one attempt and throws `OauthRefusal` or
+ * `OauthUnreachable`.
+ */
 export interface AuthorizationServer {
-  /** Where the customer's browser goes. */
+  /** The address for the customer's browser. */
   authorizationUrl(request: ConsentRequest): Promise<string>;
-  /** Checks `state` and `iss` of what came back, and exchanges the code. */
+  /** Checks `state` and `iss` of the callback, and exchanges the code. */
   redeem(
     returned: URLSearchParams,
     checks: { readonly state: string; readonly codeVerifier: string },
   ): Promise<IssuedTokens>;
   refresh(refreshToken: string): Promise<IssuedTokens>;
-  /** RFC 7009. With the refresh token the whole grant ends. */
+  /** RFC 7009. Revoking the refresh token ends the whole grant. */
   revoke(refreshToken: string): Promise<void>;
 }
 
 /**
- * The client of an authorization server, which is known by its address alone: everything else stands in its
- * discovery document.
+ * The client of an authorization server. Only the address of the server is configured; everything else comes
+ * from its discovery document.
  */
 export function createAuthorizationServer(app: OauthApp, clock: Clock): AuthorizationServer {
   const exchange = boundedFetch(clock);
@@ -75,7 +78,7 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
     } catch (error) {
       if (known !== undefined) return known.config;
       if (isAbsent(error)) throw new OauthUnreachable('absent', error);
-      // Whatever it was, the call that needed the document has not gone out.
+      // Whatever the error was, the call that needed the document was not made.
       const failure = describeFailure(error);
       throw failure.mayHaveActed ? new OauthUnreachable('connect', failure) : failure;
     }
@@ -125,13 +128,13 @@ function readTokens(answer: client.TokenEndpointResponse): IssuedTokens {
   };
 }
 
-/** The address answered that it knows of no discovery document. */
+/** The server answered that it has no discovery document. */
 function isAbsent(error: unknown): boolean {
   const answer = error instanceof client.ClientError ? error.cause : undefined;
   return answer instanceof Response && answer.status >= 400 && answer.status < 429;
 }
 
-/** Errors of the library carry what the server wrote, tokens too. Nothing of it goes on but codes. */
+/** Errors of the library contain what the server sent, including tokens. Only codes are passed on. */
 function describeFailure(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError) {
@@ -142,7 +145,7 @@ function describeFailure(error: unknown): ServiceError {
   return new OauthUnreachable('unreadable');
 }
 
-/** One attempt with a deadline on the clock port, and an answer of bounded size that was read to its end. */
+/** One attempt with a deadline on the clock port. The response has a limited size and is read completely. */
 function boundedFetch(clock: Clock): client.CustomFetch {
   return async (url, { signal, body, ...request }) => {
     const deadline = new AbortController();

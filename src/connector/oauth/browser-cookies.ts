@@ -2,17 +2,23 @@ import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import { readCookies } from '../../runtime/http-server/read-cookies.ts';
 
-/** Consents that one browser may have open at once; beyond it the oldest loses its cookie. Each is some 100 bytes. */
+/**
+ * Number of consents that one browser may have open. Beyond it, the oldest loses its cookie. Each takes about
+ * 100 bytes.
+ */
 const MAX_OPEN = 10;
 const SECRET = /^[\w-]{43}$/;
-/** Enough of a hash to tell the flows of one browser apart. */
+/** Enough characters of a hash to distinguish the consents of one browser. */
 const NAME_CHARACTERS = 22;
 
-/** The cookies by which consents are bound to browsers: one for each consent, so that several stand side by side. */
+/** The cookies that bind consents to browsers: one for each consent, so that a browser can have several. */
 export interface BrowserCookies {
-  /** The secret of a flow that the browser has; null: it has none. */
+  /** The secret that the browser has for a consent; null if it has none. */
   read(request: Request, flowId: string): string | null;
-  /** A new secret for a flow, and the `Set-Cookie` lines that give it to the browser until the flow ends. */
+  /**
+   * A new secret for a consent, and the `Set-Cookie` lines that store it in the browser until the consent
+   * expires.
+   */
   issue(
     request: Request,
     flow: { readonly id: string; readonly lifetimeMs: number },
@@ -20,10 +26,10 @@ export interface BrowserCookies {
 }
 
 /**
- * Cookies for the connector at this public address. On https their names begin with `__Host-`: nobody but this very
- * host can set them, and they never go over plain http. The address may be plain http on this machine alone. There a
- * browser may refuse `Secure` (Safari does), and with it the prefix, so both are left out; what is lost is that other
- * programs on this machine, at any port of the same host, can read and set the cookie.
+ * Cookies for the connector at this public address. On https their names begin with `__Host-`: only this host
+ * can set them, and they are never sent over plain http. Plain http is possible only on this machine. A browser
+ * may refuse `Secure` there (Safari does), and with it the prefix, so both are omitted; then other programs on
+ * this machine, at any port of the same host, can read and set the cookie.
  */
 export function createBrowserCookies(publicUrl: string): BrowserCookies {
   const isSecure = new URL(publicUrl).protocol === 'https:';

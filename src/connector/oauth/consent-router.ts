@@ -15,28 +15,28 @@ export interface ConsentRouterOptions {
   readonly audit: Audit;
 }
 
-/** What a redirect to the service may leave behind: nothing. */
+/** A redirect to the service must not send its own address as the referrer. */
 const REDIRECT_HEADERS = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' } as const;
 
 /**
- * Serves `/oauth/start/{token}`, where the customer's browser begins a consent, and `GET /oauth/callback`, where it
- * comes back. They take no token of the API: the start token and the `state` guard them, and the cookie of the consent.
- * The addresses hold secrets: they are neither logged nor shown.
+ * Serves `/oauth/start/{token}`, where the customer's browser starts a consent, and `GET /oauth/callback`, to
+ * which it returns. Neither takes a token of the API: they are protected by the start token, the `state` and
+ * the cookie of the consent. The addresses contain secrets, so they are neither logged nor shown.
  *
- * The start address is opened by others than its customer: by chat programs and mail scanners, which look at each link,
- * and by people to whom it was forwarded. So a GET or HEAD binds nothing, however often and from wherever it comes. It
- * answers a page that says to whose account the numbers go, and whose form gives the consent to the browser that sends
- * it. That needs the page's own cookie, which no page of another site can have sent (`SameSite=Lax`), so nobody is taken
- * past the page. From then on the consent is that browser's alone: it may load the address again, and all others are told
- * that it was started elsewhere. Who meets that page by mistake starts again at the CRM, which costs nothing; a button
- * that takes over would be what a thief asks his victim to press.
+ * Not only the customer opens the start address: chat programs and mail scanners open every link, and people
+ * forward it. So a GET or HEAD request changes nothing. It returns a page that names the account and has a
+ * form; submitting the form binds the consent to that browser. The form requires the cookie of the page, which
+ * a page of another site cannot send (`SameSite=Lax`), so a customer cannot be led past the page. From then on,
+ * only this browser can continue. It may load the address again; all others see that the consent was started
+ * elsewhere. A customer who sees that by mistake starts again at the CRM. There is no button to take a consent
+ * over, because an attacker could ask the victim to press it.
  */
 export function routeConsents({ app, consents, logger, audit }: ConsentRouterOptions): Router {
   const router = strictRouter();
   const cookies = createBrowserCookies(app.publicUrl);
   const pages = createConsentPages(app);
 
-  /** Serves a visit with whatever it brings about; what fails is a page, too. */
+  /** Serves a visit and its effect; a failure is also shown as a page. */
   const visit =
     (what: string, answer: (request: Request, response: Response) => Promise<ConsentPage | null>) =>
     async (request: Request, response: Response): Promise<void> => {
@@ -89,7 +89,7 @@ export function routeConsents({ app, consents, logger, audit }: ConsentRouterOpt
   router.get(
     CALLBACK_PATH,
     visit('callback', async (request) => {
-      // A scanner that asks for the head first must not use the link up.
+      // A scanner that sends a HEAD request first must not use up the link.
       if (request.method === 'HEAD') return pages.head;
       const [, ...query] = request.originalUrl.split('?');
       const returned = new URLSearchParams(query.join('?'));
@@ -104,7 +104,10 @@ function tokenOf(request: Request): string {
   return String(request.params['token']);
 }
 
-/** A page of a neighbouring host has the cookie sent as well; browsers that tell where a form stands give it away. */
+/**
+ * The cookie is also sent by a page of a sibling host. Browsers report the origin of a form, which reveals
+ * that.
+ */
 function isFromOwnPage(request: Request): boolean {
   const site = request.get('sec-fetch-site');
   return site === undefined || site === 'same-origin' || site === 'none';
@@ -117,7 +120,7 @@ function noteEnd(
 ): void {
   const about = { ...from, reference: reference ?? undefined };
   if (end.kind === 'connected') {
-    // A reload of the page connects nothing.
+    // Reloading the page connects nothing.
     if (!end.again) audit.note('consent.finished', { ...about, id: end.accountId, result: 'ok' });
     return;
   }

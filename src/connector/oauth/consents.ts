@@ -22,11 +22,11 @@ import { type OauthApp, startUrl } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
 
-/** A person reads, signs in, and perhaps asks somebody for a user code. */
+/** Time for a person to read, sign in, and perhaps ask somebody for a user code. */
 const FLOW_LIFETIME_MS = 60 * 60_000;
-/** What became of a flow can be read so much longer. */
+/** How long the outcome of a consent can be read after that. */
 const FORGET_AFTER_MS = 24 * 60 * 60_000;
-/** Half a kilobyte is more than any state or start token of ours. */
+/** Half a kilobyte: longer than any state or start token of ours. */
 const LONGEST_SECRET = 512;
 
 export interface ConsentsOptions extends StoreGrantOptions {
@@ -34,13 +34,16 @@ export interface ConsentsOptions extends StoreGrantOptions {
   readonly logger: Logger;
   readonly server: AuthorizationServer;
   readonly app: OauthApp;
-  /** Told of an account that is new or has a new grant. It is kept already; what this throws is logged. */
+  /**
+   * Called for an account that is new or has a new grant. The grant is already stored; an error of this
+   * function is logged.
+   */
   readonly onGranted: (accountId: string, renewed: boolean) => Promise<void>;
-  /** Gives a refresh token back that nobody needs any more. Never rejects. */
+  /** Revokes a refresh token that is no longer needed. Never rejects. */
   readonly revoke: (refreshToken: string) => Promise<void>;
 }
 
-/** Where a customer is sent. */
+/** Where to send a customer. */
 export interface StartedConsent {
   /** The start address, at the connector itself. */
   readonly authorizationUrl: string;
@@ -48,17 +51,17 @@ export interface StartedConsent {
   readonly expiresAt: number;
 }
 
-/** The cookie that the browser has for a flow; null: none. */
+/** The cookie that the browser has for a consent; null if it has none. */
 export type SecretOf = (flowId: string) => string | null;
 
 /**
- * How a consent ended, or why it does not go on here:
- * - `connected`: the account is kept. `again`: it was before, by an earlier visit.
- * - `unknown`: no consent was begun with this state or start token, or it was long ago.
- * - `used`: an earlier visit used it up and has not connected, or is still at it.
+ * How a consent ended, or why this browser cannot continue it:
+ * - `connected`: the account is stored. `again`: it was already stored by an earlier visit.
+ * - `unknown`: no consent has this state or start token, or it was deleted long ago.
+ * - `used`: an earlier visit used it and did not connect, or is still in progress.
  * - `expired`: it took too long.
- * - `other_browser`: this browser did not begin it. Nothing was changed: the one that did may go on.
- * - `failed`: the code says why, see `OauthRefusal` and `OauthUnreachable`.
+ * - `other_browser`: a different browser started it. Nothing was changed, and that browser may continue.
+ * - `failed`: the code gives the reason, see `OauthRefusal` and `OauthUnreachable`.
  */
 export type ConsentEnd =
   | {
@@ -70,21 +73,21 @@ export type ConsentEnd =
   | { readonly kind: 'unknown' | 'used' | 'expired' | 'other_browser' }
   | { readonly kind: 'failed'; readonly code: string };
 
-/** A visit that is done with. */
+/** The result of a visit that ends a consent. */
 export interface FinishedConsent {
   readonly end: ConsentEnd;
-  /** Where its browser goes from here; null: nowhere. */
+  /** Where the browser is sent; null for nowhere. */
   readonly returnUrl: string | null;
-  /** The account that was to be renewed, and the CRM's own id; null: unknown, or none was given. */
+  /** The account that was to be renewed, and the CRM's own id; null if unknown or not given. */
   readonly accountId: string | null;
   readonly reference: string | null;
 }
 
 /**
- * What a visit to a start address leads to:
- * - `ask`: no browser has the consent yet; a person is asked to go on.
- * - `go_on`: this browser has it, and goes to the service.
- * - `closed`: it does not go on.
+ * Result of a visit to a start address:
+ * - `ask`: no browser has the consent yet; a person is asked to continue.
+ * - `go_on`: this browser has the consent and is sent to the service.
+ * - `closed`: the consent cannot continue.
  */
 export type OpenedConsent =
   | { readonly kind: 'ask'; readonly flow: Flow; readonly lifetimeMs: number }
@@ -99,45 +102,45 @@ const UNKNOWN: FinishedConsent = {
 };
 
 function finished(flow: Flow, end: ConsentEnd): FinishedConsent {
-  // Whoever did not begin it is led nowhere.
+  // A browser that did not start the consent is redirected nowhere.
   const returnUrl = end.kind === 'other_browser' ? null : flow.returnUrl;
   return { end, returnUrl, accountId: flow.accountId, reference: flow.reference };
 }
 
-/** In constant time. A flow that no browser has gone on with is nobody's. */
+/** Compared in constant time. Until a browser has continued, the consent belongs to none. */
 function isItsBrowser(flow: Flow, secretOf: SecretOf): boolean {
   const secret = secretOf(flow.id);
   return flow.browser !== null && secret !== null && equalSecrets(digest(secret), flow.browser);
 }
 
 /**
- * Begins consents and finishes them. Any process can finish what another one has begun.
+ * Starts and finishes consents. A consent that one process started can be finished by any other.
  *
- * A consent belongs to one browser. The CRM's customer gets a start address of the connector; a browser that goes on
- * from there gets a cookie, and only with that cookie is a code redeemed. So whoever forwards the address of the service
- * that his own browser was sent to gets nobody's numbers.
+ * A consent belongs to one browser. The CRM's customer receives a start address of the connector; the browser
+ * that continues from there gets a cookie, and a code is redeemed only with that cookie. So an attacker who
+ * forwards the address of the service to a victim does not obtain the victim's connections.
  */
 export interface Consents {
-  /** Whether a consent may lead its customer on to this address, see `isNamedHost`. */
+  /** Whether a consent may redirect its customer to this address, see `isNamedHost`. */
   mayReturnTo(returnUrl: string): boolean;
-  /** Throws a `ServiceError` when the authorization server cannot be found, or what the database throws. */
+  /** Throws a `ServiceError` if the authorization server cannot be found, or what the database throws. */
   begin(request: StartGrantRequest): Promise<StartedConsent>;
-  /** Looks where a start token leads, and changes nothing. Throws what the database throws. */
+  /** Reads where a start token leads. Changes nothing. Throws what the database throws. */
   open(token: string, secretOf: SecretOf): Promise<OpenedConsent>;
   /**
-   * Gives the consent to the browser for good, if it has a cookie and no other browser has the consent. The same
-   * browser may come again. Throws what the database throws.
+   * Binds the consent to this browser, if it has a cookie and no other browser has the consent. The same
+   * browser may repeat this. Throws what the database throws.
    */
   goOn(token: string, secretOf: SecretOf): Promise<OpenedConsent>;
-  /** Takes what the customer's browser brought back. Throws what the database throws. */
+  /** Processes the callback of the customer's browser. Throws what the database throws. */
   finish(returned: URLSearchParams, secretOf: SecretOf): Promise<FinishedConsent>;
 }
 
-/** The authorization code flow with PKCE S256, a `state` that is used once, and a check of `iss`. */
+/** The authorization code flow with PKCE S256, a single-use `state`, and a check of `iss`. */
 export function createConsents(options: ConsentsOptions): Consents {
   const { database, keyRing, clock, logger, server, app } = options;
 
-  /** The code was redeemed; what it brought is kept, or given back. */
+  /** The code was redeemed; the tokens are stored or revoked. */
   async function keep(flow: Flow, issued: IssuedTokens): Promise<ConsentEnd> {
     const { objection, numbers } = await lookAtGrant(options, flow.accountId, issued);
     if (objection !== null) {
@@ -167,7 +170,7 @@ export function createConsents(options: ConsentsOptions): Consents {
     return { kind: 'failed', code };
   }
 
-  /** How a flow stands that cannot be taken, to the browser that has it. */
+  /** The state of a consent that cannot be used, as shown to the browser that has it. */
   async function explain({ outcome, accountId, usedAt }: Flow): Promise<ConsentEnd> {
     if (outcome === 'connected' && accountId !== null) {
       return { kind: 'connected', accountId, again: true, numbers: await readNumbers(database, accountId) };
@@ -175,7 +178,7 @@ export function createConsents(options: ConsentsOptions): Consents {
     return { kind: usedAt === null ? 'expired' : 'used' };
   }
 
-  /** Redeems the code of a flow that this callback has taken. */
+  /** Redeems the code of a consent that this callback has marked as used. */
   async function redeem(flow: Flow, returned: URLSearchParams, state: string): Promise<ConsentEnd> {
     const codeVerifier = await keyRing.open(flow.sealedVerifier, verifierContext(flow.id));
     let issued: IssuedTokens;
@@ -236,7 +239,7 @@ export function createConsents(options: ConsentsOptions): Consents {
       const secret = opened.kind === 'ask' ? secretOf(opened.flow.id) : null;
       if (opened.kind !== 'ask' || secret === null) return opened;
       await bindFlow(database, opened.flow.id, digest(secret), clock.now());
-      // Another browser may have been quicker.
+      // Another browser may have been faster.
       return await open(token, secretOf);
     },
     async finish(returned, secretOf) {

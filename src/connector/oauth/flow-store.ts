@@ -4,12 +4,12 @@ import { orm } from '../../runtime/database/orm.ts';
 import { oauthFlows } from '../db/schema.ts';
 
 /**
- * A consent as it stands. `outcome` is `connected`, or the code of a failure; null: not used, or a process died over
- * it. Times in epoch milliseconds.
+ * A stored consent. `outcome` is `connected`, or the code of a failure; null if it was not used, or a process
+ * died while using it. Times in epoch milliseconds.
  */
 export type Flow = typeof oauthFlows.$inferSelect;
 
-/** Keeps a flow, and forgets those whose time was over `forgetMs` ago. */
+/** Stores a consent, and deletes those that expired more than `forgetMs` ago. */
 export async function insertFlow(
   db: Queryable,
   flow: typeof oauthFlows.$inferInsert,
@@ -21,23 +21,23 @@ export async function insertFlow(
     .where(lt(oauthFlows.expiresAt, flow.createdAt - forgetMs));
 }
 
-/** The flow with this id; null: there is none such. */
+/** The consent with this id; null if there is none. */
 export async function readFlow(db: Queryable, id: string): Promise<Flow | null> {
   const [flow] = await orm(db).select().from(oauthFlows).where(eq(oauthFlows.id, id));
   return flow ?? null;
 }
 
-/** The flow with this start token; null: there is none such. */
+/** The consent with this start token; null if there is none. */
 export async function readStartedFlow(db: Queryable, startId: string): Promise<Flow | null> {
   const [flow] = await orm(db).select().from(oauthFlows).where(eq(oauthFlows.startId, startId));
   return flow ?? null;
 }
 
-/** Not used, and its time is not over. */
+/** Not used and not expired. */
 const isOpen = (id: string, now: number) =>
   and(eq(oauthFlows.id, id), isNull(oauthFlows.usedAt), gt(oauthFlows.expiresAt, now));
 
-/** Gives a flow to the browser with this cookie, unless one has it already. */
+/** Binds a consent to the browser with this cookie, unless it is bound already. */
 export async function bindFlow(db: Queryable, id: string, browser: string, now: number): Promise<void> {
   await orm(db)
     .update(oauthFlows)
@@ -45,7 +45,7 @@ export async function bindFlow(db: Queryable, id: string, browser: string, now: 
     .where(and(isOpen(id, now), isNull(oauthFlows.browser)));
 }
 
-/** Uses a flow up: true for one callback, in whichever process. False: it was used, or its time is over. */
+/** Marks a consent as used: true for one callback, in any process. False if it was already used or has expired. */
 export async function takeFlow(db: Queryable, id: string, now: number): Promise<boolean> {
   const taken = await orm(db)
     .update(oauthFlows)
@@ -55,12 +55,12 @@ export async function takeFlow(db: Queryable, id: string, now: number): Promise<
   return taken.length > 0;
 }
 
-/** Says that a flow has brought no grant, for whoever comes with it again. */
+/** Stores that a consent resulted in no grant, for repeated visits. */
 export async function noteFailure(db: Queryable, id: string, code: string): Promise<void> {
   await orm(db).update(oauthFlows).set({ outcome: code }).where(eq(oauthFlows.id, id));
 }
 
-/** Says which account a flow has given a grant. */
+/** Stores the account that received the grant of a consent. */
 export async function noteConnected(db: Queryable, id: string, accountId: string): Promise<void> {
   await orm(db).update(oauthFlows).set({ outcome: 'connected', accountId }).where(eq(oauthFlows.id, id));
 }

@@ -8,16 +8,16 @@ import type { CredentialSource } from '../accounts/credential-source.ts';
 import type { TokenPair } from './grant-store.ts';
 import { loadTokens, type RefreshGrantOptions, refreshGrant } from './refresh-grant.ts';
 
-/** A token that ends sooner is not used any more: it would be refused on the way. */
+/** A token that expires sooner is not used, because it could expire on the way. */
 const USABLE_MS = 30_000;
-/** Tokens in memory are read again after this, so that a new consent of another process is seen. */
+/** Tokens in memory are read again after this time, so that a new consent through another process is noticed. */
 const FRESH_MS = 5_000;
 
 /** The access tokens of all grants, in one process. */
 export interface GrantCredentials {
   /** The credential of an account of kind `oauth`. */
   of(accountId: string): CredentialSource;
-  /** Refreshes a version, if nobody has yet. Throws what refreshing throws. */
+  /** Refreshes a version, unless that has been done. Throws what refreshing throws. */
   refresh(accountId: string, version: number): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ interface Held {
   known: { readonly pair: Versioned<TokenPair>; readonly readAt: number } | undefined;
 }
 
-/** Makes the one place in a process through which tokens are read and refreshed. */
+/** Creates the only component of a process that reads and refreshes tokens. */
 export function createGrantCredentials(options: RefreshGrantOptions): GrantCredentials {
   const { clock } = options;
   const held = new Map<string, Held>();

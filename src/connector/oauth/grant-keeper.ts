@@ -7,10 +7,10 @@ import type { GrantCredentials } from './grant-credentials.ts';
 import { listAgeing } from './grant-store.ts';
 
 const LOOK_EVERY_MS = 20_000;
-/** An access token is refreshed so long before its end, and up to the jitter sooner. */
+/** An access token is refreshed this long before its end, or earlier by up to the jitter. */
 const EARLY_MS = 3 * 60_000;
 const JITTER_MS = 60_000;
-/** Where a server names no end: often enough that no refresh token dies of disuse. */
+/** Used if a server states no lifetime: often enough that no refresh token expires through disuse. */
 const UNKNOWN_END_MS = 12 * 3_600_000;
 const MAX_CONCURRENT = 8;
 const MAX_AT_A_LOOK = 500;
@@ -20,23 +20,27 @@ export interface GrantKeeperOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly credentials: GrantCredentials;
-  /** The subscription of the app, whose grants are kept. */
+  /** The subscription of the app whose grants are refreshed. */
   readonly subscriptionId: string;
   /** Between 0 and 1; spreads the refreshes of many grants and several processes. */
   readonly random: () => number;
 }
 
-/** Refreshes access tokens before they end, so that no call waits and no idle grant dies: a worker's duty. */
+/**
+ * Refreshes access tokens before they expire, so that no call waits and no unused grant expires. Runs in
+ * workers.
+ */
 export interface GrantKeeper {
   start(): void;
-  /** Refreshes what is due now. Resolves when each of them has ended, well or not. */
+  /** Refreshes what is due now. Resolves when every refresh has ended, successful or not. */
   keep(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Each process looks, without a lease: the claim on the row of the tokens already lets one process refresh a version, and
- * it has an expiry because a refresh token must not be used twice. A lease would be a second guard for the same call.
+ * Every process checks, without a lease: the claim on the row of the tokens already ensures that one process
+ * refreshes a version. The claim has an expiry because a refresh token must not be used twice. A lease would
+ * protect the same call a second time.
  */
 export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
   const { database, clock, logger, credentials, subscriptionId, random } = options;
@@ -59,7 +63,7 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
     await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
   }
 
-  /** How it failed is noted where it failed; whoever needs the token is told. */
+  /** The failure was stored where it occurred, and callers that need the token receive it. */
   async function refresh(accountId: string, version: number): Promise<void> {
     await credentials.refresh(accountId, version).catch((err: unknown) => {
       if (!(err instanceof ServiceError)) logger.warn({ err, accountId }, 'a grant could not be refreshed');

@@ -6,21 +6,21 @@ import { accounts, oauthGrants } from '../db/schema.ts';
 import { tokenContext } from '../db/sealed-columns.ts';
 import type { IssuedTokens } from './authorization-server.ts';
 
-/** The tokens of a grant, plain. They stay in memory. */
+/** The tokens of a grant, decrypted. They are kept only in memory. */
 export interface TokenPair {
   readonly accessToken: string;
   readonly refreshToken: string | null;
-  /** On our clock, epoch ms; null: the server did not say. */
+  /** On our clock, epoch ms; null if the server did not state it. */
   readonly expiresAt: number | null;
 }
 
-/** A grant as it is stored. Times in epoch milliseconds, ours. */
+/** A stored grant. Times in epoch milliseconds of our clock. */
 export type GrantRow = typeof oauthGrants.$inferSelect;
 
-/** The tokens of a grant, as they are stored. */
+/** The tokens of a grant as stored. */
 export type SealedPair = Pick<GrantRow, 'sealedAccessToken' | 'sealedRefreshToken' | 'accessExpiresAt'>;
 
-/** Seals what a server issued at `now`. A refresh that brings no refresh token keeps the one before. */
+/** Seals what a server issued at `now`. If a refresh returns no refresh token, the previous one is kept. */
 export async function sealTokens(
   keyRing: KeyRing,
   accountId: string,
@@ -36,7 +36,7 @@ export async function sealTokens(
   };
 }
 
-/** Opens the tokens of a grant. Throws a `SealingError`. */
+/** Decrypts the tokens of a grant. Throws a `SealingError`. */
 export async function openTokens(keyRing: KeyRing, row: GrantRow): Promise<TokenPair> {
   const { accountId, sealedAccessToken, sealedRefreshToken } = row;
   return {
@@ -54,13 +54,16 @@ const RELEASED = { refreshOwner: null, refreshUntil: null };
 const UNFAILED = { ...RELEASED, failures: 0, lastErrorCode: null, notBefore: null };
 const NEXT_VERSION = sql`${g.version} + 1`;
 
-/** The grant of an account; null when it has none. */
+/** The grant of an account; null if it has none. */
 export async function readGrant(db: Queryable, accountId: string): Promise<GrantRow | null> {
   const [row] = await orm(db).select().from(g).where(eq(g.accountId, accountId));
   return row ?? null;
 }
 
-/** Stores what a consent brought. A refresh that is under way names the version before, and so changes nothing any more. */
+/**
+ * Stores the result of a consent. A refresh in progress names the previous version, so it no longer changes
+ * anything.
+ */
 export async function putGrant(
   db: Queryable,
   grant: SealedPair & Pick<GrantRow, 'accountId' | 'scope' | 'refreshedAt'>,
@@ -69,7 +72,7 @@ export async function putGrant(
   await orm(db).insert(oauthGrants).values(grant).onConflictDoUpdate({ target: g.accountId, set });
 }
 
-/** Whoever refreshes names the account, the version that is refreshed, and itself. */
+/** A refresh names the account, the version that is refreshed, and its owner. */
 export interface RefreshClaim {
   readonly accountId: string;
   readonly version: number;
@@ -81,7 +84,7 @@ function at({ accountId, version }: RefreshClaim): SQL | undefined {
   return and(eq(g.accountId, accountId), eq(g.version, version));
 }
 
-/** No refresh is under way, and no failure says to wait. */
+/** No refresh is in progress, and no failure requires waiting. */
 function isFree(now: number): SQL | undefined {
   return and(
     or(isNull(g.refreshOwner), lte(g.refreshUntil, now)),
@@ -90,8 +93,9 @@ function isFree(now: number): SQL | undefined {
 }
 
 /**
- * Takes the refresh of a version, for `ttlMs`, and returns how often it has failed in a row. Null: another process is at
- * it, the version has moved, the grant has ended, or a failure says to wait. Commit it before the call goes out.
+ * Claims the refresh of a version for `ttlMs`, and returns how often it has failed in a row. Null if another
+ * process is refreshing it, the version has changed, the grant has ended, or a failure requires waiting. Commit
+ * it before the call.
  */
 export async function claimRefresh(
   db: Queryable,
@@ -108,9 +112,9 @@ export async function claimRefresh(
 }
 
 /**
- * Stores a pair as the version that follows the claimed one, whoever holds the claim by now: a good pair is never
- * thrown away. What the server did not say stays as it was. False: the version has moved, or the grant has ended or
- * is gone.
+ * Stores new tokens as the version after the claimed one, even if another process has the claim now: valid
+ * tokens are never discarded. Values that the server did not state are unchanged. False if the version has
+ * changed, or the grant has ended or is gone.
  */
 export async function storeRefreshed(
   db: Queryable,
@@ -127,7 +131,7 @@ export async function storeRefreshed(
   return rows.length > 0;
 }
 
-/** Lets the claim go after a failure that says nothing of the grant. Nobody refreshes before `notBefore`. */
+/** Releases the claim after a failure that says nothing about the grant. No refresh starts before `notBefore`. */
 export async function noteRefreshFailed(
   db: Queryable,
   claim: RefreshClaim,
@@ -140,7 +144,10 @@ export async function noteRefreshFailed(
     .where(and(at(claim), eq(g.refreshOwner, claim.owner)));
 }
 
-/** Says that the server refuses this version for good. False: the version has moved, and nothing was written. */
+/**
+ * Stores that the server refuses this version permanently. False if the version has changed, and nothing was
+ * written.
+ */
 export async function endGrant(
   db: Queryable,
   claim: RefreshClaim,
@@ -155,7 +162,10 @@ export async function endGrant(
   return rows.length > 0;
 }
 
-/** Grants of an app whose access token ends before `before`, or that say no end and are old; the most urgent first. */
+/**
+ * Grants of an app whose access token expires before `before`, or has no stated expiry and is old; the most
+ * urgent first.
+ */
 export async function listAgeing(
   db: Queryable,
   subscriptionId: string,

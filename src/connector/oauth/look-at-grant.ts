@@ -7,32 +7,32 @@ import { createServiceClient, type ServiceClient } from '../service-client/servi
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { IssuedTokens } from './authorization-server.ts';
 
-/** The outcome of a consent that would have put other numbers into an account. */
+/** The outcome of a consent that would have put different numbers into an account. */
 export const OTHER_NUMBERS = 'other_numbers';
-/** Numbers of an account that are asked for one by one. */
+/** Maximum number of an account's numbers that are read one by one. */
 const MAX_ASKED = 20;
 /** How long the page of a new account waits for its numbers. */
 const NUMBERS_WITHIN_MS = 4_000;
 
-/** A number as people know it. */
+/** A number as it is shown to people. */
 export interface GrantedNumber {
   readonly phoneNumber: string | null;
   readonly label: string | null;
 }
 
-/** What a fresh grant covers. */
+/** What a new grant covers. */
 export interface GrantLook {
-  /** Why the grant does not renew its account; null: it may be kept. */
+  /** Why the grant does not renew its account; null if it may be stored. */
   readonly objection: string | null;
-  /** Empty also where the service does not say. */
+  /** Also empty if the service does not report them. */
   readonly numbers: readonly GrantedNumber[];
 }
 
 /**
- * Looks what a grant covers before it is kept. The service names no workspace, so a renewal is compared by numbers: it
- * must cover one at least that its account has listed, or the account has none. A new account takes any grant, and a
- * service that does not answer only leaves its page without numbers.
- * Throws what the database throws.
+ * Checks what a grant covers before it is stored. The service names no workspace, so a renewal is compared by
+ * connections: it must cover at least one that its account has listed, unless the account has none. A new
+ * account accepts any grant; if the service does not answer, its page only lacks the numbers. Throws what the
+ * database throws.
  */
 export async function lookAtGrant(
   {
@@ -50,7 +50,7 @@ export async function lookAtGrant(
     const { items } = await client.listConnections();
     const granted = new Set(items.map(({ id }) => id));
     if (known.some((id) => granted.has(id))) return { objection: null, numbers: items };
-    // A number whose license has ended is in no list.
+    // A connection whose license has ended is not listed.
     for (const id of known.slice(0, MAX_ASKED))
       if (await isGranted(client, id)) return { objection: null, numbers: items };
     return { objection: OTHER_NUMBERS, numbers: [] };
@@ -60,7 +60,7 @@ export async function lookAtGrant(
   }
 }
 
-/** The numbers of an account as they are mirrored. Throws as `query` does. */
+/** The stored numbers of an account. Throws as `query` does. */
 export async function readNumbers(db: Queryable, accountId: string): Promise<GrantedNumber[]> {
   const { accountId: of, phoneNumber, label, visible, deletedAt, connectionId } = connections;
   return await orm(db)
@@ -83,7 +83,7 @@ async function listWithin(client: ServiceClient, clock: Clock): Promise<readonly
   }
 }
 
-/** The connections that an account has listed, those that nobody sees now included. */
+/** The connections that an account has ever listed, including hidden ones. */
 async function readListed(db: Queryable, accountId: string): Promise<string[]> {
   const { accountId: of, visible, deletedAt, listedAt, connectionId } = connections;
   const rows = await orm(db)
@@ -94,7 +94,7 @@ async function readListed(db: Queryable, accountId: string): Promise<string[]> {
   return rows.map((row) => row.connectionId);
 }
 
-/** Throws a `ServiceError` when the service does not say. */
+/** Throws a `ServiceError` if the service does not report them. */
 async function isGranted(client: ServiceClient, id: string): Promise<boolean> {
   try {
     await client.getConnection(id);

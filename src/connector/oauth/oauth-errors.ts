@@ -1,14 +1,14 @@
 import { ServiceError } from '../service-client/service-errors.ts';
 
-/** No message and no field of these errors holds a token, a code or what a server wrote freely. */
+/** No message or field of these errors contains a token, a code or free text of a server. */
 const NAME = /^[a-z_]{1,40}$/;
 
-/** The authorization server said no, with a code of RFC 6749. Nothing was issued. */
+/** The authorization server refused, with a code of RFC 6749. Nothing was issued. */
 export class OauthRefusal extends ServiceError {
   override readonly name = 'OauthRefusal';
   readonly code: string;
   readonly mayHaveActed = false;
-  /** The code of the server; `unnamed` when it is no code. */
+  /** The code of the server; `unnamed` if it sent none. */
   readonly error: string;
 
   constructor(error: string) {
@@ -27,7 +27,7 @@ const FAILURES = {
   unreadable: 'the answer of the authorization server does not fit',
 } as const;
 
-/** No answer that can be used. After anything but `absent` and `connect` the server may have done what it was asked. */
+/** No usable answer. Unless the reason is `absent` or `connect`, the server may have executed the call. */
 export class OauthUnreachable extends ServiceError {
   override readonly name = 'OauthUnreachable';
   readonly code: `oauth_${keyof typeof FAILURES}`;
@@ -40,7 +40,7 @@ export class OauthUnreachable extends ServiceError {
   }
 }
 
-/** A refresh is not to be had now: one failed a moment ago, or another process is at it for too long. */
+/** A refresh is not possible now: one failed a moment ago, or another process has been refreshing for too long. */
 export class RefreshHeldUp extends ServiceError {
   override readonly name = 'RefreshHeldUp';
   readonly code: string;
@@ -52,7 +52,7 @@ export class RefreshHeldUp extends ServiceError {
   }
 }
 
-/** The grant has ended. Only the customer can mend it, by consenting again. */
+/** The grant has ended. Only a new consent of the customer can renew it. */
 export class ReauthRequired extends ServiceError {
   override readonly name = 'ReauthRequired';
   readonly code = 'reauth_required';

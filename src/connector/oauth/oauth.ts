@@ -22,36 +22,36 @@ export interface OauthOptions {
   readonly keyRing: KeyRing;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Names this process among all. */
+  /** Identifies this process. */
   readonly owner: string;
   readonly random: () => number;
-  /** Whether this process refreshes what nobody uses at the moment. */
+  /** Whether this process refreshes tokens that are not in use. */
   readonly keeps: boolean;
-  /** Told how each refresh ended that this process made. */
+  /** Called with the outcome of each refresh that this process made. */
   readonly onRefreshEnd: (end: RefreshEnd) => void;
-  /** Told of an account that is new or has a new grant. */
+  /** Called for an account that is new or has a new grant. */
   readonly onGranted: (accountId: string, renewed: boolean) => Promise<void>;
 }
 
-/** What a process does as an OAuth app. */
+/** The part of a process that acts as the OAuth app. */
 export interface Oauth {
   /** The subscription that the grants of the app share. */
   readonly subscriptionId: string;
   readonly app: OauthApp;
   readonly credentials: GrantCredentials;
   readonly consents: Consents;
-  /** The app as the settings name it, to be tried before it is used. */
+  /** The app of the settings, to be tested before it is used. */
   readonly candidate: Candidate;
-  /** Ends a grant at the service whose account was removed. One try, in the background. */
+  /** Revokes the grant of a removed account at the service. One attempt, in the background. */
   revokeRemoved(accountId: string, sealedRefreshToken: string): void;
-  /** Keeps the grants alive. Call it once the app is admitted. Throws what the database throws. */
+  /** Starts to refresh grants. Call it once the app is admitted. Throws what the database throws. */
   start(): Promise<void>;
-  /** Resolves when every grant that is due was refreshed and every revocation was tried. */
+  /** Resolves when every grant that is due was refreshed and every revocation was attempted. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Puts together what belongs to the OAuth app. */
+/** Creates everything that belongs to the OAuth app. */
 export function createOauth(options: OauthOptions): Oauth {
   const { app, keyRing, clock, logger, keeps } = options;
   const subscriptionId = appSubscriptionId(app);
@@ -68,7 +68,7 @@ export function createOauth(options: OauthOptions): Oauth {
 
   async function revoke(refreshToken: string): Promise<void> {
     await server.revoke(refreshToken).catch((err: unknown) => {
-      // It ends by itself when nobody refreshes it for 30 days.
+      // A grant ends by itself if it is not refreshed for 30 days.
       logger.warn({ err }, 'a grant that is not needed any more could not be revoked');
     });
   }
@@ -120,7 +120,7 @@ async function warnOfOthers(
   }
 }
 
-/** Counts the refreshes that this process made. */
+/** Counts the refreshes of this process. */
 export function countRefreshes(metrics: Metrics): (end: RefreshEnd) => void {
   const refreshes = metrics.counter(
     'connector_oauth_refreshes_total',

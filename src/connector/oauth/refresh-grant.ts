@@ -21,16 +21,22 @@ import {
 } from './grant-store.ts';
 import { OauthRefusal, ReauthRequired, RefreshHeldUp } from './oauth-errors.ts';
 
-/** Waits between tries to store a pair. An issued pair that is not stored is lost, and mostly the grant with it. */
+/**
+ * Waits between attempts to store new tokens. If they cannot be stored they are lost, and usually the grant
+ * with them.
+ */
 const STORE_TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
-/** Two calls, the tries to store, and a margin. Others take a refresh over once its owner is silent for so long. */
+/**
+ * Two calls, the attempts to store, and a margin. After this time without a result, another process takes the
+ * refresh over.
+ */
 export const CLAIM_TTL_MS = 2 * CALL_DEADLINE_MS + 25_000;
-/** Those who wait outlive one owner that died. */
+/** Waiting processes wait longer than one expiry, so that the death of an owner does not fail them. */
 const LONGEST_WAIT_MS = CLAIM_TTL_MS + 15_000;
 const LOOK_EVERY_MS = 100;
 const BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
-/** How a refresh on the wire ended, for metrics. */
+/** The outcome of a refresh that was sent, for metrics. */
 export type RefreshEnd = 'refreshed' | 'ended' | 'failed';
 
 export interface RefreshGrantOptions {
@@ -39,15 +45,15 @@ export interface RefreshGrantOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly server: AuthorizationServer;
-  /** Names this process among all. */
+  /** Identifies this process. */
   readonly owner: string;
-  /** Aborts when the process stops: nobody waits for another process any more. */
+  /** Aborts when the process stops, so that it does not wait for other processes. */
   readonly closing: AbortSignal;
-  /** Told how each refresh ended that this process made. */
+  /** Called with the outcome of each refresh that this process made. */
   readonly onEnd: (end: RefreshEnd) => void;
 }
 
-/** The pair of an account as it is stored now. Throws `NoCredential`, and `ReauthRequired` when it has ended. */
+/** The stored tokens of an account. Throws `NoCredential`, and `ReauthRequired` if the grant has ended. */
 export async function loadTokens(
   { database, keyRing }: Pick<RefreshGrantOptions, 'database' | 'keyRing'>,
   accountId: string,
@@ -59,9 +65,10 @@ export async function loadTokens(
 }
 
 /**
- * Exchanges a pair for the next one: by this process if it can claim the version, else by waiting until whoever
- * has claimed it has moved it on. A loser never refreshes the old token and never gives the grant up.
- * Throws `ReauthRequired`, another `ServiceError`, or what the database throws. [oauth.refresh.serialized]
+ * Replaces tokens with new ones: in this process if it can claim the version, otherwise by waiting for the
+ * process that has claimed it. A process without the claim never refreshes the old token and never ends the
+ * grant. Throws `ReauthRequired`, another `ServiceError`, or what the database throws.
+ * [oauth.refresh.serialized]
  */
 export async function refreshGrant(
   options: RefreshGrantOptions,
@@ -82,7 +89,7 @@ export async function refreshGrant(
   }
 }
 
-/** The pair after the claimed version; null while it is still to come. Throws when it will not come soon. */
+/** The tokens after the claimed version; null if they are not there yet. Throws if they will not be there soon. */
 async function findNewer(
   options: RefreshGrantOptions,
   { accountId, version }: RefreshClaim,
@@ -112,15 +119,16 @@ async function refreshClaimed(
     }
     onEnd('failed');
     await giveBack(options, claim, error, failures + 1);
-    // Whether the authorization server has acted says nothing of the call that wanted the token: it was not made.
+    // Whether the authorization server has acted does not matter for the call that needed the token: that call
+    // was not made.
     throw error instanceof ServiceError ? new RefreshHeldUp(error.code) : error;
   }
   return await storeIssued(options, claim, issued);
 }
 
 /**
- * After an answer that was lost the same token goes out once more. If the server had rotated it, that ends a grant
- * which nobody could have used any more; if it had not, it saves the grant.
+ * After a lost answer, the same token is sent once more. If the server had rotated it, this ends a grant that
+ * was already unusable; if not, it saves the grant.
  */
 async function callTwice(
   { server, logger }: RefreshGrantOptions,
@@ -135,7 +143,7 @@ async function callTwice(
   }
 }
 
-/** The pair is committed before anybody uses it. */
+/** New tokens are committed before they are used. */
 async function storeIssued(
   options: RefreshGrantOptions,
   claim: RefreshClaim,
@@ -149,7 +157,7 @@ async function storeIssued(
       const stored = await storeRefreshed(database, claim, sealed, now);
       onEnd('refreshed');
       if (!stored && issued.refreshToken !== null) {
-        // Somebody consented anew or removed the account meanwhile: nobody will ever use this pair.
+        // A new consent was given or the account was removed in the meantime: these tokens will never be used.
         await server.revoke(issued.refreshToken).catch(() => undefined);
       }
       return await loadTokens(options, claim.accountId);
@@ -162,7 +170,7 @@ async function storeIssued(
   throw new RefreshHeldUp('oauth_not_stored');
 }
 
-/** The server refuses the token. If another process has moved the version meanwhile, that one stands. */
+/** The server refuses the token. If another process has stored a new version in the meantime, that one remains. */
 async function settleRefused(
   options: RefreshGrantOptions,
   claim: RefreshClaim,
@@ -174,7 +182,7 @@ async function settleRefused(
   if (!ended) {
     const stored = await loadTokens(options, claim.accountId);
     if (stored.version > claim.version) return stored;
-    // Its claim has run out, and whoever took it over is still at it.
+    // Its claim has expired, and the process that took it over is still refreshing.
     throw new RefreshHeldUp('oauth_busy');
   }
   logger.error(
@@ -193,7 +201,7 @@ async function giveBack(
   const code = error instanceof ServiceError ? error.code : 'oauth_failed';
   logger.warn({ err: error, accountId: claim.accountId, errorCode: code }, 'a refresh failed');
   const notBefore = clock.now() + backOffMs(failures, BACK_OFF);
-  // Without the database the claim runs out by itself.
+  // If the database is unavailable, the claim expires by itself.
   await noteRefreshFailed(database, claim, code, notBefore).catch((err: unknown) =>
     logger.warn({ err, accountId: claim.accountId }, 'a failed refresh could not be noted'),
   );

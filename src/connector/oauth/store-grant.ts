@@ -18,17 +18,17 @@ export interface StoreGrantOptions {
   readonly subscriptionId: string;
 }
 
-/** What came of storing a grant. */
+/** Result of storing a grant. */
 export interface StoredGrant {
   readonly accountId: string;
-  /** The refresh token that was in its place before and may still be good; null: there was none. */
+  /** The previous refresh token, which may still be valid; null if there was none. */
   readonly replaced: string | null;
 }
 
 /**
- * Keeps what a consent brought, as a new account or in place of the grant that an account had before. Everything
- * else of that account stays, and what waited for the consent goes on. Null: the account was removed meanwhile.
- * Throws what the database throws; then nothing is kept.
+ * Stores the result of a consent, as a new account or in place of the previous grant of an account. Everything
+ * else of that account is unchanged, and work that waited for the consent continues. Null if the account was
+ * removed in the meantime. Throws what the database throws; then nothing is stored.
  */
 export async function storeGrant(
   options: StoreGrantOptions,
@@ -40,7 +40,7 @@ export async function storeGrant(
   const accountId = flow.accountId ?? randomUUID();
   const pair = await sealTokens(keyRing, accountId, issued, now);
   const before = await database.transaction(async (tx): Promise<GrantRow | null | 'gone'> => {
-    // It is this app's from now on, also if an app before it had begun it.
+    // It belongs to this app from now on, even if another app created it.
     const { label, reference } = flow;
     const isIt = and(eq(accounts.id, accountId), eq(accounts.kind, 'oauth'));
     const kept = { label: label ?? undefined, reference: reference ?? undefined, baseUrl, subscriptionId };
@@ -58,7 +58,7 @@ export async function storeGrant(
   return { accountId, replaced: stillGood ? (await openTokens(keyRing, before)).refreshToken : null };
 }
 
-/** What failed for want of a grant says nothing any more. */
+/** A failure caused by the missing grant no longer applies. */
 async function resumePolls(tx: Queryable, accountId: string): Promise<void> {
   const fresh = { failures: 0, notBefore: null, askedToWait: false, refusedCredentialVersion: null };
   await orm(tx)
