@@ -21,6 +21,22 @@ export interface CommandContext extends GivenLine {
   readonly typos: NearName[];
 }
 
+/** Where a command writes, and how it ends. */
+export interface CommandStreams {
+  /** Writes to standard output. */
+  print(text: string): void;
+  /** Writes to standard error. */
+  printError(text: string): void;
+  /** Called once, at the end of a command that failed. */
+  exit(code: number): void;
+}
+
+const PROCESS: CommandStreams = {
+  print: (text) => void process.stdout.write(text),
+  printError: (text) => void process.stderr.write(text),
+  exit: (code) => process.exit(code),
+};
+
 /**
  * Runs a command. An error that stops it is printed on standard error in one paragraph, so that the log of a
  * server contains only JSON. The exit code is 2 for an invalid command line or setting, and 1 for everything
@@ -30,13 +46,11 @@ export async function runCommand(
   command: CommandDefinition,
   main: (context: CommandContext) => Promise<void>,
   argv: readonly string[] = process.argv.slice(2),
+  { print, printError, exit }: CommandStreams = PROCESS,
 ): Promise<void> {
-  const print = (text: string): void => {
-    process.stdout.write(text);
-  };
   const typos: NearName[] = [];
   const tellTypos = (): void => {
-    for (const typo of typos.splice(0)) process.stderr.write(`${describeTypo(typo)}\n`);
+    for (const typo of typos.splice(0)) printError(`${describeTypo(typo)}\n`);
   };
   try {
     const given = readCommandLine(command, argv, print);
@@ -53,7 +67,7 @@ export async function runCommand(
   } catch (error) {
     tellTypos();
     const ours = error instanceof UsageError || error instanceof ConfigurationError;
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(ours ? 2 : 1);
+    printError(`${error instanceof Error ? error.message : String(error)}\n`);
+    exit(ours ? 2 : 1);
   }
 }

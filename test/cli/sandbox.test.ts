@@ -1,15 +1,33 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runSandbox } from '../../src/commands/run-sandbox.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { listen } from '../support/listen.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
-import { type Ended, spawnCli } from '../support/spawn-command.ts';
+import { spawnCli } from '../support/spawn-command.ts';
 
 /** Several processes start in a test, on a machine that may be busy. */
 const SLOW_MS = 120_000;
 const FRONT_DESK = '447700900101';
 const CONTACT = '447700900201';
+
+/** Runs the command in this process. */
+async function runHere(words: readonly string[]) {
+  const ended = { code: 0, stdout: '', stderr: '' };
+  await runSandbox(words, {
+    print(text) {
+      ended.stdout += text;
+    },
+    printError(text) {
+      ended.stderr += text;
+    },
+    exit(code) {
+      ended.code = code;
+    },
+  });
+  return ended;
+}
 
 describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   let test: TestLoop;
@@ -22,7 +40,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   afterAll(() => test.close());
   beforeEach(() => callJson(`${url}/sandbox/v1/reset`, { method: 'POST', body: {} }));
 
-  const run = (...words: string[]): Promise<Ended> => spawnCli('sandbox', [...words, '--url', url]).ended;
+  const run = (...words: string[]) => runHere([...words, '--url', url]);
 
   /** What it prints for people, without the last line break. */
   async function told(...words: string[]): Promise<string> {
@@ -245,26 +263,6 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(printed).toBe(`reset       API key ${apiKey}`);
   });
 
-  it.each([
-    [[], 'A subcommand is missing.'],
-    [['nothing'], 'There is no subcommand "nothing".'],
-    [
-      ['say', FRONT_DESK],
-      '<from> is missing: npm run sandbox -- say <connection> <from> <text...> [options]',
-    ],
-    [['reset', 'more'], '"more" is an unexpected argument.'],
-    [['advance', 'soon'], '"soon" is not a time: write 500ms, 30s, 5m, 2h or 7d'],
-    [['faults', 'explode'], 'There is no fault "explode". Use clear, or one of drop, duplicate,'],
-    [['faults', 'drop', '--first', 'one'], '--first must be a number, not "one".'],
-    [['timing', 'fast'], '[scale] must be a number, not "fast".'],
-    [['info', '--jsn'], "Unknown option '--jsn'"],
-  ])('ends with 2 for %j, and names the word', async (words, named) => {
-    const { code, stdout, stderr } = await run(...words);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(named);
-    expect(stderr).not.toContain('    at ');
-  });
-
   it('ends with 1 for a number that no connection has', async () => {
     expect(await run('outage', '447700900999')).toEqual({
       code: 1,
@@ -285,14 +283,30 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
 });
 
 describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
+  it.each([
+    [[], 'A subcommand is missing.'],
+    [['nothing'], 'There is no subcommand "nothing".'],
+    [
+      ['say', FRONT_DESK],
+      '<from> is missing: npm run sandbox -- say <connection> <from> <text...> [options]',
+    ],
+    [['reset', 'more'], '"more" is an unexpected argument.'],
+    [['advance', 'soon'], '"soon" is not a time: write 500ms, 30s, 5m, 2h or 7d'],
+    [['faults', 'explode'], 'There is no fault "explode". Use clear, or one of drop, duplicate,'],
+    [['faults', 'drop', '--first', 'one'], '--first must be a number, not "one".'],
+    [['timing', 'fast'], '[scale] must be a number, not "fast".'],
+    [['info', '--jsn'], "Unknown option '--jsn'"],
+  ])('ends with 2 for %j, and names the word', async (words, named) => {
+    const { code, stdout, stderr } = await runHere(words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(named);
+    expect(stderr).not.toContain('    at ');
+  });
+
   it('says how to start one where nothing listens', async () => {
     const server = await listen((_request, response) => void response.end());
     await server.drain(0);
-    const { code, stdout, stderr } = await spawnCli('sandbox', [
-      'info',
-      '--url',
-      `http://127.0.0.1:${server.port}`,
-    ]).ended;
+    const { code, stdout, stderr } = await runHere(['info', '--url', `http://127.0.0.1:${server.port}`]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toBe(
       `No sandbox listens at http://127.0.0.1:${server.port}. Start one with npm start, or without a connector with npm run platform. ` +
@@ -303,7 +317,7 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
   it('says that it is no sandbox where something else answers', async () => {
     const server = await listen((_request, response) => void response.writeHead(200).end('<html></html>'));
     const url = `http://127.0.0.1:${server.port}`;
-    const { code, stderr } = await spawnCli('sandbox', ['info', '--url', url]).ended;
+    const { code, stderr } = await runHere(['info', '--url', url]);
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: `The server at ${url} is not a sandbox of this version.\n`,
@@ -319,7 +333,7 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
   });
 
   it('refuses what is no address', async () => {
-    const { code, stderr } = await spawnCli('sandbox', ['info', '--url', '127.0.0.1:4000']).ended;
+    const { code, stderr } = await runHere(['info', '--url', '127.0.0.1:4000']);
     expect(code).toBe(2);
     expect(stderr).toContain('--url or SANDBOX_URL must be an address such as http://127.0.0.1:4000');
   });

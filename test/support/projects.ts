@@ -46,14 +46,13 @@ export const PROJECTS = {
     'test/connector/reconcile/kill.test.ts',
     'test/connector/replay/replay.test.ts',
     'test/platform/db/process-lease.test.ts',
-    'test/platform/media/large-sends.test.ts',
     'test/platform/{mcp,oauth}/foreign-judges.test.ts',
     'test/runtime/clock/system-clock.test.ts',
     'test/runtime/database/{database,pgbouncer,tls}.test.ts',
     'test/runtime/database/embedded/*.test.ts',
     'test/runtime/{lifecycle,node-version,notifier}/*.test.ts',
   ],
-  /** Kills, loses and restarts for minutes, in real time. */
+  /** Kills, loses and restarts for minutes in real time, or takes the memory of the machine. */
   campaign: ['test/campaign/**/*.test.ts'],
 } as const;
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { sandboxInfo } from '../../../src/contract/sandbox/info.ts';
-import type { SendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import { callJson } from '../../support/loop-client.ts';
-import { proves } from '../../support/proves.ts';
-import { spawnCli } from '../../support/spawn-command.ts';
+import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
+import type { SendMessageAnswer } from '../../src/contract/service/messages.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { callJson } from '../support/loop-client.ts';
+import { proves } from '../support/proves.ts';
+import { spawnCli } from '../support/spawn-command.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const FILES = 50;
