@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 
-/** What the audit trail tells of. The names are stable: alerts and searches are built on them. */
+/** The events of the audit log. The names are stable, because alerts and searches depend on them. */
 export const AUDIT_EVENTS = [
   'account.added',
   'account.changed',
@@ -21,44 +21,53 @@ export const AUDIT_EVENTS = [
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
-/** What a line says. Ids and names only: never a token, a secret, a text or a number of a person. */
+/** Contents of a line. Only ids and names: never a token, a secret, a text or a phone number. */
 export interface AuditFacts {
-  /** The name of the token, or `settings` for what the environment did. Absent: nobody who is known. */
+  /** The name of the token, or `settings` for a change by the environment. Absent if unknown. */
   readonly who?: string | undefined;
-  /** What was asked for or changed, such as a method and a path of the contract. */
+  /** What was requested or changed, such as a method and a path of the contract. */
   readonly what?: string | readonly string[] | undefined;
-  /** The id of what it concerns: an account, a subscription, a dead letter. */
+  /** The id of its object: an account, a subscription, a dead letter. */
   readonly id?: string | undefined;
   /** The CRM's own id of an account. */
   readonly reference?: string | undefined;
   /** `ok`, or the code of the refusal. */
   readonly result: string;
-  /** The address of the client; of IPv6 its network of 64 bits, behind a proxy that is not named that of the proxy. */
+  /**
+   * The address of the client. For IPv6, its network of 64 bits; behind a proxy that is not configured, the
+   * address of the proxy.
+   */
   readonly address?: string | undefined;
 }
 
-/** The trail of security events in the log. */
+/** Writes security events to the log. */
 export interface Audit {
-  /** Writes one line at `info`, unless too many of this event came within the minute; those are counted. */
+  /**
+   * Writes one line at `info`, unless too many of this event occurred within the minute; those are only
+   * counted.
+   */
   note(event: AuditEvent, facts: AuditFacts): void;
-  /** Tells how many lines were left out, if any. */
+  /** Logs how many lines were omitted, if any. */
   close(): void;
 }
 
-/** Lines of one event in a minute: strangers can cause some of them, and a log has its price. */
+/** Maximum number of lines for one event in a minute: strangers can cause some of them. */
 const LINES_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
 
-/** The lines of one event since its minute began. */
+/** The lines of one event in its current minute. */
 interface Minute {
   readonly since: number;
   lines: number;
   leftOut: number;
-  /** Stops the timer that will tell how many were left out; it runs once one was. */
+  /** Stops the timer that logs how many lines were omitted; it runs only if there are any. */
   cancel: () => void;
 }
 
-/** Makes the trail of one process. Events have separate bounds, so that a flood of one hides no other. */
+/**
+ * Creates the audit log of one process. Each event has its own limit, so that a flood of one does not hide
+ * others.
+ */
 export function createAudit({ logger, clock }: { readonly logger: Logger; readonly clock: Clock }): Audit {
   const minutes = new Map<AuditEvent, Minute>();
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { ServiceCalls } from './service-calls.ts';
 
-/** The settings that the checks compare with what they find. Secrets are plain here and shown nowhere. */
+/** The settings that the checks use. Secrets are in plain text here and shown nowhere. */
 export interface DoctorSettings {
   readonly databaseUrl?: string | undefined;
   readonly redisUrl?: string | undefined;
@@ -13,19 +13,19 @@ export interface DoctorSettings {
   readonly sealingKeys: readonly string[];
   readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   readonly webhookPublicUrl?: string | undefined;
-  /** The settings name a signing secret. */
+  /** The settings contain a signing secret. */
   readonly namesWebhookSecret?: boolean;
-  /** The settings name the signing secret of the OAuth app's webhook. */
+  /** The settings contain the signing secret of the OAuth app's webhook. */
   readonly namesAppWebhookSecret?: boolean;
   /** The module with the CRM's handlers. */
   readonly handlersModule?: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
-  /** The sandbox of a service on this machine: there it does what a portal does elsewhere. */
+  /** The sandbox of a service on this machine; it replaces the portal. */
   readonly sandboxUrl?: string | undefined;
 }
 
-/** How the public address of the webhook is reached. Default: as everybody reaches it. */
+/** How the public address of the webhook is reached. Default: as everybody does. */
 export interface PublicReach {
   readonly ca?: string;
   readonly lookup?: (
@@ -35,7 +35,7 @@ export interface PublicReach {
   ) => void;
 }
 
-/** What every check knows. */
+/** Input of every check. */
 export interface CheckInput {
   readonly settings: DoctorSettings;
   readonly clock: Clock;
@@ -43,29 +43,29 @@ export interface CheckInput {
   readonly signal: AbortSignal;
 }
 
-/** What a check knows once the database answers and holds the tables of this version. */
+/** Input of a check that needs the database, with the tables of this version. */
 export interface StoreCheckInput extends CheckInput {
   readonly database: Queryable;
 }
 
-/** An account that is looked at. Without a database there is the configured one alone. */
+/** An account to check. Without a database, only the one in the settings is known. */
 export interface ExaminedAccount {
   readonly id: string;
   readonly kind: AccountKind;
   readonly subscriptionId: string;
   readonly baseUrl: string | null;
-  /** Where the service should deliver to; null: not known to this connector. */
+  /** Where the service should deliver to; null if this connector does not know. */
   readonly webhookUrl: string | null;
-  /** The settings name it. */
+  /** It is the account of the settings. */
   readonly configured: boolean;
 }
 
-/** What a check of a stored account knows. */
+/** Input of a check of a stored account. */
 export interface AccountCheckInput extends StoreCheckInput {
   readonly account: ExaminedAccount;
 }
 
-/** What a check knows that asks the service; the database may be away. */
+/** Input of a check that calls the service; the database may be unavailable. */
 export interface ServiceCheckInput extends CheckInput {
   readonly account: ExaminedAccount;
   readonly service: ServiceCalls;

@@ -15,7 +15,7 @@ import { createServiceCalls } from './service-calls.ts';
 export interface ExamineOptions {
   readonly settings: DoctorSettings;
   readonly clock: Clock;
-  /** A pool that nothing was asked of yet; null: there is none, for the reason given. */
+  /** An unused pool; null if there is none, for the reason in `whyNoDatabase`. */
   readonly database: Database | null;
   readonly whyNoDatabase?: string;
   /** Folder of the connector's migrations. */
@@ -47,7 +47,7 @@ const SCHEMA_ID = { check: 'migrations', title: 'tables and migrations' } as con
 const NO_TABLES = 'The tables of this version are not there.';
 
 /**
- * Looks for every known cause, and reports in the order of the tables. Changes nothing, neither here nor at the
+ * Runs every check, and reports in the order of `check-order.ts`. Changes nothing, neither here nor at the
  * service. Never rejects.
  */
 export async function examine(options: ExamineOptions): Promise<Report[]> {
@@ -78,7 +78,7 @@ interface Reached {
   readonly reports: readonly Report[];
 }
 
-/** The database once it answers and has the tables of this version. */
+/** The database, if it answers and has the tables of this version. */
 async function reachDatabase({
   database,
   clock,
@@ -108,7 +108,7 @@ async function reachDatabase({
   return current ? { database, why: '', reports } : none(NO_TABLES, reports);
 }
 
-/** Failures to connect say themselves what to do. */
+/** Errors of failed connections contain the advice. */
 function explained(check: Check<Database>): Check<Database> {
   return {
     ...check,
@@ -147,7 +147,8 @@ async function examineAccounts(
   if (listed.accounts.length === 0) {
     return skipChecks([...SERVICE_CHECKS, ...ACCOUNT_CHECKS], 'There is no account.');
   }
-  // Side by side, for a service that hangs takes its time for each; the reports keep the order of the accounts.
+  // Concurrently, because a service that hangs takes its time for each; the reports keep the order of the
+  // accounts.
   const turns = createTurns(ACCOUNTS_AT_ONCE);
   const examined = listed.accounts.map((account) =>
     turns.run(async () => [

@@ -6,10 +6,10 @@ import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { openTokens, readGrant } from '../oauth/grant-store.ts';
 import type { DoctorSettings, ExaminedAccount } from './check-input.ts';
 
-/** More are not asked about one by one. */
+/** Maximum number of accounts that are checked. */
 const MAX = 50;
 
-/** An account with its credential, or why there is none to ask the service with. */
+/** An account with its credential, or why there is none to call the service with. */
 export interface AccountToExamine {
   readonly account: ExaminedAccount;
   readonly apiKey: string | null;
@@ -17,8 +17,8 @@ export interface AccountToExamine {
 }
 
 /**
- * The accounts that are looked at: those of the database, and the one of the settings, with the key that the
- * settings name now. Throws as `query` does.
+ * The accounts to check: those of the database, and the one of the settings with its current key. Throws as
+ * `query` does.
  */
 export async function listAccountsToExamine(
   settings: DoctorSettings,
@@ -79,7 +79,7 @@ const openApiKey: Open = async (database, keyRing, id) => ({
   whyNone: 'The account has no credential.',
 });
 
-/** Looking changes nothing, so no token is refreshed for it. */
+/** The doctor changes nothing, so it refreshes no token. */
 const openAccessToken: Open = async (database, keyRing, id, now) => {
   const grant = await readGrant(database, id);
   if (grant === null || grant.endedAt !== null) return { apiKey: null, whyNone: 'Its grant has ended.' };

@@ -6,7 +6,7 @@ export interface Obstacle {
 }
 
 const DEEPEST_CAUSE = 6;
-/** How Node and OpenSSL call what is wrong with a certificate or a handshake. */
+/** The codes of Node and OpenSSL for problems with a certificate or a handshake. */
 const TLS = /CERT|SELF_SIGNED|SIGNATURE|UNABLE_TO_|^ERR_(?:SSL|TLS)_|EPROTO/;
 const NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA']);
 const ROUTE: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ const DEADLINE: ReadonlySet<string> = new Set([
   'deadline',
 ]);
 
-/** The first code in an error or its causes that tells something. */
+/** The first meaningful code in an error or its causes. */
 export function networkCode(error: unknown): string | null {
   let candidate: unknown = error;
   let last: string | null = null;
@@ -36,7 +36,7 @@ export function networkCode(error: unknown): string | null {
   return last;
 }
 
-/** Tells names, routes, TLS and time-outs apart. `host` is shown. */
+/** Distinguishes failures of names, routes, TLS and time-outs. `host` is shown. */
 export function explainUnreachable(error: unknown, host: string): Obstacle {
   const code = networkCode(error) ?? '';
   if (NAME.has(code)) {

@@ -1,17 +1,17 @@
 /**
- * What a check came to: all is well; something is worth a look; something is wrong and will not mend itself; or
- * it could not be looked at, for the reason given.
+ * Result of a check: all is well; something deserves attention; something is wrong and will not resolve itself;
+ * or it could not be checked, for the reason given.
  */
 export type Verdict = 'ok' | 'warning' | 'problem' | 'not_checked';
 
-/** One thing that a check has to say. No text of it ever holds a secret. */
+/** One result of a check. None of its texts contains a secret. */
 export interface Finding {
   readonly verdict: Verdict;
-  /** What is so, in one sentence. */
+  /** The result in one sentence. */
   readonly says: string;
-  /** How that is known: figures, times, codes. */
+  /** The evidence: figures, times, codes. */
   readonly evidence: readonly string[];
-  /** What to do about it, the first thing first. */
+  /** What to do, most important first. */
   readonly advice: readonly string[];
 }
 
@@ -20,16 +20,16 @@ export interface Report extends Finding {
   readonly check: string;
   readonly title: string;
   readonly accountId?: string;
-  /** The check itself broke, or took too long: what it would have said is not known. */
+  /** The check itself failed or took too long, so its result is unknown. */
   readonly broken?: true;
 }
 
-/** One cause that is looked for. Looks and never changes anything. */
+/** Checks for one cause. Changes nothing. */
 export interface Check<Input> {
   readonly id: string;
-  /** What is looked at, in a few words. */
+  /** What is checked, in a few words. */
   readonly title: string;
-  /** May throw: that is reported as not checked. */
+  /** May throw, which is reported as not checked. */
   readonly look: (input: Input) => Promise<Finding | readonly Finding[]>;
 }
 

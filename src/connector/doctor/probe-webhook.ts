@@ -2,21 +2,21 @@ import { request } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import type { PublicReach } from './check-input.ts';
 
-/** What an unsigned request to the webhook's address was answered. */
+/** The response to an unsigned request to the address of the webhook. */
 export interface ProbedWebhook {
   readonly status: number;
-  /** The `error` of a JSON body; null when there is none. */
+  /** The `error` of a JSON body; null if there is none. */
   readonly error: string | null;
   readonly location: string | null;
-  /** When the certificate ends, epoch milliseconds; null when that is not known. */
+  /** When the certificate expires, epoch milliseconds; null if unknown. */
   readonly certificateEndsAt: number | null;
 }
 
 const LARGEST_BODY = 4_096;
 
 /**
- * Posts an empty, unsigned request, as nobody who knows the secret would. Follows no redirect, as the service
- * does not. Throws what the network throws.
+ * Posts an empty, unsigned request. Follows no redirect, as the service does not. Throws what the network
+ * throws.
  */
 export function probeWebhook(url: string, reach: PublicReach, signal: AbortSignal): Promise<ProbedWebhook> {
   return new Promise((resolve, reject) => {

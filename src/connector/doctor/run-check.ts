@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { describeError } from '../../runtime/logger/describe-error.ts';
 import { type Check, type Finding, notChecked, type Report } from './finding.ts';
 
-/** Longest for one check; those of the service ask several times. */
+/** Deadline of one check; those of the service make several calls. */
 const DEADLINE_MS = 12_000;
 
 /** Runs a check within its deadline. Never rejects: a check that breaks or hangs is reported as not checked. */
@@ -21,7 +21,7 @@ export async function runCheck<Input>(
       DEADLINE_MS,
       () => {
         late.abort();
-        // What listens to the signal may still say more than that it took too long.
+        // Code that listens to the signal may still give a better reason than the deadline.
         cancel = clock.after(500, () => resolve(notChecked('It took too long to look.')), {
           keepAlive: true,
         });
@@ -46,7 +46,7 @@ export async function runCheck<Input>(
   }
 }
 
-/** Says of each check why nobody looked. */
+/** Reports for each check why it was skipped. */
 export function skipChecks(checks: readonly Check<never>[], why: string, accountId?: string): Report[] {
   return checks.map(({ id, title }) => ({
     check: id,

@@ -8,35 +8,38 @@ import { createServiceCaller, type ServiceAnswer, type ServiceCall } from '../se
 import { ServiceAnswerUnreadable, ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 
 const DEADLINE_MS = 8_000;
-/** The id of no connection: whoever may ask for one is told that it does not exist. */
+/** An id that no connection has: a caller with the scope receives `not_found`. */
 const NO_CONNECTION = 'doctor-asks-for-none';
 
-/** An answer with how long it took, in milliseconds, and how far the service's clock is ahead of ours. */
+/** A response, how long it took in milliseconds, and how far the service's clock is ahead of ours. */
 export interface Timed<T> {
   readonly value: T;
   readonly ms: number;
-  /** In milliseconds, within half a second and half of `ms`; null when the answer has no `Date`. */
+  /** In milliseconds, accurate to half a second and half of `ms`; null if the response has no `Date`. */
   readonly aheadMs: number | null;
 }
 
-/** What became of a call: its answer, or the error that the client throws. */
+/** Result of a call: its response, or the error that the client throws. */
 export type Asked<T> =
   | ({ readonly ok: true } & Timed<T>)
   | { readonly ok: false; readonly error: ServiceError };
 
-/** Calls that change nothing at the service. Each is made once, however many checks ask for it. */
+/** Calls that change nothing at the service. Each is made once, even if several checks need it. */
 export interface ServiceCalls {
   /** `GET /connections`: `messaging.read`. */
   connections(): Promise<Asked<readonly ReadConnectionListItem[]>>;
   /** `GET /webhook`: `messaging.events`. */
   webhook(): Promise<Asked<ReturnType<typeof readWebhook>>>;
-  /** `GET /connections/{id}` of none: `messaging.manage`. True unless the scope is refused, null when unknown. */
+  /**
+   * `GET /connections/{id}` of an unknown id: `messaging.manage`. True unless the scope is refused, null if
+   * unknown.
+   */
   mayManage(): Promise<boolean | null>;
-  /** `POST /messages/read` of no connection, which nobody can carry out: `messaging.send`. */
+  /** `POST /messages/read` for an unknown connection, which has no effect: `messaging.send`. */
   maySend(): Promise<boolean | null>;
 }
 
-/** Makes the calls for one credential. */
+/** Creates the calls for one credential. */
 export function createServiceCalls(options: {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -56,7 +59,7 @@ export function createServiceCalls(options: {
       return { ok: true, value: read(answer.body), ms, aheadMs: aheadBy(answer, clock.now() - ms / 2) };
     } catch (error) {
       if (error instanceof ServiceError) return { ok: false, error };
-      // A body that no schema reads.
+      // A body that is not validated.
       return { ok: false, error: new ServiceAnswerUnreadable('its body has another shape') };
     }
   }
@@ -84,7 +87,7 @@ export function createServiceCalls(options: {
   };
 }
 
-/** `Date` is cut to the second: half a second is the best guess for the rest. */
+/** `Date` is truncated to the second: half a second is the best estimate for the rest. */
 function aheadBy({ date }: ServiceAnswer, ours: number): number | null {
   return date === null ? null : date + 500 - ours;
 }

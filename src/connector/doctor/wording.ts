@@ -2,7 +2,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A length of time for people: `340 ms`, `12 s`, `5 min`, `3 h`, `2 days`. */
+/** A duration for people: `340 ms`, `12 s`, `5 min`, `3 h`, `2 days`. */
 export function span(ms: number): string {
   const length = Math.abs(ms);
   if (length < 1_000) return `${Math.round(length)} ms`;
@@ -12,7 +12,7 @@ export function span(ms: number): string {
   return `${Math.round(length / DAY_MS)} days`;
 }
 
-/** When something was: `12 s ago`, or `never`. */
+/** A past time for people: `12 s ago`, or `never`. */
 export function ago(at: number | null, now: number): string {
   return at === null ? 'never' : `${span(now - at)} ago`;
 }
@@ -22,18 +22,18 @@ export function count(number: number, what: string, many = `${what}s`): string {
   return `${number} ${number === 1 ? what : many}`;
 }
 
-/** The first few of a list, and how many more there are. */
+/** The first few items of a list, and the number of the others. */
 export function some(items: readonly string[], most = 5): string {
   const more = items.length - most;
   return items.slice(0, most).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
-/** How a customer gets to the page where an account's grant is given anew. */
+/** How a customer can renew the grant of an account. */
 export function howToConsent(accountId: string): string {
   return `Post {"accountId": "${accountId}"} to /v1/accounts/oauth and send the customer to the authorizationUrl that comes back: the account keeps its messages and connections.`;
 }
 
-/** Where keys, licenses and connections are kept by people: a portal, or `call` of the sandbox. */
+/** Where people manage keys, licenses and connections: a portal, or `call` of the sandbox. */
 export function inPortal({ sandboxUrl }: { readonly sandboxUrl?: string | undefined }, call: string): string {
   return sandboxUrl === undefined ? 'in the developer portal' : `by ${call} at ${sandboxUrl}/sandbox/v1`;
 }

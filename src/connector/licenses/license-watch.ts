@@ -8,21 +8,24 @@ export interface LicenseWatchOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told when a change was written. */
+  /** Called when a change was written. */
   readonly onChanged: () => void;
 }
 
 export interface LicenseWatch {
-  /** Looks now. Never rejects: a failure is logged. */
+  /** Checks now. Never rejects: a failure is logged. */
   look(): Promise<void>;
-  /** Looks every minute. */
+  /** Checks every minute. */
   start(): void;
   close(): Promise<void>;
 }
 
 const EVERY_MS = 60_000;
 
-/** Watches the ends of licenses by time alone, so that a service that cannot be reached hides none of them. */
+/**
+ * Derives notices about ending licenses from the time only, so they also appear while the service cannot be
+ * reached.
+ */
 export function createLicenseWatch(options: LicenseWatchOptions): LicenseWatch {
   const { database, clock, logger, onChanged } = options;
 

@@ -6,7 +6,7 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { FoldedMessage } from '../db/fold-facts.ts';
 import { changes, messages } from '../db/schema.ts';
 
-/** A field of a message that is not as the kept inbox says. Long texts are cut. */
+/** A field of a message that differs from what the kept inbox reports. Long texts are truncated. */
 export interface FieldDifference {
   readonly field: string;
   readonly live: string | null;
@@ -14,11 +14,11 @@ export interface FieldDifference {
 }
 
 /**
- * How a live message differs from what the kept inbox explains:
- * - `missing`: there is none. The merge makes it.
- * - `behind`: the merge fills fields or raises the status.
- * - `differs`: both know a value, and not the same. The first one stands, so the merge changes nothing.
- * - `unexplained`: it knows more than the inbox, and neither a poll nor a send can have told it.
+ * How a stored message differs from what the kept inbox explains:
+ * - `missing`: it does not exist. The merge creates it.
+ * - `behind`: the merge fills fields or advances the status.
+ * - `differs`: both have a value, and they differ. The first one is kept, so the merge changes nothing.
+ * - `unexplained`: it has more than the inbox reports, and neither a poll nor a send can be the source.
  */
 export type DifferenceKind = 'missing' | 'behind' | 'differs' | 'unexplained';
 
@@ -29,7 +29,7 @@ export interface MessageDifference {
   readonly fields: readonly FieldDifference[];
 }
 
-/** Reads messages by their ids, in the order of the merge. `lock` holds them to the end of the transaction. */
+/** Reads messages by their ids, in the order of the merge. `lock` locks them until the end of the transaction. */
 export async function readLiveMessages(db: Queryable, ids: readonly string[], lock: boolean) {
   const others = orm(db)
     .select({ source: changes.source })
@@ -38,7 +38,7 @@ export async function readLiveMessages(db: Queryable, ids: readonly string[], lo
   const query = orm(db)
     .select({
       ...getTableColumns(messages),
-      /** Neither a poll nor a send told of it. */
+      /** Neither a poll nor a send reported it. */
       webhooksOnly: sql<boolean>`${messages.firstSeenBy} = 'webhook' and not ${messages.polled} and ${notExists(others)}`,
     })
     .from(messages)
@@ -47,7 +47,7 @@ export async function readLiveMessages(db: Queryable, ids: readonly string[], lo
   return await (lock ? query.for('update') : query);
 }
 
-/** A message as it is stored. */
+/** A message as stored. */
 export type LiveMessage = Awaited<ReturnType<typeof readLiveMessages>>[number];
 
 const FILLED = ['peer', 'text', 'mediaUrl', 'mediaType', 'waMessageId'] as const;
@@ -56,8 +56,9 @@ const MERGED = [...FILLED, 'status', 'createdAt', 'webhookSeen', 'statusConflict
 type Field = (typeof MERGED)[number] | 'direction';
 
 /**
- * How a message differs from what its deliveries tell. `before` and `after` are it around the merge of them, `told`
- * is what they come to by themselves, `keptSince` is when the oldest kept delivery may have come (epoch ms).
+ * How a message differs from what its deliveries report. `before` and `after` are the message before and after
+ * merging them, `told` is the result of merging only them, `keptSince` is when the oldest kept delivery may
+ * have been received (epoch ms).
  */
 export function differenceOf(
   before: LiveMessage | undefined,
@@ -73,7 +74,7 @@ export function differenceOf(
     return { messageId, connectionId, kind: 'missing', fields: shown };
   }
   const added = MERGED.filter((field) => before[field] !== after[field]);
-  // What another source told first stands for good.
+  // What another source reported first is kept.
   const isFirst = before.firstSeenBy === 'webhook' && before.direction === 'incoming';
   const differing: Field[] = FILLED.filter(
     (field) => isFirst && before[field] !== null && told[field] !== null && before[field] !== told[field],

@@ -8,31 +8,34 @@ import { listInboxPartitions } from '../db/inbox-partitions.ts';
 import { inbox, inboxColumns } from '../db/inbox-table.ts';
 import { interpretBody } from '../inbox/interpret-body.ts';
 
-/** What kept deliveries about messages tell now, and how many tell nothing: their fields do not fit. */
+/**
+ * What the kept deliveries about messages report now, and how many report nothing because their fields are
+ * invalid.
+ */
 export interface Kept {
   readonly facts: readonly MessageFacts[];
   readonly deliveries: number;
   readonly invalid: number;
 }
 
-/** Messages of a page, and bytes of their deliveries. The first message comes whatever its size. */
+/** Limits of a page: messages, and bytes of their deliveries. The first message is always included. */
 const PAGE = 500;
 const PAGE_BYTES = 8 * 1024 * 1024;
 const UNNAMED = 200;
-/** A day is read as a whole to find the deliveries that name no message. */
+/** A whole day is read to find the deliveries that name no message. */
 const DAY_DEADLINE_MS = 10 * 60_000;
 const UNDEFINED_TABLE = '42P01';
 
 const MESSAGE_EVENTS = EVENT_TYPES.filter((type) => type.startsWith('message.'));
 const ABOUT_MESSAGES = sql.raw(`event in (${MESSAGE_EVENTS.map((type) => `'${type}'`).join(', ')})`);
 
-/** The next messages after `after` that kept deliveries, or `others`, tell of, in the order of their ids. */
+/** The next messages after `after`, in order of their ids, that kept deliveries name or that are in `others`. */
 export async function listNextMessages(
   db: Queryable,
   after: string,
   others: readonly string[],
 ): Promise<readonly string[]> {
-  // Named messages come by the index of each day, in the order of their ids.
+  // Messages that are named come from the index of each day, in order of their ids.
   const named = orm(db)
     .select({ id: inbox.messageId, bytes: sql<number>`sum(octet_length(${inbox.body}))`.as('bytes') })
     .from(inbox)
@@ -70,8 +73,8 @@ export async function readKeptDeliveries(db: Queryable, messageIds: readonly str
 }
 
 /**
- * The kept deliveries whose message could not be read when they came: newer code may read it. Each day is read once,
- * by itself, and one that is dropped meanwhile ends there.
+ * The kept deliveries whose message could not be read when they arrived: newer code may be able to. Each day is
+ * read separately; a day that is dropped during this is skipped from there on.
  */
 export async function* readUnnamedDeliveries(db: Queryable, signal: AbortSignal): AsyncGenerator<Kept> {
   for (const name of await listInboxPartitions(db)) {

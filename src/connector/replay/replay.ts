@@ -19,50 +19,50 @@ import { listNextMessages, readKeptDeliveries, readUnnamedDeliveries } from './k
 export interface ReplayOptions {
   readonly database: Database;
   readonly clock: Clock;
-  /** Keeps what the merge changes. Off: all of it is rolled back. */
+  /** Commits what the merge changes. If false, everything is rolled back. */
   readonly apply: boolean;
   readonly signal: AbortSignal;
-  /** Told of each message that differs, in the order of their ids. */
+  /** Called for each message that differs, in order of their ids. */
   readonly onDifference: (difference: MessageDifference) => void;
-  /** Told after each page how far the replay is. */
+  /** Called after each page with the progress of the replay. */
   readonly onProgress: (progress: { readonly deliveries: number; readonly messages: number }) => void;
 }
 
 export interface ReplaySummary {
-  /** When the oldest kept day begins, epoch ms; null: there is none. */
+  /** When the oldest kept day begins, epoch ms; null if there is none. */
   readonly keptSince: number | null;
   /** Deliveries about messages. */
   readonly deliveries: number;
-  /** Those that still tell nothing: their fields do not fit. */
+  /** Those that still report nothing, because their fields are invalid. */
   readonly invalid: number;
   /** Those about messages that the database refuses. */
   readonly refused: number;
-  /** Messages that the kept days tell of. */
+  /** Messages that deliveries of the kept days name. */
   readonly messages: number;
   readonly different: Readonly<Record<DifferenceKind, number>>;
-  /** Live messages that were changed. */
+  /** Stored messages that were changed. */
   readonly applied: number;
 }
 
 const PAGE_DEADLINE_MS = 60_000;
 
-/** What ends a transaction whose changes nobody wants. */
+/** Ends a transaction whose changes are discarded. */
 const ROLL_BACK = new Error('rolled back');
 
-/** What the deliveries tell that named no message when they came, by the message that they name now. */
+/** Deliveries that named no message when they arrived but do now, by message. */
 type Unnamed = ReadonlyMap<string, readonly MessageFacts[]>;
 
-/** What became of a page of messages. */
+/** Result of a page of messages. */
 interface Page extends Pick<ReplaySummary, 'deliveries' | 'invalid' | 'refused' | 'messages' | 'applied'> {
   readonly differences: readonly MessageDifference[];
 }
 
 /**
- * Merges what the kept days of the raw inbox tell once more into the live messages, by the code and the rule of
- * today, in a transaction for each page of messages that is rolled back, or kept if `apply` says so; the feed tells
- * what was kept. A page is locked for some milliseconds, so the connector may run meanwhile. Memory is bounded by a
- * page, and by the deliveries that named no message when they came and do so now. Throws as `query` does, and what
- * `signal` says when it is aborted.
+ * Merges the kept days of the raw inbox again with the current code, in one transaction for each page of
+ * messages. The transaction is rolled back, or committed if `apply` is true; then the changes appear in the
+ * feed. A page is locked for some milliseconds, so the connector may run at the same time. Memory is bounded by
+ * a page, and by the deliveries that named no message when they arrived but do now. Throws as `query` does, and
+ * the reason of `signal` when it is aborted.
  */
 export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   const { database, apply, signal, onDifference, onProgress } = options;
@@ -94,7 +94,7 @@ export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   return { keptSince, ...counts, different };
 }
 
-/** Merges the deliveries of these messages. Halves them until what the database refuses is by itself. */
+/** Merges the deliveries of these messages. Halves them until a message that the database refuses is found. */
 async function* mergePages(
   options: ReplayOptions,
   ids: readonly string[],
@@ -109,7 +109,10 @@ async function* mergePages(
   } else yield page;
 }
 
-/** Merges the deliveries of a page in one transaction. Of one that the database refuses, all facts count as refused. */
+/**
+ * Merges the deliveries of a page in one transaction. If the database refuses a single delivery, all of its
+ * facts count as refused.
+ */
 async function mergePage(
   { database, clock, apply }: ReplayOptions,
   ids: readonly string[],
@@ -120,7 +123,7 @@ async function mergePage(
   const work = (): Promise<void> =>
     database.transaction(
       async (tx) => {
-        // Once the messages are locked, everything that was merged into them can be read.
+        // Once the messages are locked, everything that was merged into them is visible.
         const before = await readLiveMessages(tx, ids, true);
         const { facts: named, ...counts } = await readKeptDeliveries(tx, ids);
         const facts = [...named, ...ids.flatMap((id) => unnamed.get(id) ?? [])];
@@ -140,7 +143,7 @@ async function mergePage(
   return page;
 }
 
-/** What came by another account than the connection's is merged into no message, and so compared with none. */
+/** A delivery through a different account than the connection's is never merged, so it is not compared. */
 function compare(
   ids: readonly string[],
   before: readonly LiveMessage[],

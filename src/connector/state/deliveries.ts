@@ -8,11 +8,11 @@ import { receiverTallies, repairs, repairTotals } from '../db/schema.ts';
 import type { TallyKind } from '../inbox/receiver-tally.ts';
 import { CAME } from '../reconcile/repairs.ts';
 
-/* What webhooks brought, and what they did not. Each function throws as `query` does. Times are epoch ms. */
+/* What webhooks delivered and what they missed. Each function throws as `query` does. Times are epoch ms. */
 
 const HOUR_MS = 3_600_000;
 
-/** What the receiver met since the hour of `since`, by kind. Without a subscription: of all of them. */
+/** The receiver's counts since the hour of `since`, by kind. Without a subscription: of all of them. */
 export async function readTallies(
   db: Queryable,
   since: number,
@@ -41,7 +41,7 @@ export async function readTallies(
   return new Map(rows.map((row) => [row.kind, row]));
 }
 
-/** What the receiver met of one kind. The milliseconds are those of `TallyKind`. */
+/** The receiver's counts of one kind. The milliseconds are those of `TallyKind`. */
 export interface Tallied {
   readonly count: number;
   readonly lastAt: number;
@@ -50,7 +50,7 @@ export interface Tallied {
   readonly maxMs: number;
 }
 
-/** When polling last had to bring what no webhook had brought; null: never. */
+/** When polling last found what no webhook had delivered; null if never. */
 export async function readRepairedAt(db: Queryable, accountId: string): Promise<number | null> {
   const [row] = await orm(db)
     .select({ at: max(repairTotals.lastAt) })
@@ -63,8 +63,8 @@ export async function readRepairedAt(db: Queryable, accountId: string): Promise<
 const REFUSED_MS = DELIVERY_WAITS_MS + 3_500;
 
 /**
- * When polling last brought what refused deliveries would have brought; null: never. Need not wait for the judgement,
- * which leaves slow answers their time.
+ * When polling last found what refused deliveries would have reported; null if never. Does not wait for the
+ * judgement of repairs, which allows time for slow deliveries.
  */
 export async function readMissedAt(db: Queryable, accountId: string, now: number): Promise<number | null> {
   const repairedAt = await readRepairedAt(db, accountId);

@@ -19,28 +19,28 @@ import {
 } from '../db/schema.ts';
 
 /*
- * How the work stands, over all processes, as it is in the database: metrics and the doctor show the same figures.
- * Each function throws as `query` does. Times are epoch ms, ours.
+ * The state of the work of all processes, as stored in the database. Metrics and the doctor show the same
+ * figures. Each function throws as `query` does. Times are epoch ms of our clock.
  */
 
-/** What waits, and since when the oldest of it does (null: nothing waits). */
+/** How many wait, and since when the oldest has waited (null if none waits). */
 export interface Waiting {
   readonly waiting: number;
   readonly oldestAt: number | null;
 }
 
-/** How long the oldest has waited, in milliseconds; 0 when nothing waits. */
+/** How long the oldest has waited, in milliseconds; 0 if none waits. */
 export function oldestWaitMs({ oldestAt }: Waiting, now: number): number {
   return oldestAt === null ? 0 : Math.max(0, now - oldestAt);
 }
 
-/** More are not counted. */
+/** The count stops here. */
 const MAX = 10_000;
 
-/** Literal, so that the index of unfinished sends serves it. */
+/** A literal, so that the index of unfinished sends is used. */
 const UNFINISHED = sql`${outbound.state} in ('queued', 'sending')`;
 
-/** Sends that are queued or under way, at most 10,000. */
+/** Sends that are queued or in progress, at most 10,000. */
 export async function readSends(db: Queryable): Promise<Waiting> {
   const sends = orm(db)
     .select({ at: outbound.createdAt })
@@ -71,7 +71,7 @@ export async function listSendQueues(db: Queryable) {
     .limit(MAX_QUEUES);
 }
 
-/** How many of the newest 1,000 sends since a time ended badly, and the most frequent error of the rejected ones. */
+/** How many of the newest 1,000 sends since a time failed, and the most frequent error of the rejected ones. */
 export async function readFailedSends(
   db: Queryable,
   since: number,
@@ -110,7 +110,9 @@ export async function readUses(
   return { sends: (await of(outbound)).length > 0, creates: (await of(creations)).length > 0 };
 }
 
-/** Committed batches of changes without a number, at most 10,000, which nobody can read yet; and the last number. */
+/**
+ * Committed batches of changes without a number, at most 10,000, which no reader sees yet; and the last number.
+ */
 export async function readFeed(db: Queryable): Promise<Waiting & { readonly lastSeq: number }> {
   const batches = orm(db)
     .select({ at: changeBatches.toldAt })
@@ -131,8 +133,9 @@ export async function readFeed(db: Queryable): Promise<Waiting & { readonly last
 }
 
 /**
- * Changes that were committed and not dispatched yet, and dead letters; null where no handler has ever run. The first
- * change of a queue is its oldest, and what is not in a queue yet is newer than all that ever was.
+ * Changes that were committed but not dispatched yet, and dead letters; null if no handler has ever run. The
+ * first change of a queue is its oldest, and a change that is not in a queue yet is newer than all in the
+ * queues.
  */
 export async function readDispatch(
   db: Queryable,
@@ -144,7 +147,7 @@ export async function readDispatch(
     })
     .from(dispatchQueues)
     .as('queues');
-  // OFFSET 0 holds the planner to the index: it overestimates the heads.
+  // OFFSET 0 makes the planner use the index: it overestimates the heads.
   const oldestQueued = sql`
     select min(b.told_at) from ${dispatchQueues} w
      cross join lateral connector.dispatch_head(w.connection_id, 1) q
@@ -177,15 +180,15 @@ export async function listLetterErrors(db: Queryable, limit: number) {
     .limit(limit);
 }
 
-/** Creations whose answer was lost and is not known yet. */
+/** Creations whose answer was lost and whose outcome is unknown. */
 const IN_DOUBT = and(isNull(creations.connectionId), sql`${creations.unsettled} > 0`);
 
-/** Requests to create a connection whose answer was lost and is not known yet. */
+/** Requests to create a connection whose answer was lost and whose outcome is unknown. */
 export async function countDoubtfulCreations(db: Queryable): Promise<number> {
   return await orm(db).$count(creations, IN_DOUBT);
 }
 
-/** Those of an account since a time that are not repeated any more, newest first, up to `limit`. */
+/** Those of an account since a time that are no longer repeated, newest first, up to `limit`. */
 export async function listAbandonedCreations(db: Queryable, accountId: string, since: number, limit: number) {
   const { label, createdAt, lastError } = creations;
   return await orm(db)
@@ -203,7 +206,7 @@ export async function listAbandonedCreations(db: Queryable, accountId: string, s
     .limit(limit);
 }
 
-/** How many processes that poll and send have given a sign of life since a time, and when the last one was. */
+/** How many processes that poll and send have sent a heartbeat since a time, and when the last one was. */
 export async function readWorkers(
   db: Queryable,
   since: number,
@@ -216,7 +219,7 @@ export async function readWorkers(
   return row ?? { alive: 0, last: null };
 }
 
-/** OAuth grants that stand, and those that wait for a new consent. */
+/** Active OAuth grants, and those that wait for a new consent. */
 export async function countGrants(
   db: Queryable,
 ): Promise<{ readonly active: number; readonly ended: number }> {
@@ -227,14 +230,14 @@ export async function countGrants(
   return { active: all - ended, ended };
 }
 
-/** What may be said of the end of the license of `c`: see `license-notice.ts`. */
+/** The notice about the end of the license of `c`, see `license-notice.ts`. */
 function noticeAt(now: number): SQL<LicenseNotice | null> {
   const pieces = noticeByTime('c', '?', 'coverage.listed_at').split('?');
   const raw = pieces.map((piece) => sql.raw(piece));
   return sql`${sql.join(raw, sql`${now}::bigint`)}`;
 }
 
-/** So many connections of an account are alike in what decides their health, and in the end of their license. */
+/** A number of connections of an account with the same health and the same license notice. */
 export interface ConnectionCount extends HealthFacts {
   readonly accountId: string;
   readonly notice: LicenseNotice | null;
@@ -263,8 +266,8 @@ export async function countConnections(db: Queryable, now: number): Promise<Conn
 const MAX_NUMBERS = 1_000;
 
 /**
- * The connections of an account that a listing has shown and nobody deleted, at most 1,000, with what keeps them from
- * working. `since` is when that they need to be paired again became known.
+ * The connections of an account that a listing has shown and nobody deleted, at most 1,000, with what prevents
+ * them from working. `since` is when it became known that they must be paired again.
  */
 export async function listNumbers(db: Queryable, accountId: string, now: number) {
   return await orm(db)

@@ -18,8 +18,8 @@ import {
 const NOTICES = ['ends_soon', 'end_passed'] as const;
 
 /**
- * Registers the figures of the whole as metrics. They are read from the database when metrics are asked for, so that
- * every process tells the same; without a database they keep their last values.
+ * Registers the figures of all processes as metrics. They are read from the database when metrics are
+ * requested, so every process shows the same values; without a database they keep their last values.
  */
 export function measureState(metrics: Metrics, db: Queryable, clock: Clock): void {
   const readOr = <Figures>(read: () => Promise<Figures>) => shareReads(() => read().catch(() => undefined));
@@ -97,7 +97,7 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
   );
 }
 
-/** The number of series rises with accounts, not with connections. */
+/** The number of series grows with accounts, not with connections. */
 function measureConnections(
   metrics: Metrics,
   read: () => Promise<Awaited<ReturnType<typeof countConnections>> | undefined>,

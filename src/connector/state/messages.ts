@@ -6,9 +6,9 @@ import { WEBHOOK_SEEN } from '../db/facts.ts';
 import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
 import { messages } from '../db/schema.ts';
 
-/* What the messages of an account show. Each function throws as `query` does. Times are epoch ms. */
+/* Figures about the messages of an account. Each function throws as `query` does. Times are epoch ms. */
 
-/** Incoming messages of an account since a time whose sender nobody named. */
+/** Incoming messages of an account since a time whose sender is unknown. */
 export async function countNameless(db: Queryable, accountId: string, since: number): Promise<number> {
   const [row] = await orm(db)
     .select({ count: count() })
@@ -18,15 +18,15 @@ export async function countNameless(db: Queryable, accountId: string, since: num
   return row?.count ?? 0;
 }
 
-/** Newest messages of each direction of a connection that are looked at, and connections. */
+/** Limits of the sample: newest messages of each direction of a connection, and connections. */
 const SAMPLE = 100;
 const CONNECTIONS = 200;
 
 const STATUS_EVENTS = WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed;
 
 /**
- * Of a sample of the messages of an account since a time: incoming ones that a webhook told of, outgoing ones with a
- * status, and those of them whose status a webhook told.
+ * From a sample of the messages of an account since a time: incoming ones that a webhook delivered, outgoing
+ * ones with a status, and those of them whose status a webhook delivered.
  */
 export async function readTold(
   db: Queryable,
@@ -58,8 +58,8 @@ const MAX_DATED = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Messages of an account that are dated after a time, at most 1,000, the last that was stored first. `contradicted`: one
- * that was stored later has a time that can be true.
+ * Messages of an account that are dated after a time, at most 1,000, last stored first. `contradicted`: a
+ * message that was stored later has a plausible time.
  */
 export async function listDatedAfter(db: Queryable, accountId: string, time: number) {
   const newest = newestMessages(db, MAX_DATED, gt(m.createdAt, time));

@@ -11,14 +11,14 @@ import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
 import { type PollState, readPollState } from '../reconcile/poll-state.ts';
 import { type Progress, readProgress } from '../reconcile/progress.ts';
 
-/** What polling repaired this long ago no longer says anything about webhooks today. */
+/** A repair this long ago says nothing about webhooks today. */
 const LATELY_MS = 24 * 60 * 60_000;
-/** How many of the newest messages of a connection and a direction are asked when a webhook last told of them. */
+/** Number of the newest messages of a connection and direction that are checked for the last webhook. */
 const SAMPLE = 100;
 
 type ConnectionRow = Awaited<ReturnType<typeof readConnections>>[number];
 
-/** Reads the message index of each connection, and no more of it than the seven days of a sweep. */
+/** Uses the message index of each connection, and reads at most the seven days of a sweep. */
 async function readConnections(db: Queryable, accountId: string, since: number) {
   const open = orm(db)
     .select({ id: m.id, createdAt: m.createdAt })
@@ -67,10 +67,7 @@ async function readConnections(db: Queryable, accountId: string, since: number) 
     .orderBy(c.connectionId);
 }
 
-/**
- * How far accounts are in step with the service, for `GET /v1/sync`. Undefined when the account asked for
- * does not exist.
- */
+/** How far accounts are in sync with the service, for `GET /v1/sync`. Undefined if the account does not exist. */
 export async function reportSync(
   options: { readonly database: Queryable; readonly clock: Clock },
   accountId: string | undefined,
@@ -102,7 +99,7 @@ async function reportAccount(
     accountId,
     reauthRequired: awaitsConsent,
     coveredUntil: toIsoOrNull(coverage.watermark),
-    // What a hidden connection misses cannot be read before it comes back.
+    // What a hidden connection misses cannot be read before it is visible again.
     openGaps: coverage.gaps.length + visibility.filter(({ slot }) => visible.has(slot)).length,
     oldestOpenStatus: open[0] ?? null,
     unresolvedStatuses: state.unresolved,
@@ -145,7 +142,7 @@ function reportLastPoll(state: PollState): AccountSync['lastPoll'] {
   };
 }
 
-/** Only `qr` connections emit events, so nothing can be told of others. */
+/** Only `qr` connections emit events, so nothing is known about others. */
 function judgeWebhook(row: ConnectionRow, now: number): WebhookHealth {
   if (row.provider !== 'qr') return 'unknown';
   const repairedLately = row.repairedAt !== null && now - row.repairedAt < LATELY_MS;

@@ -5,28 +5,28 @@ import { CHANGE } from '../db/facts.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
 import type { MessageChangeRow, TracedRow } from './trace-rows.ts';
 
-/** Why a delivery changed nothing (null: it changed something), and all of it in a sentence. */
+/** Why a delivery changed nothing (null if it changed something), and a sentence that explains its effect. */
 export interface Explanation {
   readonly reason: TraceReason | null;
   readonly explanation: string;
 }
 
-/** What an explanation goes by. */
+/** What an explanation is based on. */
 export interface ExplanationFacts {
-  /** The changes of the message, as far as they are found. */
+  /** The changes of the message, as far as they were found. */
   readonly changes: readonly MessageChangeRow[];
-  /** 1: the first delivery of this event and status; null: not counted. */
+  /** 1 for the first delivery of this event and status; null if it is not counted. */
   readonly duplicate: number | null;
-  /** The account that the connection belongs to; null: none is known. */
+  /** The account of the connection; null if unknown. */
   readonly owner: string | null;
-  /** The message as it stands: it has had its status and the ones before it. */
+  /** The current row of the message: it has had its status and all lower ones. */
   readonly row: TracedRow | null;
 }
 
 /**
- * Explains what became of a delivery. A status only rises, so the statuses that the message has ever had say why one
- * more was not taken, whenever it came. Implements `Message status
- * ladder`: rules for consumers.
+ * Explains the effect of a delivery. A status only advances, so the statuses that the message has ever had
+ * explain why another one was not applied, whenever it arrived. Implements `Message status ladder`: rules for
+ * consumers.
  */
 export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts): Explanation {
   const { reason, accountId } = delivery;
@@ -87,7 +87,7 @@ function explainStatus(told: MessageStatus, facts: ExplanationFacts): Explanatio
     const same = had.find((change) => change.status === told);
     return explainKnown(`the status ${told}`, same, facts);
   }
-  // The same rule as that of the merge: the status that stood, and what it makes of this one.
+  // The rule of the merge: the stored status, and its effect on this one.
   const stood = reached.reduce((highest, status) => applyStatus(highest, status).status, null);
   const { changed, conflict } = applyStatus(stood, told);
   if (changed)

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 
 /**
- * Deliveries and changes have one order: by time, at the same time deliveries first, then by `id` (of the inbox, or
- * the batch of a change).
+ * Deliveries and changes are in one order: by time; at the same time deliveries first, then by `id` (of the
+ * inbox, or of the batch of a change).
  */
 export interface Place {
   readonly at: number;
@@ -21,7 +21,7 @@ export function comparePlaces(a: Place, b: Place): number {
 
 const counted = z.int().min(0);
 
-/** Sort key of a trace: a place, and how many deliveries of each kind lie at or before it. */
+/** Sort key of a trace: a place, and the number of deliveries of each kind up to it. */
 export const TRACE_KEY = z.tuple([
   z.int(),
   z.union([z.literal(DELIVERY_RANK), z.literal(CHANGE_RANK)]),
@@ -36,11 +36,11 @@ export type TraceKey = z.infer<typeof TRACE_KEY>;
 
 const STATUSES: readonly MessageStatus[] = ['sent', 'delivered', 'read', 'failed'];
 
-/** Numbers the copies of a message's deliveries, from page to page. */
+/** Numbers the copies of a message's deliveries across pages. */
 export class DuplicateCounts {
   readonly #counts: number[];
 
-  /** `before`: the counts of the page before. */
+  /** `before`: the counts at the end of the previous page. */
   constructor(before: readonly number[]) {
     this.#counts = [...before];
   }

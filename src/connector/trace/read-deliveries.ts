@@ -6,7 +6,10 @@ import { orm } from '../../runtime/database/orm.ts';
 import { inbox } from '../db/inbox-table.ts';
 import { interpretBody } from '../inbox/interpret-body.ts';
 
-/** A status event has some 200 bytes. Of a larger one the body is read by itself, so that a page stays small. */
+/**
+ * A status event has about 200 bytes. The body of a larger delivery is read separately, so that a page stays
+ * small.
+ */
 const USUAL_BYTES = 8_192;
 
 const { body, messageId: _, ...SHORT } = getTableColumns(inbox);
@@ -17,11 +20,11 @@ const COLUMNS = {
 
 /** A delivery of the kept inbox. Times in epoch ms. */
 export interface KeptDelivery extends Omit<typeof inbox.$inferSelect, 'body' | 'messageId'> {
-  /** The status that it tells. */
+  /** The status that it reports. */
   readonly status: MessageStatus | null;
 }
 
-/** More deliveries do not change one message: it is created once and changes a few times. */
+/** Maximum number of deliveries that change one message: it is created once and changes a few times. */
 const MAX_MERGED = 1_000;
 
 /** The kept deliveries that changed a message. */
@@ -36,7 +39,7 @@ export async function readMerged(db: Queryable, messageId: string): Promise<Kept
   return await withStatuses(db, messageId, rows);
 }
 
-/** Up to `limit` kept deliveries after a place that changed nothing of the message, in the order of their receipt. */
+/** Up to `limit` kept deliveries after a place that did not change the message, in order of receipt. */
 export async function readUnchanged(
   db: Queryable,
   messageId: string,
@@ -49,7 +52,8 @@ export async function readUnchanged(
     .select(COLUMNS)
     .from(inbox)
     .where(and(eq(inbox.messageId, messageId), isNull(changeBatch), isAfter))
-    // As the index is ordered, which the planner would not see without the batch that all of them lack.
+    // In the order of the index. The planner does not recognize it without the batch, which is null in all of
+    // these rows.
     .orderBy(changeBatch, receivedAt, id)
     .limit(limit);
   return await withStatuses(db, messageId, rows);

@@ -5,7 +5,7 @@ import { describeEffect, explainDelivery } from './explain-delivery.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
 import type { MessageChangeRow, SendChangeRow, TracedRow } from './trace-rows.ts';
 
-/* Entries of a trace, from what is stored. */
+/* Builds the entries of a trace from what is stored. */
 
 const NOTHING = {
   event: null,
@@ -65,7 +65,7 @@ function maskOf(changes: readonly MessageChangeRow[]): number {
   }, 0);
 }
 
-/** What one statement changed that no delivery told. `changes` are those of one batch, `first` is the first of them. */
+/** What a statement changed without a delivery. `changes` are those of one batch, `first` is the first of them. */
 export function presentChanges(changes: readonly MessageChangeRow[], first: MessageChangeRow): TraceEntry {
   const changeMask = maskOf(changes);
   const effect = describeEffect({ changeMask, changeBatch: first.batch }, changes);
@@ -96,7 +96,7 @@ function describeBringer({ source, via }: MessageChangeRow): string {
   return age === null ? 'A poll' : `A poll, sweeping the open statuses of the last ${age},`;
 }
 
-/** How a send stood after one of its changes. */
+/** The state of a send after one of its changes. */
 export function presentSend(row: SendChangeRow): TraceEntry {
   return {
     ...NOTHING,
@@ -123,7 +123,7 @@ function describeSend({ state, attempts, errorCode, nextAttemptAt, reference }: 
       if (attempts === 0) return `The CRM queued it under the reference ${reference ?? ''}.`;
       return `Attempt ${attempts} did not succeed${failed}; the next one comes no sooner than ${toIsoOrNull(nextAttemptAt) ?? 'soon'}.`;
     case 'sending':
-      // Only a look-up has a time of its own while it is sending.
+      // In state `sending`, only a look-up has a due time.
       if (nextAttemptAt === null) return `Attempt ${attempts} began.`;
       return `The answer of attempt ${attempts} was lost${failed}; it is looked for among the messages of the service.`;
     case 'sent':
@@ -141,7 +141,7 @@ function describeSend({ state, attempts, errorCode, nextAttemptAt, reference }: 
   }
 }
 
-/** What makes a message fills its fields, too; only the first is said. */
+/** A new message also has new fields; only its creation is listed. */
 function listChanged(mask: number): TraceEntry['changed'] {
   if (mask & CHANGE.created) return mask & CHANGE.status ? ['created', 'status'] : ['created'];
   return (['created', 'status', 'fields'] as const).filter((what) => (mask & CHANGE[what]) !== 0);
@@ -151,7 +151,7 @@ function listSeqs(changes: readonly MessageChangeRow[]): number[] {
   return changes.flatMap(({ seq }) => (seq === null ? [] : [seq]));
 }
 
-/** The effect stands behind its bringer in a sentence. */
+/** The effect follows its source within the sentence. */
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }

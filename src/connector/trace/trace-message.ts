@@ -25,16 +25,16 @@ import {
 export interface TraceRequest {
   readonly messageId: string;
   readonly limit: number;
-  /** The last entry of the page before. */
+  /** The last entry of the previous page. */
   readonly after: TraceKey | null;
 }
 
-/** One page of a trace, and the key of its last entry when more follow. */
+/** One page of a trace, and the key of its last entry if more follow. */
 export interface TracePage extends Omit<MessageTrace, 'nextCursor'> {
   readonly last: TraceKey | null;
 }
 
-/** Something that touched the message, where it stands in the order. */
+/** Something that affected the message, with its place in the order. */
 type Step =
   | { readonly place: Place; readonly kind: 'delivery'; readonly delivery: KeptDelivery }
   | { readonly place: Place; readonly kind: 'send'; readonly change: SendChangeRow }
@@ -46,9 +46,9 @@ type Step =
     };
 
 /**
- * Tells what touched a message, oldest first: each kept delivery, what polls, sends and replays changed, and the steps
- * of the send behind it. All of it is read from what was stored at the time; nothing is guessed. Null when neither a
- * message nor a delivery with this id is known. Memory is bounded by `limit`.
+ * Lists what affected a message, oldest first: each kept delivery, what polls, sends and replays changed, and
+ * the steps of its send. Everything is read from what was stored at the time. Null if neither a message nor a
+ * delivery with this id is known. Memory is bounded by `limit`.
  */
 export async function traceMessage(db: Queryable, request: TraceRequest): Promise<TracePage | null> {
   const { messageId, limit, after } = request;
@@ -114,7 +114,7 @@ function stepOfSend(change: SendChangeRow): Step {
   return { place: { at: change.at, rank: CHANGE_RANK, id: change.batch }, kind: 'send', change };
 }
 
-/** What one statement changed is one step. */
+/** Everything that one statement changed is one entry. */
 function stepsOfChanges(changes: readonly MessageChangeRow[]): Step[] {
   const byBatch = Map.groupBy(changes, ({ batch }) => batch);
   return [...byBatch.values()].flatMap((group) => {
@@ -150,7 +150,7 @@ function presentRow(row: TracedRow): NonNullable<MessageTrace['message']> {
   return { ...row, firstSeenAt: toIso(row.firstSeenAt), createdAt: toIso(row.createdAt) };
 }
 
-/** What the kept days can tell: everything, unless the message is older than they are. */
+/** What the kept days cover: everything, unless the message is older than they are. */
 async function judgeInbox(db: Queryable, row: TracedRow | null): Promise<MessageTrace['inbox']> {
   const since = await readInboxSince(db);
   const complete = row === null || since === null || row.firstSeenAt >= since;

@@ -4,9 +4,9 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { changeBatches, changes, connections, messages, outbound } from '../db/schema.ts';
 
-/* What is stored of a message, for its trace. Times in epoch ms. */
+/* What is stored about a message, for its trace. Times in epoch ms. */
 
-/** The message with this id; the newest if connections share it. Null: none. */
+/** The message with this id; the newest one if several connections have it. Null if there is none. */
 export async function readTracedRow(db: Queryable, messageId: string) {
   const { connectionId, accountId, direction, status, statusConflict } = messages;
   const { firstSeenBy, firstSeenAt, createdAt } = messages;
@@ -28,10 +28,10 @@ export async function readTracedRow(db: Queryable, messageId: string) {
   return row ?? null;
 }
 
-/** A message as it stands. */
+/** The current row of a message. */
 export type TracedRow = NonNullable<Awaited<ReturnType<typeof readTracedRow>>>;
 
-/** The number of a change in the feed; null as long as it has none. */
+/** The number of a change in the feed; null until it has one. */
 const SEQ = sql<number | null>`${changeBatches.lastSeq} - ${changeBatches.size} + ${changes.position}`;
 
 const CHANGE = {
@@ -47,16 +47,16 @@ const CHANGE = {
   previous: changes.previousStatus,
 };
 
-/** Literal, so that the index of these changes serves it. */
+/** A literal, so that the index of these changes is used. */
 const BY_NO_DELIVERY = sql`(${changes.via} is not null or ${changes.source} <> 'webhook')`;
 
 /**
- * The changes of a message in their order: it is created once, its status rises, its fields fill up. `batches` are
- * those that its kept deliveries made; what deliveries made whose days were dropped is not found.
+ * The changes of a message in order: creation, status changes, new fields. `batches` are those that its kept
+ * deliveries caused; changes caused by deliveries of dropped days are not found.
  */
 export async function readMessageChanges(db: Queryable, messageId: string, batches: readonly number[]) {
   const ofBatch = eq(changeBatches.id, changes.batch);
-  // That the message became known stands in a batch of the very time.
+  // The change that made the message known is in a batch of exactly this time.
   const created = orm(db)
     .select(CHANGE)
     .from(messages)
@@ -92,20 +92,20 @@ export async function readMessageChanges(db: Queryable, messageId: string, batch
   return await unionAll(created, later, delivered).orderBy(changes.batch, changes.position).limit(1_000);
 }
 
-/** A change of a message as the feed keeps it. */
+/** A change of a message as stored in the feed. */
 export type MessageChangeRow = Awaited<ReturnType<typeof readMessageChanges>>[number];
 
-/** A place among the entries of a trace: see `place.ts`. */
+/** A place among the entries of a trace, see `place.ts`. */
 export interface After {
   readonly at: number;
   readonly batch: number;
 }
 
 const SEND_ID = sql<string>`${changes.data} ->> 'id'`;
-/** Literal, so that the index of these changes serves it. */
+/** A literal, so that the index of these changes is used. */
 const OF_SEND = sql`${changes.type} = 'outbound.updated'`;
 
-/** How the sends behind a message went, up to `limit` steps after a place. */
+/** The steps of the sends of a message, up to `limit` steps after a place. */
 export async function readSendChanges(
   db: Queryable,
   messageId: string,
@@ -113,7 +113,7 @@ export async function readSendChanges(
   after: After,
   limit: number,
 ) {
-  // The settled change names the message, all changes of a send name the send.
+  // Only the final change names the message; all changes of a send name the send.
   const settled = orm(db)
     .select({ id: SEND_ID.as('send_id') })
     .from(changes)
@@ -136,7 +136,7 @@ export async function readSendChanges(
       attempts: sql<number>`(${data} ->> 'attempts')::int`,
       errorCode: sql<string | null>`${data} ->> 'lastError'`,
       nextAttemptAt: sql<number | null>`(${data} ->> 'nextAttemptAt')::bigint`,
-      /** Null when it had another key then, or its row is gone. */
+      /** Null if it had a different key then, or its row is gone. */
       idempotencyKey: sql<
         string | null
       >`case when ${outbound.firstAttemptAt} <= ${at} then ${outbound.idempotencyKey} end`,
@@ -150,7 +150,7 @@ export async function readSendChanges(
     .limit(limit);
 }
 
-/** How a send stood after a change. */
+/** The state of a send after a change. */
 export type SendChangeRow = Awaited<ReturnType<typeof readSendChanges>>[number];
 
 /** The account that a connection belongs to. */

@@ -2,7 +2,7 @@ import { FIRST_ACCOUNT_ID, findByKey, readAccounts } from '../../accounts/accoun
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 
-/** The account of the settings is the one that is stored: a change of the settings takes a restart. */
+/** The stored account is that of the settings. A change of the settings requires a restart. */
 export const accountCheck: Check<StoreCheckInput> = {
   id: 'account',
   title: 'account of the settings',

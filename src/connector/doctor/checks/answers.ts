@@ -6,12 +6,12 @@ import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 3_600_000;
-/** An answer that took longer came near the deadline of a delivery. */
+/** A response that took longer was close to the deadline of a delivery. */
 const SLOW_MS = 2_500;
-/** A failure that is older, with nothing since, may be over. */
+/** An older failure that has not recurred may be over. */
 const GOES_ON_MS = 10 * 60_000;
 
-/** What is answered 503 because of the database. */
+/** Rejections with 503 that the database causes. */
 const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
 
 /** Deliveries are answered well before the sender gives up. */

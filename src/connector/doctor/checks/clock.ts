@@ -4,11 +4,14 @@ import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, span } from '../wording.ts';
 
-/** Of the window of five minutes this much is for the way, retries included; the rest is for clocks. */
+/**
+ * Part of the window of five minutes that is reserved for transmission, retries included; the rest is for
+ * clocks.
+ */
 const UNEASY_MS = 30_000;
 
 /**
- * How far the clocks of the service and of this machine are apart: from the `Date` of an answer, and from the
+ * How far the clocks of the service and of this machine differ, from the `Date` of a response and from the
  * timestamps of signed deliveries.
  */
 export const clockCheck: Check<ServiceCheckInput> = {
@@ -56,7 +59,7 @@ async function readAges(
   return age === undefined ? null : { count: age.count, least: age.minMs, most: age.maxMs };
 }
 
-/** An age is never below the difference of the clocks, so the least one tells most. */
+/** An age is never below the difference of the clocks, so the smallest one is the best estimate. */
 function furthest(values: readonly (number | null)[]): number | null {
   return values.reduce<number | null>(
     (found, value) => (value !== null && Math.abs(value) >= Math.abs(found ?? 0) ? value : found),

@@ -1,7 +1,7 @@
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem, warning } from '../finding.ts';
 
-/** Of one process, at most: its two pools, and where Postgres carries notifications, what listens to them. */
+/** Maximum for one process: its two pools and, if Postgres carries notifications, the listening connection. */
 const PER_PROCESS = 14;
 const PER_PROCESS_LISTENING = 15;
 const IDLE_MS = 60_000;
@@ -13,7 +13,7 @@ interface Connections {
   readonly idleInTransaction: number;
 }
 
-/** The server has connections left for another process, and none of them holds locks for long. */
+/** The server has enough free connections for another process, and no connection holds locks for long. */
 export const connectionsCheck: Check<StoreCheckInput> = {
   id: 'connections',
   title: 'connections to the database',

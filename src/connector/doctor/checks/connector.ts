@@ -5,7 +5,7 @@ import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { reachableHost } from '../wording.ts';
 
-/** The connector of these settings runs on this machine, is ready, and has the same token. */
+/** The connector with these settings runs on this machine, is ready, and has the same token. */
 export const connectorCheck: Check<CheckInput> = {
   id: 'connector',
   title: 'the connector on this machine',
@@ -73,7 +73,10 @@ function judgeUnready(origin: string): Finding {
   });
 }
 
-/** The answer of the API: its status, and whether a connector gave it. The token shows which settings it runs with. */
+/**
+ * The response of the API: its status, and whether it is from a connector. The token shows whether it runs with
+ * these settings.
+ */
 async function askApi(
   origin: string,
   token: string | undefined,
@@ -87,7 +90,7 @@ async function askApi(
   return { status: answer.status, isOurs: body.success };
 }
 
-/** The document of the API, or how the connector refuses a token. */
+/** The OpenAPI document, or the connector's refusal of a token. */
 const ANSWER = z.union([
   z.object({ openapi: z.string(), paths: z.object({ '/v1/changes': z.unknown() }) }),
   z.object({ error: z.literal('unauthorized') }),

@@ -5,12 +5,12 @@ import { type Check, notChecked, ok, problem } from '../finding.ts';
 import { count, howToConsent } from '../wording.ts';
 
 const LATELY_MS = 7 * 24 * 3_600_000;
-/** So many of a kind without any told by a webhook are no accident. */
+/** If this many are missing, it is not a coincidence. */
 const ENOUGH = 3;
 
 /**
- * All event types are delivered. Subscriptions from before the cut-over get `message.received` alone until their
- * owner consents anew.
+ * All event types are delivered. Subscriptions from before the cut-over only receive `message.received` until
+ * their owner consents again.
  */
 export const eventsCheck: Check<ServiceCheckInput> = {
   id: 'events',

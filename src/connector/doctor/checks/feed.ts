@@ -5,7 +5,7 @@ import { count, span } from '../wording.ts';
 
 const LATE_MS = 10_000;
 
-/** Committed changes get their numbers within moments, since nobody sees them before. */
+/** Committed changes are numbered within moments. Until then, no reader sees them. */
 export const feedCheck: Check<StoreCheckInput> = {
   id: 'feed',
   title: 'numbering of the change feed',

@@ -7,7 +7,7 @@ import { count, some, span } from '../wording.ts';
 const LATE_MS = 5 * 60_000;
 const SHOWN = 100;
 
-/** The handler of the CRM takes changes as they come, and none is set aside. */
+/** The handler of the CRM keeps up with the changes, and none was set aside. */
 export const handlerCheck: Check<StoreCheckInput> = {
   id: 'handler',
   title: 'dispatch to the handler',

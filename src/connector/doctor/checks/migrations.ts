@@ -2,7 +2,7 @@ import type { MigrationState } from '../../../runtime/database/inspect-migration
 import { type Finding, ok, problem } from '../finding.ts';
 import { count } from '../wording.ts';
 
-/** What the state of the tables means. The others checks need those of this version. */
+/** Judges the state of the tables. All other checks need the tables of this version. */
 export function judgeMigrations(state: MigrationState): Finding {
   switch (state.kind) {
     case 'current':

@@ -6,11 +6,11 @@ import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, some, span } from '../wording.ts';
 
-/** What was repaired so long ago, with webhooks since, is over. */
+/** If webhooks have arrived since, a repair this long ago no longer matters. */
 const OVER_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Webhooks bring what polling finds: the health of the webhook queue, as `GET /v1/sync` tells it. */
+/** Webhooks deliver what polling finds: `webhookHealth` as in `GET /v1/sync`. */
 export const missedEventsCheck: Check<AccountCheckInput> = {
   id: 'missed-events',
   title: 'events that polling had to find',

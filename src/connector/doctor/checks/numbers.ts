@@ -8,8 +8,8 @@ const LATELY_MS = 30 * 24 * 3_600_000;
 const MAX = 100;
 
 /**
- * The numbers of the account work: they have a license, are paired, and exist once. Without a license a number is
- * hidden from lists, takes no sends and emits no events.
+ * The numbers of the account work: each is licensed and paired, and exists once. A number without a license is
+ * not listed, cannot send and emits no events.
  */
 export const numbersCheck: Check<AccountCheckInput> = {
   id: 'numbers',
@@ -95,7 +95,7 @@ function explainWaiting(waiting: readonly ListedNumber[], now: number): Finding 
   );
 }
 
-/** Requests to create a connection that are not repeated any more, and whose outcome only a person can find out. */
+/** Requests to create a connection that are no longer repeated; a person must find out their outcome. */
 async function judgeCreations(
   { account, database }: AccountCheckInput,
   now: number,
@@ -116,7 +116,7 @@ async function judgeCreations(
   ];
 }
 
-/** The id, and the label that people know it by. */
+/** The id, and the label that people know. */
 function nameOf({ connectionId, label }: ListedNumber): string {
   return label === null || label === '' ? connectionId : `${connectionId} (${label.slice(0, 40)})`;
 }

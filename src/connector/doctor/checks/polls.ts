@@ -7,11 +7,11 @@ import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, howToConsent, span } from '../wording.ts';
 
-/** So many periods without a good poll are no accident. */
+/** If this many periods had no successful poll, it is not a coincidence. */
 const PERIODS = 4;
 const LONG_BEHIND_MS = 30 * 60_000;
 
-/** The account is polled, and polls go well. */
+/** The account is polled successfully. */
 export const pollsCheck: Check<AccountCheckInput> = {
   id: 'polls',
   title: 'polling of the account',
@@ -64,10 +64,10 @@ export const pollsCheck: Check<AccountCheckInput> = {
   },
 };
 
-/** Clocks that are apart by less are a matter of the check of the clock. */
+/** The check of the clock reports smaller differences. */
 const AHEAD_MS = 5 * 60_000;
 
-/** Messages that are dated in the future: single ones, or the service's clock. */
+/** Messages dated in the future: single ones, or because of the service's clock. */
 async function judgeDates(
   { account, database }: AccountCheckInput,
   now: number,
@@ -105,10 +105,10 @@ async function judgeDates(
   ];
 }
 
-/** The network is younger: an older time is none, such as 1970, or seconds that were read as milliseconds. */
+/** The network is younger, so an older time is wrong, such as 1970, or seconds that were read as milliseconds. */
 const NO_TIME_BEFORE_MS = Date.UTC(2000, 0, 1);
 
-/** Messages whose time cannot be true. */
+/** Messages with an impossible time. */
 async function judgeOldDates({ account, database }: AccountCheckInput): Promise<readonly Finding[]> {
   const dated = await listDatedBefore(database, account.id, NO_TIME_BEFORE_MS);
   if (dated.length === 0) return [];
@@ -166,7 +166,7 @@ function explainFailure(state: PollState, now: number): Finding {
   return state.failures >= 2 ? problem('Polls fail.', told) : warning('The last poll failed.', told);
 }
 
-/** Codes of failures that the service did not name. */
+/** Codes of failures for which the service gave no code. */
 const OWN_CODES: Readonly<Record<string, string>> = {
   connect: 'No connection to the service could be made.',
   network: 'The connection to the service failed in the middle.',

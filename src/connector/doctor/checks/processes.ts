@@ -3,10 +3,10 @@ import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem } from '../finding.ts';
 import { ago, count } from '../wording.ts';
 
-/** A process gives a sign of life twice a second; its clock may be another one than ours. */
+/** A process sends a heartbeat twice a second; its clock may differ from ours. */
 const SILENT_MS = 60_000;
 
-/** At least one process that polls and sends gives signs of life. */
+/** At least one process that polls and sends is alive. */
 export const processesCheck: Check<StoreCheckInput> = {
   id: 'processes',
   title: 'processes that poll and send',

@@ -3,12 +3,15 @@ import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 
-/** BullMQ asks for this one, and recommends the other. */
+/** BullMQ requires the first version, and recommends the second. */
 const OLDEST = [5, 0];
 const RECOMMENDED = [6, 2];
 const FULL = 0.8;
 
-/** Redis answers, is new enough, and evicts nothing. A wiped one costs a delay, an evicting one loses wake-ups. */
+/**
+ * Redis answers, is recent enough, and evicts nothing. An emptied Redis causes a delay; an evicting one loses
+ * notifications.
+ */
 export const redisCheck: Check<CheckInput> = {
   id: 'redis',
   title: 'Redis',

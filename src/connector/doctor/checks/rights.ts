@@ -12,7 +12,7 @@ interface Rights {
   readonly refused: readonly string[];
 }
 
-/** The user may read and write the tables, make the inbox's partition of each day, and drop old ones. */
+/** The user may read and write the tables, create the daily partition of the inbox, and drop old ones. */
 export const rightsCheck: Check<StoreCheckInput> = {
   id: 'rights',
   title: 'rights in the database',

@@ -6,10 +6,10 @@ import { type Check, notChecked, ok, problem } from '../finding.ts';
 import type { Asked } from '../service-calls.ts';
 import { howToConsent, inPortal } from '../wording.ts';
 
-/** Who sent or created nothing for so long does without. */
+/** A deployment that sent or created nothing in this time does not need the scope. */
 const LATELY_MS = 30 * 24 * 3_600_000;
 
-/** What does not work without a scope. */
+/** What does not work without each scope. */
 const WITHOUT: Readonly<Record<Scope, string>> = {
   'messaging.read': 'nothing can be polled',
   'messaging.send': 'POST /v1/messages and POST /v1/read-receipts are refused by the service',
@@ -18,7 +18,7 @@ const WITHOUT: Readonly<Record<Scope, string>> = {
   'messaging.manage': 'connections can be neither created, paired, restarted, logged out nor deleted',
 };
 
-/** The credential carries every scope that this deployment uses. */
+/** The credential has every scope that this deployment uses. */
 export const scopesCheck: Check<ServiceCheckInput> = {
   id: 'scopes',
   title: 'scopes of the credential',
@@ -55,7 +55,7 @@ export const scopesCheck: Check<ServiceCheckInput> = {
   },
 };
 
-/** What this deployment uses a scope for, by scope. */
+/** What this deployment uses each scope for. */
 async function describeUses({
   account,
   settings,

@@ -4,7 +4,7 @@ import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, some } from '../wording.ts';
 
-/** The key ring opens every secret that is stored. */
+/** The key ring decrypts every stored secret. */
 export const sealingCheck: Check<StoreCheckInput> = {
   id: 'sealing',
   title: 'sealing keys and stored secrets',

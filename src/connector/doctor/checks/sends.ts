@@ -8,7 +8,7 @@ const LATELY_MS = 24 * 3_600_000;
 
 type Queue = Awaited<ReturnType<typeof listSendQueues>>[number];
 
-/** Sends go out: no queue stands still, and nothing waits for an operator. */
+/** Sends go out: no queue is stuck, and no send waits for an operator. */
 export const sendsCheck: Check<StoreCheckInput> = {
   id: 'sends',
   title: 'queued sends',

@@ -6,7 +6,7 @@ import { count, howToConsent, inPortal, span } from '../wording.ts';
 
 const SLOW_MS = 5_000;
 
-/** The service can be reached and takes the credential. */
+/** The service can be reached and accepts the credential. */
 export const serviceCheck: Check<ServiceCheckInput> = {
   id: 'service',
   title: 'the service answers',
@@ -25,7 +25,7 @@ export const serviceCheck: Check<ServiceCheckInput> = {
   },
 };
 
-/** True when no other call can tell anything: nobody answers, or the credential is refused as such. */
+/** True if no other call can succeed: the service does not answer, or it refuses the credential. */
 export function isShut(finding: Finding): boolean {
   return finding.verdict === 'problem' && !finding.says.includes('messaging.read');
 }

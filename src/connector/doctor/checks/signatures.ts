@@ -10,9 +10,9 @@ const LATELY_MS = 24 * 3_600_000;
 type Tallies = ReadonlyMap<TallyKind, Tallied>;
 
 /**
- * Deliveries carry good signatures. Anybody can post to the webhook, so nobody vouches for what was refused: it counts
- * as the service's own only where polling had to bring what was due since. Then a wrong secret and a wrong clock are
- * told apart.
+ * Deliveries have valid signatures. Anybody can post to the webhook, so a refused request proves nothing by
+ * itself: it counts as the service's own only if polling had to find what was due since. Then the check
+ * distinguishes a wrong secret from a wrong clock.
  */
 export const signaturesCheck: Check<AccountCheckInput> = {
   id: 'signatures',
@@ -29,7 +29,7 @@ export const signaturesCheck: Check<AccountCheckInput> = {
       });
     }
     if (!hasSecret) {
-      // Without either setting nobody meant webhooks to come.
+      // Without either setting, no webhooks are expected.
       const wanted = account.webhookUrl !== null || settings.namesWebhookSecret === true;
       const tell = wanted ? problem : warning;
       return tell('There is no signing secret, so every delivery is refused, and all comes by polling.', {
@@ -97,7 +97,7 @@ const STRANGERS =
 /** Kinds that the service itself can cause. */
 const TELLING = ['wrong_signature', 'stale_timestamp', 'future_timestamp'] as const;
 
-/** The failure that goes on: the newest one, if no delivery was taken since. */
+/** The current failure: the newest one, if no delivery was accepted since. */
 function newest(tallies: Tallies, taken: Tallied | undefined): (typeof TELLING)[number] | null {
   const lastAt = (kind: TallyKind): number => tallies.get(kind)?.lastAt ?? 0;
   const [last] = [...TELLING].sort((a, b) => lastAt(b) - lastAt(a));

@@ -11,8 +11,8 @@ const RENEW_WITHIN_MS = 14 * DAY_MS;
 const LATELY_MS = 3_600_000;
 
 /**
- * The public address of the webhook leads to our receiver. An unsigned request is answered 401 by it, and by nobody
- * else in the same words.
+ * The public address of the webhook leads to this receiver. It answers an unsigned request with 401 and a body
+ * that no other server sends.
  */
 export const webhookAddressCheck: Check<ServiceCheckInput> = {
   id: 'webhook-address',

@@ -5,12 +5,12 @@ import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago } from '../wording.ts';
 
-/** A replacement of a secret takes seconds. */
+/** Replacing a secret takes seconds. */
 const LONG_PENDING_MS = 60_000;
 
 type Stored = SubscriptionState | undefined;
 
-/** The service delivers to this connector, and its secret is at hand. */
+/** The service delivers to this connector, and the connector has its secret. */
 export const webhookCheck: Check<ServiceCheckInput> = {
   id: 'webhook',
   title: 'webhook as the service has it',
@@ -29,7 +29,7 @@ export const webhookCheck: Check<ServiceCheckInput> = {
   },
 };
 
-/** What `GET /webhook` shows to an access token is not known. */
+/** What `GET /webhook` returns for an access token is not specified. */
 const OF_APP = notChecked(
   'The webhook of an OAuth app is set where the app is registered, which cannot be asked.',
 );
