@@ -8,7 +8,7 @@ import { HAS_CREDENTIAL, IS_REFUSED } from './account-store.ts';
 import { type Quota, readQuotas } from './quota.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
-/** A license that ends within this time is worth a look. */
+/** A license that ends within this time is worth a warning. */
 const ENDING_WITHIN_MS = 7 * DAY_MS;
 const MAX_ENDING = 100;
 
@@ -25,11 +25,11 @@ export interface AccountRow {
   readonly reference: string | null;
   readonly baseUrl: string | null;
   readonly hasCredential: boolean;
-  /** The service refuses this credential for good. */
+  /** The service refuses this credential permanently. */
   readonly refused: boolean;
   /**
-   * When its grant ended, and the code that the server gave; null: it stands, or the account is none. A grant that was
-   * forgotten counts as never given.
+   * When its grant ended, and the code of the server; null if the grant is valid or the account has none. A
+   * deleted grant counts as never given.
    */
   readonly endedAt: number | null;
   readonly endedReason: string | null;
@@ -41,7 +41,7 @@ export interface AccountRow {
   readonly inDoubt: boolean;
   readonly createdAt: number;
   readonly quota: Quota | null;
-  /** Valid licenses that end soon, the soonest first. */
+  /** Valid licenses that end soon, soonest first. */
   readonly endingLicenses: readonly EndingLicense[];
 }
 
@@ -69,7 +69,7 @@ function selectRows(db: Queryable) {
 
 type Stored = Omit<AccountRow, 'quota' | 'endingLicenses'>;
 
-/** A page of accounts, the oldest first, beginning after an account's time and id; of one reference, or of all. */
+/** A page of accounts, oldest first, starting after an account's time and id; those with one reference, or all. */
 export async function listAccountRows(
   db: Queryable,
   page: {
@@ -93,7 +93,7 @@ export async function listAccountRows(
   return await complete(db, rows, page.now);
 }
 
-/** One account; null when there is none such. */
+/** One account; null if it does not exist. */
 export async function readAccountRow(db: Queryable, id: string, now: number): Promise<AccountRow | null> {
   const rows = await selectRows(db).where(eq(accounts.id, id));
   const [row] = await complete(db, rows, now);

@@ -15,24 +15,24 @@ export interface Account {
   readonly id: string;
   readonly kind: 'api_key' | 'oauth';
   readonly label: string | null;
-  /** Null: receives webhooks only. */
+  /** Null: it only receives webhooks. */
   readonly baseUrl: string | null;
-  /** The network that its calls stay on; null: the settings name its service. */
+  /** The network that its calls are limited to; null if its service is the one in the settings. */
   readonly network: Network | null;
   readonly hasCredential: boolean;
-  /** Its grant has ended or was forgotten: nothing is asked of the service for it until the customer consents again. */
+  /** Its grant has ended or was deleted: the service is not called for it until the customer consents again. */
   readonly awaitsConsent: boolean;
-  /** The service has refused this credential for good: no call is made with it any more. */
+  /** The service has refused this credential permanently: no further call is made with it. */
   readonly isRefused: boolean;
-  /** Rises with each new API key or consent. */
+  /** Increases with each new API key or consent. */
   readonly credentialVersion: number;
   readonly subscriptionId: string;
   readonly createdAt: number;
-  /** When its slots were last read; null: never. */
+  /** When its slots were last read; null if never. */
   readonly quotaReadAt: number | null;
 }
 
-/** It is a grant, whose tokens have a table of their own, or has an API key. */
+/** It is a grant, whose tokens are in a different table, or has an API key. */
 export const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accounts.sealedCredential} is not null`;
 /** With `poll_states` joined. */
 export const IS_REFUSED = sql<boolean>`coalesce(${pollStates.refusedCredentialVersion} = ${accounts.credentialVersion}, false)`;
@@ -54,7 +54,7 @@ function selectAccounts(db: Queryable) {
     .leftJoin(quotas, eq(quotas.accountId, id));
 }
 
-/** All accounts, the oldest first. */
+/** All accounts, oldest first. */
 export async function readAccounts(db: Queryable): Promise<Account[]> {
   return await selectAccounts(db).orderBy(accounts.createdAt, accounts.id);
 }
@@ -65,7 +65,7 @@ export async function readAccount(db: Queryable, id: string): Promise<Account | 
   return account ?? null;
 }
 
-/** The account that has this API key; null when none has. */
+/** The account with this API key; null if there is none. */
 export async function findByKey(db: Queryable, apiKey: string): Promise<string | null> {
   const [row] = await orm(db)
     .select({ id: accounts.id })
@@ -76,7 +76,7 @@ export async function findByKey(db: Queryable, apiKey: string): Promise<string |
 
 type NewAccount = typeof accounts.$inferInsert;
 
-/** Stores an account; false when there is one with this id or API key. Throws as `query` does. */
+/** Stores an account; false if the id or the API key is already taken. Throws as `query` does. */
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<boolean> {
   const added = await orm(db)
     .insert(accounts)
@@ -87,8 +87,8 @@ export async function insertAccount(db: Queryable, account: NewAccount): Promise
 }
 
 /**
- * Writes what belongs to the credential of an account; its version rises, so that every process takes it up. What is
- * undefined stays as it was. False: no account meets `where`. Throws as `query` does.
+ * Writes the credential of an account and increases its version, so that every process uses it. Undefined
+ * values are unchanged. False if no account matches `where`. Throws as `query` does.
  */
 export async function renewCredential(
   db: Queryable,
@@ -103,7 +103,7 @@ export async function renewCredential(
   return renewed.length > 0;
 }
 
-/** Notes that the service refuses the credential that an account had in `account`, unless it has another one by now. */
+/** Stores that the service refuses the credential in `account`, unless the account has a new one by now. */
 export async function noteRefused(
   db: Queryable,
   { id, credentialVersion }: Pick<Account, 'id' | 'credentialVersion'>,
@@ -121,8 +121,8 @@ export async function noteRefused(
 }
 
 /**
- * Opens the stored credential; null when the account has none.
- * Throws a `SealingError` when the key that sealed it is not in the ring.
+ * Decrypts the stored credential; null if the account has none. Throws a `SealingError` if the key that sealed
+ * it is not in the key ring.
  */
 export async function openCredential(
   db: Queryable,

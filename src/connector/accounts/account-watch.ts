@@ -4,33 +4,38 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { type Account, readAccounts } from './account-store.ts';
 
-/** So much later than the one that was asked, the other processes know of an account that came or went. */
+/** How long after the requested time other processes may notice an added or removed account. */
 const EVERY_MS = 10_000;
 
 export interface AccountWatchOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** An account is there, or has another credential than before. */
+  /** An account exists, or has a new credential. */
   readonly onPresent: (account: Account) => Promise<void>;
   readonly onGone: (accountId: string) => Promise<void>;
 }
 
-/** Sees accounts come and go that other processes add and remove. */
+/** Notices accounts that other processes add and remove. */
 export interface AccountWatch {
-  /** Tells of every account there is, and looks again from time to time. Throws what the database throws. */
+  /** Reports every existing account, and checks again periodically. Throws what the database throws. */
   start(): Promise<void>;
-  /** Looks now: an account came or went in this process. Tells of `accountId` even if it has told of it before. */
+  /**
+   * Checks now, because this process added or removed an account. Reports `accountId` even if it was reported
+   * before.
+   */
   look(accountId?: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Watches the table of accounts, by reading it: nothing else reaches every process through any pooler. */
+/**
+ * Watches the table of accounts by reading it, because nothing else reaches every process through every pooler.
+ */
 export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
   const { database, clock, logger, onPresent, onGone } = options;
-  /** The version of the credential that was told of, by account. */
+  /** The version of the credential that was reported, by account. */
   const told = new Map<string, number>();
-  /** To be told of once more. */
+  /** To be reported again. */
   const again = new Set<string>();
 
   async function lookOnce(): Promise<void> {
@@ -43,7 +48,7 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
     const fresh = accounts.filter(
       ({ id, credentialVersion }) => again.delete(id) || told.get(id) !== credentialVersion,
     );
-    // Whoever could not be told is told the next time.
+    // If reporting failed, it is repeated with the next check.
     const tell = async (account: Account): Promise<void> => {
       await onPresent(account);
       told.set(account.id, account.credentialVersion);

@@ -18,22 +18,22 @@ export interface AccountsOptions {
   readonly presence: Presence;
   readonly notifier: Notifier;
   readonly random: () => number;
-  /** Public address of the receiver; undefined: webhooks are registered by hand. */
+  /** Public address of the receiver; undefined if webhooks are registered by hand. */
   readonly publicUrl: string | undefined;
-  /** From announcing the rotation of a secret to the call. */
+  /** Time between announcing the rotation of a secret and the call. */
   readonly noticeMs: number | undefined;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
-  /** Told when an account has a new signing secret. */
+  /** Called when an account has a new signing secret. */
   readonly onIssued: RegistrationsOptions['onIssued'];
-  /** Has an account polled by whichever processes poll. */
+  /** Has an account polled by the processes that poll. */
   readonly polling: {
     begin(account: Account): Promise<void>;
     end(accountId: string): Promise<void>;
   };
-  /** This process polls by itself what other processes add. */
+  /** This process polls accounts that other processes add. */
   readonly polls: boolean;
-  /** Told of the refresh token that a removed account leaves behind. */
+  /** Called with the refresh token of a removed account. */
   readonly onRemoved?: ((accountId: string, sealedRefreshToken: string) => void) | undefined;
 }
 
@@ -42,21 +42,21 @@ export interface Accounts extends Pick<Registrations, 'rotate' | 'settle'> {
   /** Registers webhooks, and follows what other processes add and remove. */
   start(): Promise<void>;
   /**
-   * Adds an account, registers its webhook and has it polled. Resolves with its id once it is kept and one
+   * Adds an account, registers its webhook and has it polled. Resolves with its id once it is stored and one
    * attempt to register was made. Throws what `addAccount` throws.
    */
   add(service: AddedService): Promise<string>;
   /**
-   * Takes up an account that this process has just stored, or whose credential it has replaced or may use from now on.
-   * Never rejects.
+   * Starts to work with an account that this process has just stored, whose credential it has replaced, or that
+   * it may use from now on. Never rejects.
    */
   takeUp(accountId: string): Promise<void>;
-  /** Removes an account and ends what is done for it, see `removeAccount`. False when there is none such. */
+  /** Removes an account and stops all work for it, see `removeAccount`. False if it does not exist. */
   remove(accountId: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Puts together what is done for accounts. */
+/** Creates everything that belongs to accounts. */
 export function createAccounts(options: AccountsOptions): Accounts {
   const { database, keyRing, clock, logger, presence, notifier, random, polling } = options;
   const registrations = createRegistrations({
@@ -93,7 +93,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       const account = await readAccount(database, accountId);
       if (account !== null) await polling.begin(account);
     } catch (err) {
-      // It is kept: what fails now is made up for by the next look of some process.
+      // The account is stored: what fails now is repeated by the next check of any process.
       logger.warn({ err, accountId }, 'an account was added, and is taken up later');
     }
   }
@@ -113,7 +113,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     async remove(accountId) {
       const removed = await removeAccount(database, accountId, clock.now());
       if (removed === null) return false;
-      // After the account is gone: what the service does or does not answer holds nobody up.
+      // After the account is removed, so that a slow service delays nothing.
       if (removed.sealedRefreshToken !== null) options.onRemoved?.(accountId, removed.sealedRefreshToken);
       await watch.look().catch((err: unknown) => {
         logger.warn({ err, accountId }, 'an account was removed, and is let go of later');

@@ -14,7 +14,7 @@ import { addSubscription } from './subscription-store.ts';
 
 const LOOKUP_WITHIN_MS = 10_000;
 
-/** The key belongs to an account already. */
+/** An account with this key exists already. */
 export class AccountExists extends Error {
   override readonly name = 'AccountExists';
   readonly accountId: string;
@@ -25,18 +25,19 @@ export class AccountExists extends Error {
   }
 }
 
-/** A service and a key that somebody wants to add. */
+/** A service and a key to be added. */
 export interface AddedService {
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Nobody vouches for its host, so it must be on the internet. */
+  /** The host is not in the settings, so it must have a public address. */
   readonly publicOnly: boolean;
 }
 
 /**
- * Keeps an API key as an account with a webhook path of its own, once a call has shown that the service takes
- * it. On which network the service lies is kept as well: no later call leaves it, whatever its name leads to by then.
- * Resolves with the account's id. Throws `AccountExists`, a `ServiceError`, or what the database throws.
+ * Stores an API key as an account with its own webhook path, once a call has shown that the service accepts it.
+ * The network of the service is stored as well: later calls never leave it, even if the name resolves
+ * differently by then. Resolves with the account's id. Throws `AccountExists`, a `ServiceError`, or what the
+ * database throws.
  */
 export async function addAccount(
   options: CredentialOptions,
@@ -61,7 +62,7 @@ export async function addAccount(
   return id;
 }
 
-/** Throws `ServiceUnreachable` for a name that leads nowhere, or to both networks. */
+/** Throws `ServiceUnreachable` for a name that does not resolve, or resolves to both networks. */
 async function networkOf(baseUrl: string, clock: Clock): Promise<Network> {
   const host = new URL(baseUrl).hostname.replace(/^\[|\]$|\.$/g, '');
   const lookup = lookupWithin(lookupHost, clock, LOOKUP_WITHIN_MS);

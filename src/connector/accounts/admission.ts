@@ -10,43 +10,44 @@ import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { Audit } from '../audit/audit.ts';
 import { namedSettings } from '../db/schema.ts';
 
-/** What a call has shown about settings. */
+/** Result of testing settings with a call. */
 export type Verdict =
   | { readonly kind: 'accepted' }
   /** They are wrong: the service refuses them, or there is no service. */
   | { readonly kind: 'refused'; readonly problem: ConfigurationProblem }
-  /** It says nothing about them: nobody answers, or the service fails. */
+  /** Unknown: there is no answer, or the service fails. */
   | {
       readonly kind: 'undecided';
       readonly problem: ConfigurationProblem;
       readonly retryAfterMs: number | null;
     };
 
-/** What the settings of this process name for a subject, and how it is tried and put in place. */
+/** What the settings of this process contain for a subject, how to test it, and how to apply it. */
 export interface Candidate {
   /** An account of the settings, or the subscription of an OAuth app. */
   readonly subject: string;
-  /** The settings that name it, for people. */
+  /** The names of the settings, for people. */
   readonly setting: string;
-  /** SHA-256 over all that is named. */
+  /** SHA-256 over all values. */
   readonly digest: string;
-  /** What all processes use now; null: nothing. `refused`: the service refuses it. Throws as `query` does. */
+  /** What all processes use now; null if nothing. `refused`: the service refuses it. Throws as `query` does. */
   readonly inUse: (db: Queryable) => Promise<{ readonly digest: string; readonly refused: boolean } | null>;
-  /** One attempt at the service. Throws nothing of the service. */
+  /** One attempt at the service. Does not throw errors of the service. */
   readonly attempt: (signal: AbortSignal) => Promise<Verdict>;
-  /** Puts it in place for all processes, and names the settings that differ from what was in place. */
+  /** Applies it for all processes, and returns the settings that differ from the previous ones. */
   readonly store: (tx: Queryable) => Promise<readonly string[]>;
 }
 
-/** Whether this process may work with what its settings name. */
+/** Whether this process may work with its settings. */
 export interface Admission {
   /** True once it may. It never becomes false again. */
   readonly isAdmitted: boolean;
-  /** Resolves once it may. Rejects with a `ConfigurationError` when the service refuses what is named. */
+  /** Resolves once it may. Rejects with a `ConfigurationError` if the service refuses the settings. */
   readonly admitted: Promise<void>;
   /**
-   * Looks now, and from then on every 10 s, and tells the others what is named here. Throws what the database throws,
-   * and a `ConfigurationError` if the service refuses what is named while this process was not admitted.
+   * Checks now and then every 10 s, and announces the settings of this process to the others. Throws what the
+   * database throws, and a `ConfigurationError` if the service refuses the settings while this process is not
+   * admitted.
    */
   look(): Promise<void>;
   close(): Promise<void>;
@@ -60,11 +61,17 @@ export interface AdmissionOptions {
 }
 
 const EVERY_MS = 10_000;
-/** What no process has named for so long is named by none that runs: each names its own every 10 s. */
+/**
+ * Settings that no process has announced for this long are used by none: each process announces its own every
+ * 10 s.
+ */
 const SILENT_MS = 35_000;
 const FORGET_MS = 90 * 24 * 3_600_000;
 const RETRY = { firstMs: 1_000, longestMs: 30_000 };
-/** A process that works with what others name tries its own refused one again after this. */
+/**
+ * A process whose own settings were refused, and which works with those of others, tests its own again after
+ * this time.
+ */
 const REFUSED_RETRY_MS = 5 * 60_000;
 
 const ADMITTED: Admission = {
@@ -75,15 +82,15 @@ const ADMITTED: Admission = {
 };
 
 /**
- * Decides over what the settings of this process name, so that a mistake stays in the process that makes it. What is
- * in use already is not tried: a fleet starts while the service is down. Anything else is tried before it replaces
- * what is in use: refused, it replaces nothing and this process does not work; undecided, it is tried again and the
- * process waits.
+ * Decides whether the settings of this process are used, so that a mistake only affects the process that has
+ * it. Settings that are already in use are not tested, so a fleet can start while the service is down. Other
+ * settings are tested before they replace those in use. If they are refused, they replace nothing and this
+ * process does not work; if the result is unknown, the test is repeated and the process waits.
  *
- * Of several values that the service takes, the one that was put in place last is used by all processes. One that
- * was replaced comes back only when the service refuses its successor, or when no running process names the successor
- * any more. So processes with the old and the new value of a rotation, started in any order, never take turns.
- * Without a candidate, everything is admitted.
+ * If the service accepts several values, all processes use the one that was applied last. A replaced value is
+ * used again only if the service refuses its successor, or if no running process announces the successor any
+ * more. So processes with the old and the new value of a rotation do not alternate, in whatever order they
+ * start. Without a candidate, everything is admitted.
  */
 export function createAdmission(options: AdmissionOptions, candidate: Candidate | undefined): Admission {
   return candidate === undefined ? ADMITTED : createTrial(options, candidate);
@@ -205,7 +212,7 @@ const OTHER_IS_USED =
   'a newer value than that of these settings is in use, which other processes name; this process works with it too. ' +
   'Give every process the same settings';
 
-/** Says that a running process names this, and answers all that is named for the subject. */
+/** Stores that a running process has these settings, and returns all that were announced for the subject. */
 async function nameSettings(
   db: Queryable,
   { subject, digest, now }: { readonly subject: string; readonly digest: string; readonly now: number },
@@ -224,7 +231,7 @@ async function nameSettings(
   return await orm(db).select().from(n).where(eq(n.subject, subject));
 }
 
-/** `once`: a time that is there already stays. */
+/** `once`: an existing time is kept. */
 async function noteAccepted(
   db: Queryable,
   subject: string,
@@ -239,7 +246,7 @@ async function noteAccepted(
     .where(and(eq(of, subject), eq(named, digest), once ? isNull(acceptedAt) : undefined));
 }
 
-/** The digest that was put in place last for a subject; null: none. */
+/** The digest that was applied last for a subject; null if none was. */
 export async function readAccepted(db: Queryable, subject: string): Promise<string | null> {
   const { digest, acceptedAt } = namedSettings;
   const [row] = await orm(db)

@@ -13,10 +13,10 @@ export interface ConfiguredSecret {
 }
 
 /**
- * Puts a signing secret of the configuration into its subscription. It replaces the stored one only when it is another
- * than the configuration named before: a registration made since then has issued a newer one. True when it did. Of processes that start
- * at once with different secrets one has its way; none replaces anything while it runs.
- * Throws a `SealingError` when the stored one was sealed with a key that is not in the ring.
+ * Stores the signing secret of the settings in its subscription. It replaces the stored one only if it differs
+ * from the one in the settings before: a registration since then has issued a newer secret. True if it did. If
+ * processes start at the same time with different secrets, one of them succeeds; none replaces anything later.
+ * Throws a `SealingError` if the stored secret was sealed with a key that is not in the key ring.
  */
 export async function storeConfiguredSecret(options: ConfiguredSecret): Promise<boolean> {
   const { database, keyRing, subscriptionId, secret, now } = options;
@@ -27,7 +27,7 @@ export async function storeConfiguredSecret(options: ConfiguredSecret): Promise<
   return await storeConfigured(database, subscriptionId, { sealed, before, now });
 }
 
-/** Whether a sealed value holds this plain one. Throws a `SealingError`, see above. */
+/** Whether a sealed value contains this plain one. Throws a `SealingError`, see above. */
 export async function opensTo(
   keyRing: KeyRing,
   sealed: string | null,

@@ -5,17 +5,17 @@ import { createServiceClient, NETWORK_FETCH, type ServiceClient } from '../servi
 import { type Account, openCredential } from './account-store.ts';
 
 /**
- * Where the bearer token of a call comes from. A port: an API key never changes while its account stands, an
- * access token of an OAuth grant is renewed behind these same calls.
+ * Provides the bearer token of a call. A port: an API key never changes during the life of its account, while
+ * an access token of an OAuth grant is renewed.
  */
 export interface CredentialSource {
-  /** The token of the moment. Throws what the database or the key ring throws, and a `ServiceError` for a grant. */
+  /** The current token. Throws what the database or the key ring throws, and a `ServiceError` for a grant. */
   authorization(): Promise<string>;
-  /** A token in place of one that the service has refused with 401. Absent: there is none, and never will be. */
+  /** A token to replace one that the service has refused with 401. Absent if there can be none. */
   renew?(refused: string): Promise<string>;
 }
 
-/** Where the access tokens of grants come from. */
+/** Provides the access tokens of grants. */
 export interface GrantSources {
   of(accountId: string): CredentialSource;
 }
@@ -33,7 +33,7 @@ export class NoCredential extends Error {
   override readonly name = 'NoCredential';
 }
 
-/** The credential of an account, opened when it is first needed. */
+/** The credential of an account, decrypted when it is first needed. */
 export function credentialOf(options: CredentialOptions, account: Account): CredentialSource {
   if (account.kind === 'api_key') return apiKeyOf(options, account.id);
   if (options.grants !== undefined) return options.grants.of(account.id);
@@ -58,12 +58,12 @@ function apiKeyOf({ database, keyRing }: CredentialOptions, accountId: string): 
   };
 }
 
-/** A client of the service for an account, with its credential as it is stored now. Make one for each task. */
+/** A client of the service with the currently stored credential of an account. Create one for each task. */
 export function clientOf(options: CredentialOptions, account: Account): ServiceClient {
   return clientWith(credentialOf(options, account), account, options.clock);
 }
 
-/** A client of the service of an account, with any credential for it. */
+/** A client of the service of an account, with any credential. */
 export function clientWith(
   credential: CredentialSource,
   { baseUrl, network }: Pick<Account, 'baseUrl' | 'network'>,

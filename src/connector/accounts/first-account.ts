@@ -24,7 +24,7 @@ import { storeConfiguredSecret } from './configured-secret.ts';
 import { judgeAnswer } from './judge-answer.ts';
 import { addSubscription } from './subscription-store.ts';
 
-/** The service of the first account, as the settings name it. */
+/** The service of the first account, from the settings. */
 export interface ConfiguredService {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -34,7 +34,7 @@ export interface FirstAccountOptions {
   readonly database: Database;
   readonly keyRing: KeyRing;
   readonly clock: Clock;
-  /** Absent: this process does not know it. A stored credential stays, other processes may use it. */
+  /** Absent: the settings name no service. A stored credential is kept, because other processes may use it. */
   readonly service?: ConfiguredService | undefined;
   /** Signing secret of a webhook that was registered by hand. */
   readonly webhookSecret?: string | undefined;
@@ -42,11 +42,10 @@ export interface FirstAccountOptions {
 }
 
 /**
- * Brings the account that the configuration names into the database, with its subscription, and not its credential:
- * that is tried first, see `firstAccountCandidate`. Safe to run in every process at once.
- * Throws a `SealingError` when a stored secret was sealed with a key that is not in the ring. It is not
- * overwritten then, since the other processes may well be able to open it. Throws `AccountExists` when the API
- * key was added as another account through the API.
+ * Stores the account of the settings with its subscription, but not its credential, which is tested first: see
+ * `firstAccountCandidate`. All processes may do this at the same time. Throws a `SealingError` if a stored
+ * secret was sealed with a key that is not in the key ring; it is not overwritten, because other processes may
+ * have that key. Throws `AccountExists` if the API key was added as another account through the API.
  */
 export async function ensureFirstAccount(options: FirstAccountOptions): Promise<void> {
   const { database, keyRing, clock, service, webhookSecret, audit } = options;
@@ -68,7 +67,7 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
   if (changed) audit?.note('account.changed', { ...told, what: 'WEBHOOK_SECRET' });
 }
 
-/** The credential of the first account as the settings name it, to be tried before it replaces the stored one. */
+/** The credential of the first account in the settings, to be tested before it replaces the stored one. */
 export function firstAccountCandidate(
   { database, keyRing, clock }: FirstAccountOptions,
   service: ConfiguredService,
@@ -109,7 +108,7 @@ async function readInUse(db: Queryable): Promise<{ digest: string; refused: bool
   return { digest: digestOfCredential(row.baseUrl, row.keyDigest ?? ''), refused: row.refused };
 }
 
-/** A key that is good, but of another workspace, would take all numbers of the account out of sight. */
+/** A valid key of another workspace would hide all connections of the account. */
 async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promise<Verdict> {
   const { connectionId: id, accountId, visible } = connections;
   const known = await orm(db)
@@ -131,8 +130,8 @@ async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promi
 }
 
 /**
- * Puts a credential in place of the stored one, and names the settings that differ from it. Its version rises, so that
- * every process takes it up.
+ * Replaces the stored credential, and returns the settings that differ. Its version increases, so that every
+ * process uses it.
  */
 export async function storeCredential(
   db: Queryable,

@@ -5,8 +5,8 @@ const TRIED = 'SERVICE_BASE_URL or SERVICE_API_KEY';
 const STAYS = 'What is stored stays in use.';
 
 /**
- * What a failed `GET /connections` says about the settings that were tried: the key is refused, no service is at the
- * address, or nothing. Throws what is not a failure of the call.
+ * What a failed `GET /connections` shows about the tested settings: the key is refused, there is no service at
+ * the address, or nothing. Throws an error that is not a failure of the call.
  */
 export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
   if (!(error instanceof ServiceError)) throw error;
@@ -24,7 +24,7 @@ export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
   return noServiceAt(baseUrl, status);
 }
 
-/** What answers there is something else. */
+/** Another server answers at this address. */
 export function noServiceAt(baseUrl: string, status: number | null): Verdict {
   const problem =
     `leads to no service: GET ${baseUrl}/connections was answered ${status ?? 'with something else'}. ` +
@@ -32,7 +32,7 @@ export function noServiceAt(baseUrl: string, status: number | null): Verdict {
   return { kind: 'refused', problem: { setting: 'SERVICE_BASE_URL', problem } };
 }
 
-/** True when no service answered, or one that fails at the moment. */
+/** True if no service answered, or it fails at the moment. */
 function saysNothing({ status, code }: ServiceError): boolean {
   if (status === null) return code !== 'unreadable_answer';
   return status === 408 || status === 429 || status >= 500;

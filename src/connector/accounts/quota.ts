@@ -8,13 +8,13 @@ import { accounts, quotas } from '../db/schema.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 
-/** Slots change when somebody pays, pairs or deletes: once in a while is enough. */
+/** Slots change when somebody pays, pairs or deletes, so they are read rarely. */
 const READ_EVERY_MS = 5 * 60_000;
 
-/** What `GET /account` told last. Times in epoch milliseconds. */
+/** The last response of `GET /account`. Times in epoch milliseconds. */
 export type Quota = Readonly<typeof quotas.$inferSelect>;
 
-/** Keeps what the service tells of an account now. */
+/** Stores the figures that the service has just reported for an account. */
 export async function storeQuota(
   db: Queryable,
   accountId: string,
@@ -31,7 +31,7 @@ export async function storeQuota(
     connectionsNeedReconnect: connections.needsReconnect,
     readAt: now,
   };
-  // Nothing is kept of an account that was removed meanwhile.
+  // Nothing is stored for an account that was removed in the meantime.
   const [account] = await orm(db)
     .select({ id: accounts.id })
     .from(accounts)
@@ -43,7 +43,7 @@ export async function storeQuota(
     .onConflictDoUpdate({ target: quotas.accountId, set: figures });
 }
 
-/** Reads the figures of an account again when they are old. A failure is logged: a poll does not need them. */
+/** Reads the figures of an account again if they are old. A failure is logged: a poll does not need them. */
 export async function refreshQuota(
   { database, clock, logger }: { database: Database; clock: Clock; logger: Logger },
   client: ServiceClient,

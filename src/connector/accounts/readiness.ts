@@ -25,8 +25,8 @@ export interface Readiness {
 }
 
 /**
- * Ready means: the service has taken what the settings name, and the webhook was registered at some time by some
- * process, so that a delivery meets the secret that it was signed with. A service that is away later changes nothing.
+ * Ready means that the service has accepted the settings, and that some process has registered the webhook, so
+ * that deliveries can be verified. A service that becomes unavailable later does not change that.
  */
 export function createReadiness({ database, clock, admissions, registers }: ReadinessOptions): Readiness {
   const closing = new AbortController();
@@ -35,7 +35,7 @@ export function createReadiness({ database, clock, admissions, registers }: Read
 
   async function isReady(): Promise<boolean> {
     if (!admissions.every(({ isAdmitted }) => isAdmitted)) return false;
-    // It never goes again: a rotation replaces it.
+    // It remains registered: a rotation only replaces the secret.
     hasSecret ||= (await readSubscription(database, FIRST_SUBSCRIPTION_ID))?.hasSecret === true;
     return hasSecret;
   }
@@ -50,7 +50,7 @@ export function createReadiness({ database, clock, admissions, registers }: Read
     untilAdmitted,
     async untilReady() {
       if (!(await untilAdmitted())) return false;
-      // The secret may come from another process, and the database may be away.
+      // Another process may have stored the secret, and the database may be unavailable.
       while (!(await isReady().catch(() => false))) {
         await clock.sleep(LOOK_EVERY_MS, closing.signal).catch(() => undefined);
         if (closing.signal.aborted) return false;

@@ -5,7 +5,10 @@ import { type RegistrationKeeper, type Replaced, type Replacement, replaceSecret
 import { OLDEST_SECRETS_MS } from './subscription-secrets.ts';
 import { noteRegistered, REGISTRATION, readSubscription } from './subscription-store.ts';
 
-/** After a rotation whose answer was lost everything that is signed is in doubt: ask again at once. */
+/**
+ * After a rotation whose answer was lost, no signature can be verified with certainty, so the call is repeated
+ * at once.
+ */
 const ROTATION_RETRIES_MS = [0, 250, 1_000, 2_000];
 
 export interface RegisterOptions {
@@ -13,9 +16,9 @@ export interface RegisterOptions {
   readonly keyRing: KeyRing;
   readonly client: ServiceClient;
   readonly subscriptionId: string;
-  /** The public HTTPS address of the receiver; null: the webhook was registered by hand and stays as it is. */
+  /** The public HTTPS address of the receiver; null if the webhook was registered by hand and is not changed. */
   readonly url: string | null;
-  /** From announcing a replacement to the call, so that every process knows of it. */
+  /** Time between announcing a replacement and the call, so that every process knows of it. */
   readonly noticeMs?: number | undefined;
 }
 
@@ -23,11 +26,11 @@ export interface RegisterOptions {
 export type Registration = 'registered' | 'unchanged';
 
 /**
- * Replaces the signing secret and loses no delivery: what is signed meanwhile waits for the outcome, and what
- * was signed before is accepted for a while longer, unless the secret is `compromised`. A rotation whose answer
- * is lost is made again at once. Null: another process registers or rotates right now.
- * Throws a `ServiceError`, `LeaseLost`, or what the database throws; if it is unknown whether it took effect, the next
- * registration replaces the secret. Implements `Rules per endpoint`, 12-14.
+ * Replaces the signing secret without losing a delivery: deliveries that are signed during the call wait for
+ * its outcome, and those signed before are accepted for a while longer, unless the secret is `compromised`. A
+ * rotation whose answer is lost is repeated at once. Null if another process is registering or rotating. Throws
+ * a `ServiceError`, `LeaseLost`, or what the database throws; if it is unknown whether the rotation took
+ * effect, the next registration replaces the secret. Implements `Rules per endpoint`, 12-14.
  */
 export async function rotateSecret(
   options: RegisterOptions,
@@ -56,10 +59,10 @@ function rotation(
 }
 
 /**
- * Sees to it that the service delivers to `url` and that the signing secret is at hand. `PUT /webhook` voids
- * the secret of every replica even when the address stays, so it is called only when the address differs, no
- * secret is stored, or an earlier replacement was begun and never finished: then nobody knows the secret.
- * Throws a `ServiceError`, `LeaseLost`, or what the database throws. Implements `Rules per endpoint`, 12-14.
+ * Ensures that the service delivers to `url` and that the signing secret is stored. `PUT /webhook` invalidates
+ * the secret even if the address stays the same. So it is only called if the address differs, no secret is
+ * stored, or an earlier replacement was not finished, because the secret is unknown then. Throws a
+ * `ServiceError`, `LeaseLost`, or what the database throws. Implements `Rules per endpoint`, 12-14.
  */
 export async function registerWebhook(
   options: RegisterOptions,
@@ -75,7 +78,7 @@ export async function registerWebhook(
     await replaceSecret(options, lease, rotation(options, false), signal);
     return 'registered';
   }
-  // We hold the lease, so whoever left the mark is gone.
+  // This process has the lease, so the process that set the mark no longer works on it.
   if (!isPending && stored?.hasSecret === true) {
     const current = await client.getWebhook(signal);
     if (current.url === url && current.secretSet) {

@@ -11,19 +11,19 @@ import { type RegisterOptions, registerWebhook, rotateSecret } from './register-
 import type { Replaced } from './replace-secret.ts';
 import { listDue, makeDue, noteDone, noteFailed, REGISTRATION, readDue } from './subscription-store.ts';
 
-/** Webhooks that a process registers at a time. */
+/** Maximum number of webhooks that a process registers at the same time. */
 const CONCURRENCY = 4;
 const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
-/** While nobody knows which secret is valid, deliveries are refused. */
+/** While it is unknown which secret is valid, deliveries are refused. */
 const RETRY_IN_DOUBT = { ...RETRY, longestMs: 10_000 };
 
-/** `registered`: with an address, or to end a doubt. `rotated`: because somebody asked for it. */
+/** `registered`: with an address, or to resolve a doubt. `rotated`: on request. */
 export type SecretIssue = 'registered' | 'rotated';
 
 export interface RegistrationsOptions extends WorkerOptions {
   readonly database: Database;
   readonly keyRing: KeyRing;
-  /** Public address of the receiver without an id; null: webhooks are registered by hand. */
+  /** Public address of the receiver without an id; null if webhooks are registered by hand. */
   readonly publicUrl: string | null;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
@@ -31,29 +31,29 @@ export interface RegistrationsOptions extends WorkerOptions {
   readonly onIssued: (accountId: string, how: SecretIssue) => Promise<void>;
   /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
-  /** From announcing the replacement of a secret to the call. */
+  /** Time between announcing the replacement of a secret and the call. */
   readonly noticeMs?: number | undefined;
 }
 
 /**
- * The webhooks of all API keys, and their secrets. Never those of grants: an OAuth app has its webhook where it is
- * registered, and what these calls would change for an access token is not specified; it might be the customer's own.
- * Implements `Events`: subscriptions.
+ * The webhooks of all API keys, and their secrets. Not those of grants: an OAuth app has its webhook where it
+ * is registered. What these calls would change for an access token is not specified; it might be the customer's
+ * own webhook. Implements `Events`: subscriptions.
  */
 export interface Registrations {
   /** Starts registering what is due. Throws as `query` does. */
   start(): Promise<void>;
   /**
-   * Checks and registers the webhook of an API key, now and until it is in place. Resolves after one attempt. Ignores
-   * every other account. Throws as `query` does.
+   * Checks and registers the webhook of an API key, now and until it is in place. Resolves after one attempt.
+   * Ignores all other accounts. Throws as `query` does.
    */
   add(account: Account): Promise<void>;
   /**
-   * Rotates, see `rotateSecret`. If it fails in doubt, the doubt is ended in the background. Throws
+   * Rotates, see `rotateSecret`. If the outcome is unknown, it is resolved in the background. Throws
    * `UnknownCredential` if this process cannot make calls for the account.
    */
   rotate(accountId: string, compromised: boolean): Promise<Replaced | null>;
-  /** Registers all that is due, and resolves when no attempt is under way. */
+  /** Registers everything that is due. Resolves when no attempt is in progress. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -68,9 +68,10 @@ export class UnknownCredential extends Error {
 }
 
 /**
- * Registers the webhook of each API key at its own path: work of the worker, by subscription. A registration is due
- * when a process starts or a credential changes, and at once while a secret is in doubt: marked as being replaced by
- * nobody who lives. A failure stops nothing else: deliveries signed with the stored secret are accepted meanwhile.
+ * Registers the webhook of each API key at its own path. The key of the duty is the subscription. A
+ * registration is due when a process starts or a credential changes, and at once while a secret is in doubt:
+ * marked as being replaced, but no living process is replacing it. A failure stops nothing else: deliveries
+ * signed with the stored secret are still accepted.
  */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, keyRing, clock, logger, presence, publicUrl, onIssued, noticeMs } = options;
@@ -85,7 +86,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     return {
       keeper: { database, clock, logger, presence },
       keyRing,
-      // Without grants, so that not even a mistake could call with an access token.
+      // Without grants, so that even a mistake cannot make the call with an access token.
       client: clientOf({ database, keyRing, clock }, account),
       subscriptionId,
       url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),

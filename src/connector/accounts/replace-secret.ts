@@ -11,10 +11,13 @@ import { ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
 import { clearPending, markAbandoned, markPending, storeIssued } from './subscription-store.ts';
 
-/** The `Date` of an answer is cut to the second; the secret before may have signed until the end of it. */
+/**
+ * The `Date` of a response is truncated to the second, so the previous secret may have signed until the end of
+ * it.
+ */
 const CUT_OFF_MS = 999;
 
-/** What the work on a registration shares in one process. */
+/** What the registrations of one process share. */
 export interface RegistrationKeeper {
   readonly database: Database;
   readonly clock: Clock;
@@ -30,26 +33,26 @@ export interface ReplaceOptions {
 
 /** How a secret is replaced. */
 export interface Replacement {
-  /** The call that issues a new secret and voids the one before. */
+  /** The call that issues a new secret and invalidates the previous one. */
   readonly issue: (signal: AbortSignal) => Promise<IssuedSecret>;
-  /** Where the service delivers to afterwards; null: as before. */
+  /** The address of deliveries afterwards; null if it does not change. */
   readonly url: string | null;
-  /** The secret of before gets no time of grace. */
+  /** The previous secret is no longer accepted at all. */
   readonly compromised: boolean;
-  /** From the mark to the call, so that every process has seen the mark when the secret changes. */
+  /** Time between the mark and the call, so that every process has seen the mark when the secret changes. */
   readonly noticeMs: number;
-  /** Before each further call, when one failed and may have taken effect. */
+  /** Waits before further calls, if one failed and may have taken effect. */
   readonly retryAfterMs: readonly number[];
 }
 
-/** A secret was replaced. Times in epoch milliseconds, ours. */
+/** A replaced secret. Times in epoch milliseconds of our clock. */
 export interface Replaced {
   readonly at: number;
-  /** Until then deliveries that were signed before are taken; null: none are. */
+  /** Until then, deliveries that were signed before are accepted; null if they are not. */
   readonly previousAcceptedUntil: number | null;
 }
 
-/** Somebody else took over in the middle of a replacement; it is to be run again. */
+/** Another process took over during a replacement, which must be repeated. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 
@@ -59,11 +62,11 @@ export class LeaseLost extends Error {
 }
 
 /**
- * Marks the secret as being replaced, calls the service, stores what it issued. The mark is committed before
- * the call: whoever fails a verification meanwhile waits for the new secret, and if this process dies the
- * mark tells that the stored secret may be worth nothing. A mark found from before means the same, so it goes
- * only with a secret in its place. Implements `Rules per endpoint`, 12-14: the old secret is void at once.
- * Throws a `ServiceError`, `LeaseLost`, or what the database throws.
+ * Marks the secret as being replaced, calls the service, and stores the new secret. The mark is committed
+ * before the call: verifications that fail during the call wait for the new secret, and if this process dies,
+ * the mark shows that the stored secret may be invalid. An existing mark means the same, so it is only removed
+ * together with storing a new secret. Implements `Rules per endpoint`, 12-14: the old secret is invalid at
+ * once. Throws a `ServiceError`, `LeaseLost`, or what the database throws.
  */
 export async function replaceSecret(
   options: ReplaceOptions,
@@ -89,7 +92,7 @@ export async function replaceSecret(
     if (wait > 0) await clock.sleep(wait, signal);
     called = await callSurely(keeper, replacement, signal);
   } catch (error) {
-    // Nothing was changed, now or by whoever left a mark. Anything else may have: the mark stays.
+    // Neither this call nor an earlier one can have changed anything. In all other cases, the mark stays.
     if (!marked.found && !(error instanceof Uncertain)) await clearPending(database, subscriptionId, owner);
     throw error instanceof Uncertain ? error.cause : error;
   }
@@ -106,14 +109,14 @@ export async function replaceSecret(
     now,
   });
   if (stored) return { at: now, previousAcceptedUntil: acceptUntil };
-  // Another process took over while the call was out. Which of the two calls came last, nobody can tell.
+  // Another process took over during the call. It is unknown which of the two calls was the last.
   await markAbandoned(database, subscriptionId, now);
   throw new LeaseLost();
 }
 
 interface Called {
   readonly issued: IssuedSecret;
-  /** When the first call failed that may have taken effect, on our clock; undefined: none did. */
+  /** When the first call failed that may have taken effect, on our clock; undefined if none did. */
   readonly uncertainAt: number | undefined;
 }
 
@@ -122,7 +125,7 @@ class Uncertain extends Error {
   override readonly name = 'Uncertain';
 }
 
-/** Calls until it is known which secret holds: after a lost answer only a further one tells. */
+/** Calls until it is known which secret is valid: after a lost answer, only another call can show it. */
 async function callSurely(
   { clock }: RegistrationKeeper,
   { issue, retryAfterMs }: Replacement,
@@ -146,9 +149,9 @@ async function callSurely(
 }
 
 /**
- * The latest time at which the secret of before can have signed, on the service's clock: when the answer was
- * made, or when the first call was out that may have taken effect. The service's clock is only known to the
- * second, so ours decides within it, unless ours is evidently behind.
+ * The latest time at which the previous secret can have signed, on the service's clock: the time of the
+ * response, or the time of the first call that may have taken effect. The service's clock is known only to the
+ * second; our clock decides within that second, unless it is clearly behind.
  */
 function lastSignedBefore(called: Called, now: number, foundCallAt: number | undefined): number {
   const { issuedAt } = called.issued;

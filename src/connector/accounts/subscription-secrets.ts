@@ -12,25 +12,25 @@ import type {
 } from '../inbox/subscription-secrets.ts';
 import { readSecrets, type SecretRow } from './subscription-store.ts';
 
-/** Beyond this age what is in memory is used, and read again in the background. */
+/** Older secrets are used, and read again in the background. */
 const FRESH_MS = 1_000;
 /**
- * Nothing older than this is used while the database can be read: beyond it secrets are read again first. So whoever
- * marks a secret as being replaced, and waits this long, knows that every process has seen the mark.
+ * While the database can be read, older secrets are not used: they are read again first. So after marking a
+ * secret as being replaced and waiting this long, every process has seen the mark.
  */
 export const OLDEST_SECRETS_MS = 2_000;
-/** A read of all secrets may take this long; beyond it what is in memory stands. */
+/** Maximum time to read all secrets; after it, those in memory are used. */
 const READ_MS = 2_000;
-/** Failed verifications cost one read in this time, however many there are. */
+/** Failed verifications cause at most one read in this time. */
 const READ_SPACING_MS = 250;
-/** Nobody waits for a replacement that is older. */
+/** An older replacement is not waited for. */
 const PENDING_MS = 30_000;
 /**
- * Requests of one subscription that wait for a replacement at a time. Strangers can make as many wait as they like: those
- * beyond get their 503 at once, and take no room from other subscriptions.
+ * Maximum number of requests of one subscription that wait for a replacement. Strangers can cause any number;
+ * those beyond the limit get 503 at once and do not affect other subscriptions.
  */
 const MAX_WAITING = 256;
-/** An id that is not known is not looked for again within this time. */
+/** An unknown id is not looked up again within this time. */
 const UNKNOWN_MS = 1_000;
 
 export interface SubscriptionSecretsOptions {
@@ -45,16 +45,16 @@ interface Entry {
   readonly subscription: Subscription;
 }
 
-/** The secrets in memory, read again when they are old or seem to be. */
+/** The secrets in memory, read again when they are old or may be. */
 export interface CachedSubscriptionSecrets extends SubscriptionSecrets {
   /** Reads all secrets now. Throws what the database or the key ring throws. */
   load(): Promise<void>;
 }
 
 /**
- * Keeps the signing secrets of all subscriptions in memory. A secret may be replaced by another process at
- * any moment, and the old one is void at once, so nothing old is used, a failed verification reads again and,
- * while a replacement is under way, waits for it. Implements `Rules per endpoint`, 12-14.
+ * Keeps the signing secrets of all subscriptions in memory. Another process may replace a secret at any moment,
+ * and the old one is invalid at once. So old secrets are not used, and a failed verification reads them again
+ * and waits while a replacement is in progress. Implements `Rules per endpoint`, 12-14.
  */
 export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): CachedSubscriptionSecrets {
   const { database, keyRing, clock } = options;
@@ -63,7 +63,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   let triedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | null = null;
   let queued: Promise<void> | null = null;
-  /** How many requests wait for a replacement, by subscription. */
+  /** Number of requests that wait for a replacement, by subscription. */
   const waiting = new Map<string, number>();
 
   async function load(): Promise<void> {
@@ -75,7 +75,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     readAt = begun;
   }
 
-  /** A read that begins after this call, shared with everybody who asks meanwhile. */
+  /** A read that starts after this call, shared by all callers until it starts. */
   function readAgain(): Promise<void> {
     queued ??= (async () => {
       await reading?.catch(() => undefined);
@@ -100,7 +100,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     try {
       await deadline.within(readAgain(), READ_MS);
     } catch (error) {
-      // What is in memory still stands: as a rule, what was signed with it cannot be stored now anyway.
+      // The secrets in memory remain in use: usually, what was signed with them cannot be stored now anyway.
       if (lookUp(id) === undefined) throw error;
     }
     return lookUp(id)?.subscription ?? null;
