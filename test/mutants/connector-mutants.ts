@@ -281,8 +281,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.create.same-key',
     test: 'is asked for again under the same key',
-    find: 'else c.idempotency_key end',
-    replace: 'else $3 end',
+    find: `then \${randomUUID()} else \${idempotencyKey} end`,
+    replace: `then \${randomUUID()} else \${randomUUID()} end`,
   },
   {
     rule: 'connector.create.23-hours',

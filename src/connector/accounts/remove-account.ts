@@ -1,8 +1,24 @@
+import { and, eq } from 'drizzle-orm';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { releaseConnections } from '../db/connection-rows.ts';
+import * as tables from '../db/schema.ts';
+import { revokeLeases } from '../work/presence.ts';
+import { POLL } from './poll-state.ts';
+import { REGISTRATION } from './subscription-store.ts';
 
-/** What belongs to an account alone and is worth nothing without it, by its `account_id`. */
-const TABLES = ['coverage', 'poll_states', 'gaps', 'sweeps', 'repairs', 'repair_totals', 'quotas'] as const;
+const { accounts, oauthGrants, subscriptions } = tables;
+/** What belongs to an account alone and is worth nothing without it. */
+const OF_ACCOUNT = [
+  tables.coverage,
+  tables.pollStates,
+  tables.gaps,
+  tables.sweeps,
+  tables.repairs,
+  tables.repairTotals,
+  tables.quotas,
+  oauthGrants,
+];
 
 /** What is left of an account that was removed. */
 export interface RemovedAccount {
@@ -23,25 +39,23 @@ export async function removeAccount(
   now: number,
 ): Promise<RemovedAccount | null> {
   return await database.transaction(async (tx) => {
-    const [account] = await tx.query<{ subscriptionId: string }>(
-      'delete from connector.accounts where id = $1 returning subscription_id as "subscriptionId"',
-      [accountId],
-    );
+    const db = orm(tx);
+    const [account] = await db
+      .delete(accounts)
+      .where(eq(accounts.id, accountId))
+      .returning({ subscriptionId: accounts.subscriptionId });
     if (account === undefined) return null;
-    const owned = await tx.query<{ id: string }>(
-      'delete from connector.subscriptions where id = $1 and account_id = $2 returning id',
-      [account.subscriptionId, accountId],
-    );
-    await tx.query('delete from connector.leases where name = any($1::text[])', [
-      [`poll:${accountId}`, ...owned.map(({ id }) => `registration:${id}`)],
-    ]);
-    const [grant] = await tx.query<{ sealed: string | null }>(
-      'delete from connector.oauth_grants where account_id = $1 returning sealed_refresh_token as sealed',
-      [accountId],
-    );
-    for (const table of TABLES) {
-      await tx.query(`delete from connector.${table} where account_id = $1`, [accountId]);
-    }
+    const owned = await db
+      .delete(subscriptions)
+      .where(and(eq(subscriptions.id, account.subscriptionId), eq(subscriptions.accountId, accountId)))
+      .returning({ id: subscriptions.id });
+    await revokeLeases(tx, [`${POLL}:${accountId}`, ...owned.map(({ id }) => `${REGISTRATION}:${id}`)]);
+    const [grant] = await db
+      .select({ sealed: oauthGrants.sealedRefreshToken })
+      .from(oauthGrants)
+      .where(eq(oauthGrants.accountId, accountId))
+      .for('update');
+    for (const table of OF_ACCOUNT) await orm(tx).delete(table).where(eq(table.accountId, accountId));
     await releaseConnections(tx, accountId, now);
     return { sealedRefreshToken: grant?.sealed ?? null };
   });

@@ -1,7 +1,7 @@
-import { and, eq, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, lte, not, or, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { heldByLiving, isHeld, type Lease } from '../db/lease.ts';
+import { isHeld, isHeldByLiving, type Lease } from '../db/lease.ts';
 import { subscriptions } from '../db/schema.ts';
 
 /* The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms, ours. Throws as `query` does. */
@@ -67,11 +67,10 @@ const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DO
 
 /** Subscriptions of accounts whose registration is due at `now`, the longest due first, up to `limit`. */
 export async function listDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
-  const isHeldByLiving = sql.raw(heldByLiving(`'${REGISTRATION}:' || subscriptions.id`));
   const rows = await orm(db)
     .select({ id: s.id })
     .from(s)
-    .where(and(lte(DUE_AT, now), isNotNull(s.accountId), sql`not ${isHeldByLiving}`))
+    .where(and(lte(DUE_AT, now), isNotNull(s.accountId), not(isHeldByLiving(REGISTRATION, s.id))))
     .orderBy(DUE_AT)
     .limit(limit);
   return rows.map(({ id }) => id);

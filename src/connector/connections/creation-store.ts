@@ -1,27 +1,31 @@
 import { randomUUID } from 'node:crypto';
+import { and, eq, gt, gte, isNull, lt, lte, not, or, type SQL, sql } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
+import { accounts } from '../db/account-tables.ts';
 import { mirrorCreated } from '../db/connection-rows.ts';
-import { heldByLiving } from '../db/lease.ts';
+import { creations } from '../db/creation-tables.ts';
+import { isHeldByLiving } from '../db/lease.ts';
 import { toStorableText } from '../db/storable-text.ts';
 
 /** The kind of lease for a creation call to the service, by creation. */
 export const CREATION = 'creation';
 
-/** A stored request to create a connection. */
-export interface Creation {
-  readonly id: string;
-  readonly accountId: string;
-  readonly label: string | null;
+const { connectionId, firstAttemptAt, nextAttemptAt, idempotencyKey, unsettled, createdAt } = creations;
+const SHOWN = {
+  id: creations.id,
+  accountId: creations.accountId,
+  label: creations.label,
   /** Set once the connection was created. */
-  readonly connectionId: string | null;
-  readonly slotsAvailable: number | null;
-}
+  connectionId: creations.connectionId,
+  slotsAvailable: creations.slotsAvailable,
+};
 
-const COLUMNS = `id, account_id as "accountId", label, connection_id as "connectionId",
-  slots_available as "slotsAvailable"`;
+/** A stored request to create a connection. */
+export type Creation = Readonly<Pick<typeof creations.$inferSelect, keyof typeof SHOWN>>;
 
 /** The service forgets a key after 24 hours; nothing in doubt is retried in the last hour before that. */
 export const KEY_GOOD_FOR_MS = LIMITS.idempotencyKeyLifetimeMs - 60 * 60_000;
@@ -39,29 +43,25 @@ export async function placeCreation(
 ): Promise<Creation> {
   const { accountId, requestKey, label } = request;
   const id = randomUUID();
-  const params = [id, accountId, requestKey, label, randomUUID(), now];
-  await retryOnce(() =>
-    database.query(
-      `insert into connector.creations (id, account_id, request_key, label, idempotency_key, created_at)
-       values ($1, $2, $3, $4, $5, $6::bigint) on conflict do nothing`,
-      params,
-    ),
-  );
-  const [creation] = await database.query<Creation>(
-    `select ${COLUMNS} from connector.creations where id = $1 or (account_id = $2 and request_key = $3)`,
-    [id, accountId, requestKey],
-  );
+  const stored = { id, accountId, requestKey, label, idempotencyKey: randomUUID(), createdAt: now };
+  await retryOnce(() => orm(database).insert(creations).values(stored).onConflictDoNothing());
+  const hasKey = requestKey === null ? undefined : eq(creations.requestKey, requestKey);
+  const ofKey = hasKey && and(eq(creations.accountId, accountId), hasKey);
+  const [creation] = await orm(database)
+    .select(SHOWN)
+    .from(creations)
+    .where(or(eq(creations.id, id), ofKey));
   if (creation === undefined) throw new Error('a creation that was just stored does not exist');
   return creation;
 }
 
 /** One creation; null if it does not exist. */
 export async function readCreation(db: Queryable, id: string): Promise<Creation | null> {
-  const [creation] = await db.query<Creation>(`select ${COLUMNS} from connector.creations where id = $1`, [
-    id,
-  ]);
+  const [creation] = await orm(db).select(SHOWN).from(creations).where(eq(creations.id, id));
   return creation ?? null;
 }
+
+const IS_FREE = not(isHeldByLiving(CREATION, creations.id));
 
 /** Up to `limit` creations whose response was lost, that are due for another attempt and that nobody is working on. */
 export async function readDueCreations(
@@ -69,33 +69,28 @@ export async function readDueCreations(
   now: number,
   limit: number,
 ): Promise<readonly string[]> {
-  const rows = await db.query<{ id: string }>(
-    `select id from connector.creations
-      where next_attempt_at <= $1::bigint
-        and not ${heldByLiving(`'${CREATION}:' || id`)}
-        and exists (select from connector.accounts a where a.id = account_id)
-      order by created_at limit $2::integer`,
-    [now, limit],
-  );
+  const hasAccount = sql`exists (select from ${accounts} where ${accounts.id} = ${creations.accountId})`;
+  const rows = await orm(db)
+    .select({ id: creations.id })
+    .from(creations)
+    .where(and(lte(nextAttemptAt, now), IS_FREE, hasAccount))
+    .orderBy(createdAt)
+    .limit(limit);
   return rows.map(({ id }) => id);
 }
 
 /** When the creation is to be attempted again, epoch ms; null: not by itself. */
 export async function readDueAt(db: Queryable, id: string): Promise<number | null> {
-  const [row] = await db.query<{ dueAt: number | null }>(
-    'select next_attempt_at as "dueAt" from connector.creations where id = $1',
-    [id],
-  );
+  const [row] = await orm(db).select({ dueAt: nextAttemptAt }).from(creations).where(eq(creations.id, id));
   return row?.dueAt ?? null;
 }
 
 /** Makes creations due now that wait for their next attempt and that no process is working on. */
 export async function attemptAtOnce(db: Queryable, now: number): Promise<void> {
-  await db.query(
-    `update connector.creations set next_attempt_at = $1::bigint
-      where next_attempt_at > $1::bigint and not ${heldByLiving(`'${CREATION}:' || id`)}`,
-    [now],
-  );
+  await orm(db)
+    .update(creations)
+    .set({ nextAttemptAt: now })
+    .where(and(gt(nextAttemptAt, now), IS_FREE));
 }
 
 /** How long a creation in doubt is kept for a person to check. */
@@ -105,12 +100,11 @@ const DOUBT_KEPT_MS = 90 * 24 * 60 * 60_000;
  * Deletes creations that finished two days ago, and those in doubt after 90 days. Throws what `query` throws.
  */
 export async function forgetOldCreations(db: Queryable, now: number): Promise<void> {
-  await db.query(
-    `delete from connector.creations
-      where coalesce(first_attempt_at, created_at) <
-            case when unsettled = 0 and next_attempt_at is null then $1::bigint else $2::bigint end`,
-    [now - KEPT_MS, now - DOUBT_KEPT_MS],
-  );
+  const isSettled = and(eq(unsettled, 0), isNull(nextAttemptAt));
+  const before = sql`case when ${isSettled} then ${now - KEPT_MS}::bigint else ${now - DOUBT_KEPT_MS}::bigint end`;
+  await orm(db)
+    .delete(creations)
+    .where(lt(sql`coalesce(${firstAttemptAt}, ${createdAt})`, before));
 }
 
 /**
@@ -124,17 +118,18 @@ export async function beginAttempt(
   slotsAvailable: number | null,
   now: number,
 ): Promise<string | null> {
-  const [begun] = await database.query<{ key: string }>(
-    `update connector.creations c
-        set idempotency_key = case when c.first_attempt_at < $2::bigint then $3 else c.idempotency_key end,
-            first_attempt_at = case when c.first_attempt_at >= $2::bigint then c.first_attempt_at else $4::bigint end,
-            unsettled = c.unsettled + 1, next_attempt_at = $4::bigint,
-            slots_available = coalesce($5::integer, c.slots_available)
-      where c.id = $1 and c.connection_id is null
-        and (c.unsettled = 0 or c.first_attempt_at >= $2::bigint)
-     returning c.idempotency_key as key`,
-    [id, now - KEY_GOOD_FOR_MS, randomUUID(), now, slotsAvailable],
-  );
+  const since = now - KEY_GOOD_FOR_MS;
+  const [begun] = await orm(database)
+    .update(creations)
+    .set({
+      idempotencyKey: sql`case when ${firstAttemptAt} < ${since} then ${randomUUID()} else ${idempotencyKey} end`,
+      firstAttemptAt: sql`case when ${firstAttemptAt} >= ${since} then ${firstAttemptAt} else ${now} end`,
+      unsettled: sql`${unsettled} + 1`,
+      nextAttemptAt: now,
+      ...(slotsAvailable === null ? {} : { slotsAvailable }),
+    })
+    .where(and(isPending(id), or(eq(unsettled, 0), gte(firstAttemptAt, since))))
+    .returning({ key: idempotencyKey });
   return begun?.key ?? null;
 }
 
@@ -147,13 +142,14 @@ export async function endRefused(
   code: string,
   nextAt: number,
 ): Promise<void> {
-  await database.query(
-    `update connector.creations
-        set unsettled = greatest(unsettled - 1, 0), last_error = $2,
-            next_attempt_at = case when unsettled > 1 then $3::bigint end
-      where id = $1 and connection_id is null`,
-    [id, toStorableText(code), nextAt],
-  );
+  await orm(database)
+    .update(creations)
+    .set({
+      unsettled: sql`greatest(${unsettled} - 1, 0)`,
+      lastError: toStorableText(code),
+      nextAttemptAt: sql`case when ${unsettled} > 1 then ${nextAt}::bigint end`,
+    })
+    .where(isPending(id));
 }
 
 /** Ends an attempt whose response was lost. It is retried at `nextAt`; null for no automatic retry. */
@@ -163,11 +159,14 @@ export async function endLost(
   code: string,
   nextAt: number | null,
 ): Promise<void> {
-  await database.query(
-    `update connector.creations set last_error = $2, next_attempt_at = $3::bigint
-      where id = $1 and connection_id is null`,
-    [id, toStorableText(code), nextAt],
-  );
+  await orm(database)
+    .update(creations)
+    .set({ lastError: toStorableText(code), nextAttemptAt: nextAt })
+    .where(isPending(id));
+}
+
+function isPending(id: string): SQL | undefined {
+  return and(eq(creations.id, id), isNull(connectionId));
 }
 
 const END_CREATED = `
@@ -185,9 +184,9 @@ SELECT FROM placed`;
 export async function endCreated(
   database: Database,
   id: string,
-  { id: connectionId, status }: ReadCreatedConnection,
+  created: ReadCreatedConnection,
   now: number,
 ): Promise<void> {
-  const params = [id, connectionId, toStorableText(status), now];
+  const params = [id, created.id, toStorableText(created.status), now];
   await retryOnce(() => database.query(END_CREATED, params));
 }

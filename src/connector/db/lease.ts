@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { leases } from './lease-tables.ts';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import { leases, processes } from './lease-tables.ts';
 
 /**
  * A piece of work that one process does at a time, held while its process lives. A process may be taken for dead
@@ -21,7 +22,10 @@ export function heldLease(name: string, fence: string): string {
   return `SELECT FROM connector.leases WHERE name = ${name} AND fence = ${fence}::bigint FOR SHARE`;
 }
 
-/** SQL: true when a living process holds the lease with this name. Takes a SQL expression. */
+/**
+ * SQL: true when a living process holds the lease with this name. Takes a SQL expression, whose columns need the name
+ * of their table: a bare `id` is that of the process.
+ */
 export function heldByLiving(name: string): string {
   return `EXISTS (SELECT FROM connector.leases held JOIN connector.processes living ON living.id = held.owner
     WHERE held.name = ${name})`;
@@ -30,4 +34,9 @@ export function heldByLiving(name: string): string {
 /** For drizzle: a condition that is true while the lease is held, as `heldLease`. */
 export function isHeld({ name, fence }: Lease): SQL {
   return sql`exists (select from ${leases} where ${leases.name} = ${name} and ${leases.fence} = ${fence} for share)`;
+}
+
+/** For drizzle: true when a living process holds the lease of this kind and id, as `heldByLiving`. */
+export function isHeldByLiving(kind: string, id: PgColumn): SQL {
+  return sql`exists (select from ${leases} join ${processes} on ${processes.id} = ${leases.owner} where ${leases.name} = ${`${kind}:`} || ${id})`;
 }

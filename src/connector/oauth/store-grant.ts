@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq } from 'drizzle-orm';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { insertAccount, renewCredential } from '../accounts/account-store.ts';
-import { accounts, pollStates } from '../db/schema.ts';
+import { resumePolls } from '../accounts/poll-state.ts';
+import { accounts } from '../db/schema.ts';
 import type { IssuedTokens } from './authorization-server.ts';
 import { type Flow, noteConnected } from './flow-store.ts';
 import { type GrantRow, openTokens, putGrant, readGrant, sealTokens } from './grant-store.ts';
@@ -56,13 +56,4 @@ export async function storeGrant(
   if (before === 'gone') return null;
   const stillGood = before !== null && before.endedAt === null;
   return { accountId, replaced: stillGood ? (await openTokens(keyRing, before)).refreshToken : null };
-}
-
-/** A failure caused by the missing grant no longer applies. */
-async function resumePolls(tx: Queryable, accountId: string): Promise<void> {
-  const fresh = { failures: 0, notBefore: null, askedToWait: false, refusedCredentialVersion: null };
-  await orm(tx)
-    .update(pollStates)
-    .set({ ...fresh, needsFullSweep: true })
-    .where(eq(pollStates.accountId, accountId));
 }

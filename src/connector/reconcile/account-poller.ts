@@ -6,6 +6,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
+import { noteFailed, POLL, type PollState, readPollState } from '../accounts/poll-state.ts';
 import { refreshQuota } from '../accounts/quota.ts';
 import { subscriptions } from '../db/account-tables.ts';
 import type { Lease } from '../db/lease.ts';
@@ -15,7 +16,6 @@ import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
-import { noteFailed, POLL, type PollState, readPollState } from './poll-state.ts';
 
 export interface AccountPollerOptions {
   readonly database: Database;

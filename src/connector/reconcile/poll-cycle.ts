@@ -1,6 +1,6 @@
+import { noteGood, noteStarted, type PollState } from '../accounts/poll-state.ts';
 import { pollConnections } from './poll-connections.ts';
 import type { PollContext } from './poll-context.ts';
-import { noteGood, noteStarted, type PollState } from './poll-state.ts';
 import { boundProgress, END, endChange, type Progress, readProgress } from './progress.ts';
 import { judgeRepairs } from './repairs.ts';
 import { sweepStatuses } from './sweep-statuses.ts';

@@ -1,5 +1,6 @@
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { askForPoll, POLL, pollNextAt, readDueAccounts, readDueAt } from '../accounts/poll-state.ts';
 import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
 import {
   type AccountPollerOptions,
@@ -8,7 +9,6 @@ import {
   pollUnderLease,
 } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
-import { askForPoll, POLL, pollNextAt, readDueAccounts, readDueAt } from './poll-state.ts';
 import { type SyncOutcome, syncNow } from './sync-now.ts';
 
 /** Each period varies by up to this fraction, so that accounts and processes spread out. */

@@ -5,10 +5,10 @@ import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { type PollState, readPollState } from '../accounts/poll-state.ts';
 import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
 import { repairTotals } from '../db/schema.ts';
 import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
-import { type PollState, readPollState } from '../reconcile/poll-state.ts';
 import { type Progress, readProgress } from '../reconcile/progress.ts';
 
 /** A repair this long ago says nothing about webhooks today. */

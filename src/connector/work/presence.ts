@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Lease } from '../db/lease.ts';
+import { leases } from '../db/lease-tables.ts';
 
 /** Interval of the heartbeats of a process, and of its checks of the others. */
 const LOOK_EVERY_MS = 500;
@@ -283,6 +285,11 @@ export function createPresence(options: PresenceOptions): Presence {
         .catch((err: unknown) => logger.warn({ err }, 'what this process held stays taken for some seconds'));
     },
   };
+}
+
+/** Ends leases whose subject was removed: whoever holds one loses it, and writes nothing more under it. */
+export async function revokeLeases(db: Queryable, names: readonly string[]): Promise<void> {
+  await orm(db).delete(leases).where(isAnyOf(leases.name, names));
 }
 
 function newLife(): Life {

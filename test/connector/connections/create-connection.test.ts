@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { forgetOldCreations } from '../../../src/connector/connections/creation-store.ts';
+import {
+  attemptAtOnce,
+  beginAttempt,
+  forgetOldCreations,
+  placeCreation,
+  readDueAt,
+  readDueCreations,
+} from '../../../src/connector/connections/creation-store.ts';
+import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
@@ -354,4 +362,29 @@ it('is forgotten two days after its end, and 90 days after it stayed in doubt', 
   expect(await left()).toEqual(['doubted']);
   await forgetOldCreations(world.database, start + 90 * DAY_MS + 1);
   expect(await left()).toEqual([]);
+});
+
+describe('a creation that a living process works on', () => {
+  it('is not due, and is not brought forward', async () => {
+    const { database, close } = await openConnectorDatabase();
+    try {
+      await database.query(
+        `insert into connector.accounts (id, kind, subscription_id, created_at) values ('a', 'api_key', 's', $1)`,
+        [T0],
+      );
+      const { id } = await placeCreation(database, { accountId: 'a', requestKey: null, label: null }, T0);
+      await beginAttempt(database, id, null, T0);
+      expect(await readDueCreations(database, T0, 10)).toEqual([id]);
+      await database.query(
+        `insert into connector.processes (id, host, works, started_at, beat_at) values ('p', 'h', true, $1, $1)`,
+        [T0],
+      );
+      await database.query(`insert into connector.leases (name, owner) values ($1, 'p')`, [`creation:${id}`]);
+      expect(await readDueCreations(database, T0, 10)).toEqual([]);
+      await attemptAtOnce(database, T0 - 60_000);
+      expect(await readDueAt(database, id)).toBe(T0);
+    } finally {
+      await close();
+    }
+  });
 });

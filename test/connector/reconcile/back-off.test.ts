@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { backOff } from '../../../src/connector/reconcile/back-off.ts';
-import { readPollState } from '../../../src/connector/reconcile/poll-state.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { proves } from '../../support/proves.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';

@@ -1,3 +1,4 @@
+import { readDueAccounts } from '../../../src/connector/accounts/poll-state.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { heldLease } from '../../../src/connector/db/lease.ts';
 import { distribute } from '../../../src/connector/dispatch/distribute.ts';
@@ -5,7 +6,6 @@ import * as dispatch from '../../../src/connector/dispatch/queue-store.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import * as sends from '../../../src/connector/outbox/queue-store.ts';
-import { readDueAccounts } from '../../../src/connector/reconcile/poll-state.ts';
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
 import { readMerged, readUnchanged } from '../../../src/connector/trace/read-deliveries.ts';

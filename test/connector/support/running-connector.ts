@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
+import { POLL } from '../../../src/connector/accounts/poll-state.ts';
 import { type Connector, type ConnectorOptions, createConnector } from '../../../src/connector/connector.ts';
-import { POLL } from '../../../src/connector/reconcile/poll-state.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';

@@ -1,6 +1,6 @@
 import { ERRORS, isErrorCode } from '../../../contract/service/errors.ts';
 import { readAccount } from '../../accounts/account-store.ts';
-import { type PollState, readPollState } from '../../reconcile/poll-state.ts';
+import { type PollState, readPollState } from '../../accounts/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
 import { listDatedAfter, listDatedBefore } from '../../state/messages.ts';
 import type { AccountCheckInput } from '../check-input.ts';

@@ -171,3 +171,12 @@ export async function pollNextAt(
     .set({ dueAt: at })
     .where(and(eq(pollStates.accountId, accountId), eq(pollStates.dueAt, dueAt), isHeld(lease)));
 }
+
+/** Ends the back-off that a missing grant has caused, after a new consent. The next good poll sweeps everything. */
+export async function resumePolls(db: Queryable, accountId: string): Promise<void> {
+  const fresh = { failures: 0, notBefore: null, askedToWait: false, refusedCredentialVersion: null };
+  await orm(db)
+    .update(pollStates)
+    .set({ ...fresh, needsFullSweep: true })
+    .where(eq(pollStates.accountId, accountId));
+}
