@@ -104,6 +104,11 @@ function table(rows: readonly (readonly (string | number | null)[])[], none: str
   return lines.length === 0 ? none : lines.map((line) => line.trimEnd()).join('\n');
 }
 
+/** A delay of a contact. */
+function after(ms: number | null): string {
+  return ms === null ? 'never' : `after ${ms} ms`;
+}
+
 const LIMIT = {
   limit: { type: 'string', value: 'N', description: 'number of entries (default 10)' },
 } as const;
@@ -352,6 +357,66 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         trace.findLast(({ passed }) => !passed)?.why ?? '',
       ]);
       return { json, text: table(rows, 'no calls') };
+    },
+  },
+  messages: {
+    words: '',
+    summary: 'lists the messages of all workspaces as the service stores them, newest first.',
+    options: { ...LIMIT, ...FILTER },
+    async run({ call, options }) {
+      const json = await call('listStoredMessages', page(options));
+      const rows = json.entries.map(({ createdAt, direction, peer, status, id, text, mediaType }) => [
+        createdAt,
+        direction,
+        peer,
+        status,
+        id,
+        text ?? mediaType,
+      ]);
+      return { json, text: table(rows, 'no messages') };
+    },
+  },
+  contacts: {
+    words: '',
+    summary: 'lists the people whose behavior was set.',
+    options: { ...LIMIT, ...FILTER },
+    async run({ call, options }) {
+      const json = await call('listContacts', page(options));
+      const rows = json.entries.map(({ phone, onNetwork, deliverAfterMs, readAfterMs, autoReply }) => [
+        phone,
+        onNetwork ? `delivered ${after(deliverAfterMs)}, read ${after(readAfterMs)}` : 'not on the network',
+        autoReply === null ? '' : `replies "${autoReply}"`,
+      ]);
+      return { json, text: table(rows, 'no contacts') };
+    },
+  },
+  workspaces: {
+    words: '',
+    summary: 'lists workspaces with their slots and API keys.',
+    options: LIMIT,
+    async run({ call, options }) {
+      const json = await call('listWorkspaces', page(options));
+      const rows = json.entries.map(({ id, kind, slots, apiKeys }) => [
+        id,
+        kind,
+        `${slots.used} of ${slots.total} slots used`,
+        `${apiKeys.filter(({ revokedAt }) => revokedAt === null).length} API keys`,
+      ]);
+      return { json, text: table(rows, 'no workspaces') };
+    },
+  },
+  webhooks: {
+    words: '',
+    summary: 'lists the webhooks of workspaces and apps with the outcome of their last deliveries.',
+    options: LIMIT,
+    async run({ call, options }) {
+      const json = await call('listWebhooks', page(options));
+      const rows = json.entries.map(({ subscription: { kind, id }, url, lastDeliveries }) => [
+        `${kind} ${id}`,
+        url,
+        lastDeliveries.map(({ outcome }) => outcome).join(', '),
+      ]);
+      return { json, text: table(rows, 'no webhooks') };
     },
   },
   tunnel: {

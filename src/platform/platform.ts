@@ -186,7 +186,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     connections: createConnections(changeState, network.sessions),
     outages: createOutages({ changeState, sessions: network.sessions, random }),
     licenses: createLicenses(changeState),
-    messages: createMessageControls({ changeState, network, mediaStore, mediaAddress }),
+    messages: createMessageControls({ database, changeState, network, mediaStore, mediaAddress }),
     timing: sender.timing,
     contacts: createContacts(database, changeState),
     ownerPhones: createOwnerPhones({ changeState, network }),

@@ -17,6 +17,14 @@ export const ACCESS_ENDPOINTS = {
     answers: [{ status: 201, description: 'Created.', schema: access.createdWorkspace }],
     errors: WRITE_ERRORS,
   },
+  listWorkspaces: {
+    method: 'GET',
+    path: '/workspaces',
+    summary: 'Lists workspaces with their slots and API keys, oldest first.',
+    query: z.strictObject(sandboxPageQuery),
+    answers: [{ status: 200, description: 'A page.', schema: access.workspaceList }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
   createApiKey: {
     method: 'POST',
     path: '/workspaces/{id}/api-keys',

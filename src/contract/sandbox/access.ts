@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { account } from '../service/account.ts';
 import { dateTime } from '../service/fields.ts';
 import { scope } from '../service/scopes.ts';
 import { workspaceKind } from '../service/statuses.ts';
@@ -69,6 +70,30 @@ export const apiKeyAccess = z.object({
   connectionIds: connectionIds.nullable().describe('The connections that the key can access; null for all.'),
 });
 export type ApiKeyAccess = z.infer<typeof apiKeyAccess>;
+
+/** An API key in a list, without the key. */
+export const listedApiKey = z.object({
+  ...apiKeyAccess.shape,
+  hint: z
+    .string()
+    .describe(
+      'The first 8 hex digits of the SHA-256 of the key, to recognize it. The key itself is not stored.',
+    ),
+  createdAt: dateTime.describe('When the key was created, in virtual time.'),
+  revokedAt: dateTime
+    .nullable()
+    .describe('When the key was revoked, in virtual time; null while it is valid.'),
+});
+
+/** A workspace in a list. */
+export const listedWorkspace = z.object({
+  id: id.describe('Id of the workspace.'),
+  kind: workspaceKind.describe('`standalone` or `crm_portal`.'),
+  createdAt: dateTime.describe('When the workspace was created, in virtual time.'),
+  slots: account.shape.slots.describe('As in `GET /account` of the service.'),
+  apiKeys: z.array(listedApiKey).describe('Its API keys, oldest first, including revoked ones.'),
+});
+export const workspaceList = entriesOf(listedWorkspace);
 
 /** Body of `POST /api-keys/{id}/try`. */
 export const tryAddressRequest = z.strictObject({

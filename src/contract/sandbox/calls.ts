@@ -93,11 +93,12 @@ export type ListCallsQuery = z.infer<typeof listCallsQuery>;
 export const CHANGED_LISTS = [
   'everything',
   'workspaces',
+  'apps',
   'grants',
   'connections',
   'contacts',
   'messages',
-  'webhook',
+  'webhooks',
   'ledger',
   'deliveries',
   'calls',

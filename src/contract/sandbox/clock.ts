@@ -46,12 +46,22 @@ export type AdvancedClock = z.infer<typeof advancedClock>;
 
 /** Query of `GET /clock/due`. */
 export const dueTimersQuery = z.strictObject({
+  until: dateTime
+    .optional()
+    .describe('Only timers that are due by this virtual time, which an advance to it would fire.'),
   limit: queryInteger({ min: 1, max: 1000, default: 20 }).describe('Maximum number of timers to list.'),
 });
 export type DueTimersQuery = z.infer<typeof dueTimersQuery>;
 
 /** The timers that fire next, soonest first. */
-export const dueTimerList = entriesOf(timer);
+export const dueTimerList = entriesOf(timer).extend({
+  total: z
+    .int()
+    .min(0)
+    .describe(
+      'How many there are, also beyond `limit`. Timers that these set when they fire are not included.',
+    ),
+});
 export type DueTimerList = z.infer<typeof dueTimerList>;
 
 /** Body of `PUT /timing`, and response of `PUT /timing` and `GET /timing`. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { dateTime } from '../service/fields.ts';
 import { mediaObject, sendMessageRequest } from '../service/messages.ts';
-import { entriesOf } from './lists.ts';
+import { filterQuery } from './filter.ts';
+import { entriesOf, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
 const longestMs = 365 * 24 * 3_600_000;
@@ -28,6 +29,23 @@ export const contact = z.object({
     .describe('What the person replies to each message; null for no reply.'),
 });
 export type Contact = z.infer<typeof contact>;
+
+/** A person in a list. */
+export const listedContact = z.object({
+  phone: z.string().describe('Phone number of the person: international digits, no `+`.'),
+  ...contact.shape,
+});
+export const contactList = entriesOf(listedContact);
+
+/** What contacts can be filtered by. */
+export const CONTACT_KEYS = {
+  contact: { description: 'the phone number' },
+  network: { description: 'whether the number has an account on the network', values: ['yes', 'no'] },
+} as const;
+export type ContactKey = keyof typeof CONTACT_KEYS;
+
+/** Query of `GET /contacts`. */
+export const listContactsQuery = z.strictObject({ q: filterQuery(CONTACT_KEYS), ...sandboxPageQuery });
 
 /** Body of `PUT /contacts/{phone}`. Absent fields stay unchanged. */
 export const putContactRequest = z.strictObject(contact.shape).partial();

@@ -29,6 +29,15 @@ export const deliveryAttempt = z.object({
 });
 export type DeliveryAttempt = z.infer<typeof deliveryAttempt>;
 
+const subscription = z
+  .object({
+    kind: z
+      .enum(['workspace', 'app'])
+      .describe('Whether the webhook belongs to a workspace or to an OAuth app.'),
+    id: id.describe('Id of the workspace, or client id of the app.'),
+  })
+  .describe('The owner of the webhook: a workspace, or an OAuth app by its client id.');
+
 /** An event on its way to a receiver. */
 export const delivery = z.object({
   id: id.describe('Id of the delivery.'),
@@ -41,14 +50,7 @@ export const delivery = z.object({
   workspaceId: id.describe('The workspace of its connection.'),
   connectionId: id.describe('The connection that the event concerns.'),
   messageId: id.nullable().describe('The message that the event concerns; null for connection events.'),
-  subscription: z
-    .object({
-      kind: z
-        .enum(['workspace', 'app'])
-        .describe('Whether the webhook belongs to a workspace or to an OAuth app.'),
-      id: id.describe('Id of the workspace, or client id of the app.'),
-    })
-    .describe('The owner of the webhook: a workspace, or an OAuth app by its client id.'),
+  subscription,
   url: z.string().nullable().describe('The webhook URL; null if none was set.'),
   outcome: deliveryOutcome.describe(
     '`pending` until the delivery has succeeded or its last attempt has failed.',
@@ -162,6 +164,27 @@ export const copyRequest = z.strictObject({
     ),
 });
 export type CopyRequest = z.infer<typeof copyRequest>;
+
+/** A webhook that is set, and how its last deliveries went. */
+export const registeredWebhook = z.object({
+  subscription,
+  url: z.string().describe('The webhook URL.'),
+  changedAt: dateTime.describe('When its URL or its secret was last changed, by the wall clock.'),
+  lastDeliveries: z
+    .array(
+      z.object({
+        id: id.describe('Id of the delivery.'),
+        event: eventType.describe('Type of the event.'),
+        outcome: deliveryOutcome.describe('The outcome so far.'),
+        createdAt: dateTime.describe('When the delivery was created, by the wall clock.'),
+        status: z.int().optional().describe("HTTP status of the receiver's response to the last attempt."),
+        error: z.string().optional().describe('Why the last attempt had no response.'),
+      }),
+    )
+    .describe('The last 10 deliveries to this webhook, newest first.'),
+});
+export type RegisteredWebhook = z.infer<typeof registeredWebhook>;
+export const webhookList = entriesOf(registeredWebhook);
 
 /** An event that the service meant to deliver, whether or not it arrived. */
 export const ledgerEntry = z.object({

@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import { acknowledgement } from '../service/connections.ts';
 import { apiCall, apiCallList, listCallsQuery, sandboxEvent } from './calls.ts';
 import * as deliveries from './deliveries.ts';
+import { sandboxPageQuery } from './lists.ts';
 import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
 
 const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
@@ -69,6 +71,14 @@ export const DELIVERY_ENDPOINTS = {
     summary: 'Lists every event that the service meant to deliver, in order.',
     query: deliveries.readLedgerQuery,
     answers: [{ status: 200, description: 'A page.', schema: deliveries.ledger }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
+  listWebhooks: {
+    method: 'GET',
+    path: '/webhooks',
+    summary: 'Lists the webhooks of workspaces and apps with their last deliveries, newest change first.',
+    query: z.strictObject(sandboxPageQuery),
+    answers: [{ status: 200, description: 'A page.', schema: deliveries.webhookList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
   listHosts: {

@@ -3,6 +3,7 @@ import { acknowledgement } from '../service/connections.ts';
 import * as connections from './connections.ts';
 import * as contacts from './contacts.ts';
 import { sandboxPageQuery } from './lists.ts';
+import { listStoredMessagesQuery, storedMessageList } from './messages.ts';
 import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
 
 const onConnection = [...WRITE_ERRORS, 'not_found'] as const;
@@ -70,6 +71,14 @@ export const PEOPLE_ENDPOINTS = {
     ],
     errors: [...onConnection, 'not_supported_for_provider'],
   },
+  listContacts: {
+    method: 'GET',
+    path: '/contacts',
+    summary: 'Lists the people whose behavior was set, ordered by phone number.',
+    query: contacts.listContactsQuery,
+    answers: [{ status: 200, description: 'A page.', schema: contacts.contactList }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
   putContact: {
     method: 'PUT',
     path: '/contacts/{phone}',
@@ -92,6 +101,14 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Lists what that phone actually received, oldest first.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: contacts.phoneMessageList }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
+  listStoredMessages: {
+    method: 'GET',
+    path: '/messages',
+    summary: 'Lists the messages of all workspaces as the service stores them, newest first.',
+    query: listStoredMessagesQuery,
+    answers: [{ status: 200, description: 'A page.', schema: storedMessageList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
   moveStatus: {

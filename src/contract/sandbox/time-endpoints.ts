@@ -57,7 +57,7 @@ export const TIME_ENDPOINTS = {
   listDue: {
     method: 'GET',
     path: '/clock/due',
-    summary: 'Lists the timers that fire next.',
+    summary: 'Lists the timers that fire next, or that an advance to a time would fire.',
     query: clock.dueTimersQuery,
     answers: [{ status: 200, description: 'Soonest first.', schema: clock.dueTimerList }],
     errors: [...READ_ERRORS, 'invalid_request'],

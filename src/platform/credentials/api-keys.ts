@@ -1,7 +1,7 @@
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { apiKeys, workspaces } from '../db/core-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
@@ -32,6 +32,18 @@ export interface ApiKeys {
    * a caller whose address cannot be determined. Throws `not_found` for an unknown or revoked key.
    */
   tryAddress(id: string, address: string): Promise<AddressDecision>;
+  /** The keys of workspaces, oldest first, including revoked ones. */
+  list(workspaceIds: readonly string[]): Promise<ListedApiKey[]>;
+}
+
+/** A key in a list. Times are virtual epoch ms. */
+export interface ListedApiKey extends KeyAccess {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** The first 8 hex digits of its hash. */
+  readonly hint: string;
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
 }
 
 const isLive = (id: string) => and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt));
@@ -102,6 +114,16 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
         .where(isLive(id));
       if (row === undefined) throw new PlatformError('not_found');
       return decideAddress(row.ipAllowlist, address);
+    },
+
+    async list(workspaceIds) {
+      const { id, workspaceId, hash, scopes, connectionIds, ipAllowlist, createdAt, revokedAt } = apiKeys;
+      const hint = sql<string>`left(encode(${hash}, 'hex'), 8)`;
+      return await orm(database)
+        .select({ id, workspaceId, hint, scopes, connectionIds, ipAllowlist, createdAt, revokedAt })
+        .from(apiKeys)
+        .where(isAnyOf(workspaceId, workspaceIds))
+        .orderBy(asc(apiKeys.position));
     },
   };
 }

@@ -14,6 +14,8 @@ export const workspaces = platformSchema.table('workspaces', {
   slots: integer('slots').notNull(),
   lastCreatedAt: epochMs('last_created_at').notNull(),
   createdAt: epochMs('created_at').notNull(),
+  /** Virtual time may stand still; the order of a list does not. */
+  position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
 });
 
 /** A key is stored as its hash. `connection_ids` null means every connection of the workspace. */
@@ -30,6 +32,7 @@ export const apiKeys = platformSchema.table(
     ipAllowlist: text('ip_allowlist').array().$type<readonly string[]>(),
     createdAt: epochMs('created_at').notNull(),
     revokedAt: epochMs('revoked_at'),
+    position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
   },
   (table) => [index('api_keys_workspace').on(table.workspaceId)],
 );

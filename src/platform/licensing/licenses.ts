@@ -1,5 +1,6 @@
 import { and, desc, eq, isNotNull, isNull } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
+import type { Account } from '../../contract/service/account.ts';
 import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { connections, licenses } from '../db/core-tables.ts';
@@ -9,6 +10,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type License, type LicenseState, licenseState } from './license-state.ts';
+import { readSlots } from './read-account.ts';
 
 /** What billing sets. `expiresAt` is virtual epoch ms. */
 export interface LicenseChange {
@@ -25,6 +27,8 @@ export interface Licenses {
    * contradicts.
    */
   set(connectionId: string, license: LicenseChange): Promise<LicenseState>;
+  /** The slots of workspaces by id; unknown workspaces are left out. */
+  slots(workspaceIds: readonly string[]): Promise<Map<string, Account['slots']>>;
 }
 
 /** Under a name without a schema, as FOR UPDATE OF wants it. */
@@ -116,5 +120,6 @@ export function createLicenses(changeState: ChangeState): Licenses {
           });
         return licenseState(next, change.now);
       }),
+    slots: (workspaceIds) => changeState(({ tx, now }) => readSlots(tx, workspaceIds, now)),
   };
 }

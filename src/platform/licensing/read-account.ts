@@ -8,13 +8,18 @@ import { connections, licenses, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 /**
- * The slots of a workspace. One that has run out is renewed late; the next one to run out comes first all the same.
+ * The slots of workspaces by id; unknown ones are left out. One that has run out is renewed late; the next one to run out comes first all the same.
  * [service.slot.capacity] [choice.slot.run-out]
  */
-async function readSlots(db: Queryable, workspaceId: string, now: number) {
+export async function readSlots(
+  db: Queryable,
+  workspaceIds: readonly string[],
+  now: number,
+): Promise<Map<string, Account['slots']>> {
   const { id, connectionId, expiresAt } = licenses;
-  const [row] = await orm(db)
+  const rows = await orm(db)
     .select({
+      workspaceId: workspaces.id,
       /** By the plan; null in a portal workspace, which has add-ons only. */
       planned: sql<number | null>`case ${workspaces.kind} when 'standalone' then ${workspaces.slots} end`,
       /** Ever used, in the pool or attached. */
@@ -28,9 +33,9 @@ async function readSlots(db: Queryable, workspaceId: string, now: number) {
     })
     .from(workspaces)
     .leftJoin(licenses, eq(licenses.workspaceId, workspaces.id))
-    .where(eq(workspaces.id, workspaceId))
+    .where(isAnyOf(workspaces.id, workspaceIds))
     .groupBy(workspaces.id);
-  return row;
+  return new Map(rows.map((row) => [row.workspaceId, toSlots(row)]));
 }
 
 // [account.connections.connected] [account.connections.needsReconnect] [state.outage.counted]
@@ -53,7 +58,15 @@ async function countConnections(db: Queryable, { workspaceId, connectionIds }: C
   return row;
 }
 
-function toSlots(row: NonNullable<Awaited<ReturnType<typeof readSlots>>>): Account['slots'] {
+interface SlotCounts {
+  readonly planned: number | null;
+  readonly opened: number;
+  readonly attached: number;
+  readonly pooled: number;
+  readonly nextExpiry: number | null;
+}
+
+function toSlots(row: SlotCounts): Account['slots'] {
   const { planned, opened, attached, pooled } = row;
   const neverUsed = planned === null ? 0 : Math.max(0, planned - opened);
   return {
@@ -71,9 +84,9 @@ function toSlots(row: NonNullable<Awaited<ReturnType<typeof readSlots>>>): Accou
  * reaches, whatever their license and whether or not they ever paired. [choice.account.reach]
  */
 export async function readAccount(db: Queryable, credential: Credential, now: number): Promise<Account> {
-  const slots = await readSlots(db, credential.workspaceId, now);
+  const slots = (await readSlots(db, [credential.workspaceId], now)).get(credential.workspaceId);
   const counts = await countConnections(db, credential);
   if (slots === undefined || counts === undefined)
     throw new Error('the workspace of a credential is missing');
-  return { slots: toSlots(slots), connections: counts };
+  return { slots, connections: counts };
 }

@@ -1,4 +1,11 @@
+import { and, desc, lt } from 'drizzle-orm';
+import type { Filter } from '../../contract/sandbox/filter.ts';
+import type { MessageKey } from '../../contract/sandbox/messages.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { filterSql } from '../db/filter-sql.ts';
+import { messages } from '../db/message-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
@@ -35,9 +42,46 @@ export interface MessageControls {
    * nothing new. Throws `not_found` for an unknown or incoming message.
    */
   setStatus(messageId: string, status: MessageStatus): Promise<{ changed: boolean; status: MessageStatus }>;
+  /** The messages of all workspaces, newest first. */
+  list(page: MessageListPage): Promise<ListedMessage[]>;
 }
 
+/** Which messages to list. `before` is a position: only older ones. */
+export interface MessageListPage {
+  readonly where: Filter<MessageKey>;
+  readonly before?: number;
+  readonly limit: number;
+}
+
+/** A page of messages, along the index of positions or of what the filter names. */
+function selectMessages(db: Queryable, { where, before, limit }: MessageListPage) {
+  const { id, position, workspaceId, connectionId, direction, peer, text, mediaType } = messages;
+  const { status, errorMessage, waMessageId, createdAt } = messages;
+  const keys = {
+    ...{ status, direction, message: id, workspace: workspaceId },
+    ...{ connection: connectionId, contact: peer, media: mediaType },
+  };
+  return orm(db)
+    .select({
+      ...{ id, position, workspaceId, connectionId, direction, peer, text, mediaType },
+      ...{ status, errorMessage, waMessageId, createdAt },
+    })
+    .from(messages)
+    .where(
+      and(
+        before === undefined ? undefined : lt(position, before),
+        filterSql(where, { keys, texts: [text, peer] }),
+      ),
+    )
+    .orderBy(desc(position))
+    .limit(limit);
+}
+
+/** A message in the list of all workspaces. */
+export type ListedMessage = Awaited<ReturnType<typeof selectMessages>>[number];
+
 interface Options {
+  readonly database: Queryable;
   readonly changeState: ChangeState;
   readonly network: Pick<PhoneNetwork, 'passInbound'>;
   readonly mediaStore: MediaStore;
@@ -56,6 +100,7 @@ async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Pro
 }
 
 export function createMessageControls({
+  database,
   changeState,
   network,
   mediaStore,
@@ -99,6 +144,8 @@ export function createMessageControls({
         await mediaStore.discard([id]);
       }
     },
+
+    list: async (page) => await selectMessages(database, page),
 
     setStatus: (messageId, status) =>
       changeState(async (change) => {

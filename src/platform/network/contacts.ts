@@ -1,6 +1,9 @@
-import { eq } from 'drizzle-orm';
+import { asc, eq, sql } from 'drizzle-orm';
+import type { ContactKey } from '../../contract/sandbox/contacts.ts';
+import type { Filter } from '../../contract/sandbox/filter.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { filterSql } from '../db/filter-sql.ts';
 import { media } from '../db/media-tables.ts';
 import { contacts, phoneMessages } from '../db/network-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
@@ -43,11 +46,20 @@ export interface PhoneMessage {
   readonly at: number;
 }
 
+/** Which people to list. */
+export interface ContactPage {
+  readonly where: Filter<ContactKey>;
+  readonly skip: number;
+  readonly limit: number;
+}
+
 /** The people behind the network. A number never put behaves by the assumed defaults. */
 export interface Contacts {
   /** Absent fields keep what they are. */
   put(phone: string, behaviour: Partial<ContactBehaviour>): Promise<ContactBehaviour>;
   get(phone: string): Promise<ContactBehaviour>;
+  /** Everybody whose behavior was put, ordered by number. */
+  list(page: ContactPage): Promise<(ContactBehaviour & { readonly phone: string })[]>;
   /** What the network took over for that phone, oldest first: a double send shows as two. All, or a part. */
   received(phone: string, part?: { readonly skip: number; readonly limit: number }): Promise<PhoneMessage[]>;
 }
@@ -78,6 +90,18 @@ export async function readBehaviour(db: Queryable, phone: string): Promise<Conta
 export function createContacts(database: Queryable, changeState: ChangeState): Contacts {
   return {
     get: (phone) => readBehaviour(database, phone),
+
+    async list({ where, skip, limit }) {
+      const { phone, onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } = contacts;
+      const network = sql`case when ${onNetwork} then 'yes' else 'no' end`;
+      return await orm(database)
+        .select({ phone, onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply })
+        .from(contacts)
+        .where(filterSql(where, { keys: { contact: phone, network }, texts: [phone, autoReply] }))
+        .orderBy(asc(phone))
+        .offset(skip)
+        .limit(limit);
+    },
 
     put: (phone, behaviour) =>
       changeState(async ({ tx }) => {

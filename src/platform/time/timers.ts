@@ -47,6 +47,11 @@ export async function readTimers(db: Queryable, until: number, limit: number): P
   return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload) }));
 }
 
+/** How many timers are due up to a time. */
+export async function countTimers(db: Queryable, until: number): Promise<number> {
+  return await orm(db).$count(timers, lte(timers.dueAt, until));
+}
+
 /** Removes timers that fire in this transaction. Answers how many were still there. */
 export async function deleteTimers(tx: Queryable, ids: readonly number[]): Promise<number> {
   const rows = await orm(tx).delete(timers).where(isAnyOf(timers.id, ids)).returning({ id: timers.id });

@@ -3,7 +3,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import { type DomainClock, LATEST_TIME, type MovableClock } from './domain-clock.ts';
 import { saveClock } from './service-state.ts';
 import type { TimerRunner } from './timer-runner.ts';
-import { readTimers, type StoredTimer } from './timers.ts';
+import { countTimers, readTimers, type StoredTimer } from './timers.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** A timer that has fired, or will. */
@@ -27,8 +27,10 @@ export interface VirtualTime extends DomainClock {
   freeze(): Promise<number>;
   /** Lets virtual time run with the wall clock again, from where it stands. */
   run(): Promise<number>;
-  /** What fires next, soonest first. */
-  due(limit: number): Promise<TimerEntry[]>;
+  /** The timers that fire next, soonest first; with `until`, in virtual epoch ms, only those that are due by then. */
+  due(limit: number, until?: number): Promise<TimerEntry[]>;
+  /** How many timers there are, or are due by a virtual epoch ms. */
+  countDue(until?: number): Promise<number>;
   /** Fires what is due by now. Runs by itself while time runs; a test calls it to be sure. */
   fireDue(): Promise<TimerEntry[]>;
 }
@@ -110,10 +112,12 @@ export function createVirtualTime({ database, clock, gate, runner }: Options): V
         return at;
       }),
 
-    async due(limit) {
-      const timers = await readTimers(database, Number.MAX_SAFE_INTEGER, limit);
+    async due(limit, until = Number.MAX_SAFE_INTEGER) {
+      const timers = await readTimers(database, until, limit);
       return timers.map(toEntry);
     },
+
+    countDue: (until = Number.MAX_SAFE_INTEGER) => countTimers(database, until),
 
     async fireDue() {
       const fired = await runner.fireDue();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
+import { asc, desc } from 'drizzle-orm';
 import { EVENT_TYPES, type EventType } from '../../contract/service/events.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
@@ -34,6 +35,13 @@ export interface WebhookConfigurationOptions {
   readonly secrets?: WebhookSecrets;
 }
 
+/** A webhook that is set, without its secret. */
+export interface SetWebhook {
+  readonly subscriptionId: string;
+  readonly url: string;
+  readonly changedAt: number;
+}
+
 /** The webhook of each subscription: of a workspace by its id, of an OAuth app by its. Implements `Rules per endpoint, 12-14`. */
 export interface WebhookConfiguration {
   /** Reads all configurations; once, before any other call. */
@@ -46,6 +54,8 @@ export interface WebhookConfiguration {
   rotate(subscriptionId: string): Promise<{ secret: string }>;
   /** What delivery signs with now; null when none was set. */
   destination(subscriptionId: string): Destination | null;
+  /** What is set, newest change first. `changedAt` is wall-clock epoch ms. */
+  list(page: { readonly skip: number; readonly limit: number }): Promise<SetWebhook[]>;
   /** Forgets everything after the table was emptied. */
   forget(): void;
 }
@@ -141,6 +151,15 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
         await store(subscriptionId, { url: set.url, secret });
         return { secret };
       });
+    },
+    async list({ skip, limit }) {
+      const { subscriptionId, url, changedAt } = webhookConfigurations;
+      return await orm(database)
+        .select({ subscriptionId, url, changedAt })
+        .from(webhookConfigurations)
+        .orderBy(desc(changedAt), asc(subscriptionId))
+        .offset(skip)
+        .limit(limit);
     },
     destination: (subscriptionId) => current.get(subscriptionId) ?? null,
     forget: () => current.clear(),

@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm';
+import { asc, eq, sql } from 'drizzle-orm';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -14,11 +14,18 @@ export interface Workspace {
   readonly kind: WorkspaceKind;
 }
 
+/** A workspace in a list. `createdAt` is virtual epoch ms. */
+export interface ListedWorkspace extends Workspace {
+  readonly createdAt: number;
+}
+
 /** Workspaces, made outside the API. */
 export interface Workspaces {
   /** `slots`: how many numbers may pair with a license; absent: the assumed default. */
   create(input: { readonly kind: WorkspaceKind; readonly slots?: number }): Promise<Workspace>;
   exists(id: string): Promise<boolean>;
+  /** All workspaces, oldest first. */
+  list(page: { readonly skip: number; readonly limit: number }): Promise<ListedWorkspace[]>;
 }
 
 export function createWorkspaces(changeState: ChangeState): Workspaces {
@@ -32,6 +39,16 @@ export function createWorkspaces(changeState: ChangeState): Workspaces {
     exists: (id) =>
       changeState(async ({ tx }) => {
         return (await orm(tx).$count(workspaces, eq(workspaces.id, id))) > 0;
+      }),
+    list: ({ skip, limit }) =>
+      changeState(async ({ tx }) => {
+        const { id, kind, createdAt } = workspaces;
+        return await orm(tx)
+          .select({ id, kind, createdAt })
+          .from(workspaces)
+          .orderBy(asc(workspaces.position))
+          .offset(skip)
+          .limit(limit);
       }),
   };
 }

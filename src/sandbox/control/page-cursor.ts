@@ -5,7 +5,7 @@ export function writeCursor(position: number): string {
   return Buffer.from(String(position)).toString('base64url');
 }
 
-/** Reads a cursor back. Throws `invalid_request` for what no list ever gave out. */
+/** Reads a cursor. Throws `invalid_request` for anything but a cursor that `writeCursor` wrote. */
 export function readCursor(cursor: string): number {
   const text = Buffer.from(cursor, 'base64url').toString();
   const position = Number(text);
@@ -15,7 +15,7 @@ export function readCursor(cursor: string): number {
   return position;
 }
 
-/** A page of a list that was read one entry past its end, and the cursor behind it when there is more. */
+/** A page of a list that was read with one entry more than `limit`; with a cursor if there is a next page. */
 export function pageOf<Item, Entry>(
   items: readonly Item[],
   limit: number,
@@ -26,4 +26,20 @@ export function pageOf<Item, Entry>(
   const last = page.at(-1);
   const more = items.length > limit && last !== undefined;
   return { entries: page.map(present), ...(more ? { nextCursor: writeCursor(position(last)) } : {}) };
+}
+
+/** The same for a list without positions: its cursors count the entries before them, of which `skip` were skipped. */
+export function pageAfter<Item, Entry>(
+  skip: number,
+  items: readonly Item[],
+  limit: number,
+  present: (item: Item) => Entry,
+): { entries: Entry[]; nextCursor?: string } {
+  const numbered = items.map((item, index) => ({ item, position: skip + index + 1 }));
+  return pageOf(
+    numbered,
+    limit,
+    ({ item }) => present(item),
+    ({ position }) => position,
+  );
 }

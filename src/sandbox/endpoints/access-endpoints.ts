@@ -1,6 +1,10 @@
+import type { z } from 'zod';
+import type { listedApiKey } from '../../contract/sandbox/access.ts';
 import { NumberTaken } from '../../platform/connections/connections.ts';
+import type { ListedApiKey } from '../../platform/credentials/api-keys.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
+import { pageAfter, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
@@ -10,12 +14,40 @@ function copyOf<Item>(list: readonly Item[] | null): Item[] | null {
   return list === null ? null : [...list];
 }
 
+function presentKey(key: ListedApiKey): z.output<typeof listedApiKey> {
+  const { id, hint, scopes, ipAllowlist, connectionIds, createdAt, revokedAt } = key;
+  return {
+    id,
+    hint,
+    scopes: [...scopes],
+    ipAllowlist: copyOf(ipAllowlist),
+    connectionIds: copyOf(connectionIds),
+    createdAt: toIso(createdAt),
+    revokedAt: revokedAt === null ? null : toIso(revokedAt),
+  };
+}
+
 /** Workspaces, keys, connections made outside the API, and licenses. */
 export function accessEndpoints({ workspaces, apiKeys, connections, licenses }: Platform) {
   return {
     async createWorkspace({ body }) {
       const { id } = await workspaces.create(givenFields(body));
       return { workspace: { id, kind: body.kind } };
+    },
+
+    async listWorkspaces({ query: { limit, cursor } }) {
+      const skip = cursor === undefined ? 0 : readCursor(cursor);
+      const found = await workspaces.list({ skip, limit: limit + 1 });
+      const ids = found.map(({ id }) => id);
+      const keys = Map.groupBy(await apiKeys.list(ids), ({ workspaceId }) => workspaceId);
+      const slots = await licenses.slots(ids);
+      return pageAfter(skip, found, limit, ({ id, kind, createdAt }) => ({
+        id,
+        kind,
+        createdAt: toIso(createdAt),
+        slots: slots.get(id) ?? { total: 0, used: 0, available: 0, nextExpiry: null },
+        apiKeys: (keys.get(id) ?? []).map(presentKey),
+      }));
     },
 
     createApiKey: ({ param, body = {} }) => apiKeys.create(param('id'), givenFields(body)),

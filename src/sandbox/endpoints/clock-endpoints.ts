@@ -7,7 +7,7 @@ function presentTimer({ at, what, id }: TimerEntry): { at: string; what: string;
   return { at: toIso(at), what, id };
 }
 
-/** Virtual time, and the pace of sends. */
+/** Virtual time, and the scale of send latency. */
 export function clockEndpoints({ time, timing }: Platform) {
   const read = (): { now: string; frozen: boolean } => ({ now: toIso(time.now()), frozen: time.frozen });
   return {
@@ -24,8 +24,10 @@ export function clockEndpoints({ time, timing }: Platform) {
       await time.run();
       return read();
     },
-    async listDue({ query: { limit } }) {
-      return { entries: (await time.due(limit)).map(presentTimer) };
+    async listDue({ query: { limit, until } }) {
+      const by = until === undefined ? undefined : Date.parse(until);
+      const [timers, total] = await Promise.all([time.due(limit, by), time.countDue(by)]);
+      return { entries: timers.map(presentTimer), total };
     },
     getTiming: () => ({ sendScale: timing.sendScale }),
     setTiming({ body: { sendScale } }) {

@@ -1,11 +1,16 @@
-import { DELIVERY_KEYS, type Delivery as DeliveryAnswer } from '../../contract/sandbox/deliveries.ts';
+import {
+  DELIVERY_KEYS,
+  type Delivery as DeliveryAnswer,
+  type RegisteredWebhook,
+} from '../../contract/sandbox/deliveries.ts';
 import { exactly } from '../../contract/sandbox/filter.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
+import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
-import { pageOf, readCursor } from '../control/page-cursor.ts';
+import { pageAfter, pageOf, readCursor } from '../control/page-cursor.ts';
 import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
@@ -61,6 +66,15 @@ export function presentEntry({ seq, at, event, connectionId, messageId, status, 
   };
 }
 
+/** Deliveries in the list of webhooks, for each of them. */
+const LAST = 10;
+
+function summarize(record: DeliveryRecord): RegisteredWebhook['lastDeliveries'][number] {
+  const { id, event, outcome, createdAt, attempts } = record;
+  const { status, error } = attempts.at(-1) ?? {};
+  return { id: String(id), event, outcome, createdAt: toIso(createdAt), ...givenFields({ status, error }) };
+}
+
 function refuseUnknown(): never {
   throw new SandboxError('not_found', 'No delivery has this id.');
 }
@@ -85,7 +99,7 @@ export const TAMPERED = {
 
 /** Deliveries, and the events that the service meant to deliver. */
 export function deliveryEndpoints(
-  { delivery, ledger }: Platform,
+  { delivery, ledger, webhooks, workspaces }: Platform,
   control: DeliveryControl,
   held: HeldDeliveries,
 ) {
@@ -101,6 +115,26 @@ export function deliveryEndpoints(
         (record) => presentDelivery(held.view(record)),
         ({ id }) => id,
       );
+    },
+
+    async listWebhooks({ query: { limit, cursor } }) {
+      const skip = cursor === undefined ? 0 : readCursor(cursor);
+      const found = await webhooks.list({ skip, limit: limit + 1 });
+      const listed = await Promise.all(
+        found.slice(0, limit).map(async ({ subscriptionId: id, url, changedAt }) => ({
+          subscription: {
+            kind: (await workspaces.exists(id)) ? ('workspace' as const) : ('app' as const),
+            id,
+          },
+          url,
+          changedAt: toIso(changedAt),
+          lastDeliveries: (await delivery.list({ where: exactly({ webhook: id }), limit: LAST })).map(
+            summarize,
+          ),
+        })),
+      );
+      const { nextCursor } = pageAfter(skip, found, limit, () => null);
+      return { entries: listed, ...givenFields({ nextCursor }) };
     },
 
     async readDelivery({ param }) {

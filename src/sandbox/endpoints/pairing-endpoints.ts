@@ -1,7 +1,7 @@
 import { detailStatus } from '../../platform/connections/connection-view.ts';
 import type { PairingOutcome } from '../../platform/connections/pairing/owner-phones.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { pageOf, readCursor } from '../control/page-cursor.ts';
+import { pageAfter, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
@@ -39,21 +39,15 @@ export function pairingEndpoints({ connections, ownerPhones }: Platform) {
     async listConnections({ query: { limit, cursor, ...filter } }) {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
       const listed = await connections.list({ ...givenFields(filter), skip, limit: limit + 1 });
-      const numbered = listed.map((connection, index) => ({ connection, position: skip + index + 1 }));
-      return pageOf(
-        numbered,
-        limit,
-        ({ connection }) => ({
-          id: connection.id,
-          workspaceId: connection.workspaceId,
-          phoneNumber: connection.phoneNumber,
-          label: connection.label,
-          provider: connection.provider,
-          status: detailStatus(connection),
-          licenseStatus: connection.license.status,
-        }),
-        ({ position }) => position,
-      );
+      return pageAfter(skip, listed, limit, (connection) => ({
+        id: connection.id,
+        workspaceId: connection.workspaceId,
+        phoneNumber: connection.phoneNumber,
+        label: connection.label,
+        provider: connection.provider,
+        status: detailStatus(connection),
+        licenseStatus: connection.license.status,
+      }));
     },
 
     async scan({ param, body }) {

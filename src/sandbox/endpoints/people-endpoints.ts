@@ -1,8 +1,10 @@
+import { CONTACT_KEYS } from '../../contract/sandbox/contacts.ts';
+import { MESSAGE_KEYS } from '../../contract/sandbox/messages.ts';
 import { phoneDigits } from '../../contract/service/fields.ts';
-import type { PhoneMessage } from '../../platform/network/contacts.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
-import { pageOf, readCursor } from '../control/page-cursor.ts';
+import { pageAfter, pageOf, readCursor } from '../control/page-cursor.ts';
+import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
@@ -13,9 +15,15 @@ function readPhone(phone: string): string {
   throw new SandboxError('invalid_request', "'phone': must be international digits without '+'.", 'phone');
 }
 
-/** People on the network, and messages moved by hand. */
+/** People on the network, and the messages of the service. */
 export function peopleEndpoints({ contacts, messages }: Platform) {
   return {
+    async listContacts({ query: { q, limit, cursor } }) {
+      const skip = cursor === undefined ? 0 : readCursor(cursor);
+      const where = readFilter(CONTACT_KEYS, q);
+      return pageAfter(skip, await contacts.list({ where, skip, limit: limit + 1 }), limit, (each) => each);
+    },
+
     putContact: ({ param, body }) => contacts.put(readPhone(param('phone')), givenFields(body)),
 
     contactWrites({ param, body }) {
@@ -28,11 +36,16 @@ export function peopleEndpoints({ contacts, messages }: Platform) {
     async listContactMessages({ param, query: { limit, cursor } }) {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
       const received = await contacts.received(readPhone(param('phone')), { skip, limit: limit + 1 });
-      const numbered = received.map((message, index) => ({ message, position: skip + index + 1 }));
+      return pageAfter(skip, received, limit, (message) => ({ ...message, at: toIso(message.at) }));
+    },
+
+    async listStoredMessages({ query: { q, limit, cursor } }) {
+      const before = cursor === undefined ? undefined : readCursor(cursor);
+      const where = readFilter(MESSAGE_KEYS, q);
       return pageOf(
-        numbered,
+        await messages.list({ where, limit: limit + 1, ...givenFields({ before }) }),
         limit,
-        ({ message }: { message: PhoneMessage }) => ({ ...message, at: toIso(message.at) }),
+        ({ position: _, ...message }) => ({ ...message, createdAt: toIso(message.createdAt) }),
         ({ position }) => position,
       );
     },

@@ -8,8 +8,8 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   createApiKey: ['workspaces'],
   changeApiKey: ['workspaces'],
   revokeApiKey: ['workspaces'],
-  createOauthApp: ['grants'],
-  setAppWebhook: ['grants'],
+  createOauthApp: ['apps', 'webhooks'],
+  setAppWebhook: ['apps', 'webhooks'],
   narrowGrant: ['grants'],
   revokeGrant: ['grants'],
   addConnection: ['connections', 'timers'],
@@ -45,7 +45,7 @@ export function changedByCall({ method, path, status }: ApiCall): readonly Chang
   if (method === 'GET' || (status !== null && status >= 300)) return [];
   if (path.startsWith('/connections')) return ['connections', 'timers'];
   if (path.startsWith('/messages')) return ['messages', 'contacts', 'timers'];
-  return path.startsWith('/webhook') ? ['webhook'] : [];
+  return path.startsWith('/webhook') ? ['webhooks'] : [];
 }
 
 /** The lists that a timer of a kind has changed. */

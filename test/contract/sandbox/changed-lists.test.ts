@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { CHANGED_LISTS } from '../../../src/contract/sandbox/calls.ts';
+import { SANDBOX_ENDPOINTS } from '../../../src/contract/sandbox/endpoints.ts';
+import type { EndpointDefinition } from '../../../src/contract/schema/endpoint.ts';
+
+/** Where each list that the stream announces is read. */
+const READ_AT: Readonly<Record<(typeof CHANGED_LISTS)[number], string | null>> = {
+  everything: null,
+  workspaces: '/workspaces',
+  apps: '/oauth-apps',
+  grants: '/grants',
+  connections: '/connections',
+  contacts: '/contacts',
+  messages: '/messages',
+  webhooks: '/webhooks',
+  ledger: '/ledger',
+  deliveries: '/deliveries',
+  calls: '/calls',
+  faults: '/faults',
+  hosts: '/hosts',
+  timers: '/clock/due',
+  timing: '/timing',
+  connector: null,
+};
+
+const endpoints: readonly EndpointDefinition[] = Object.values(SANDBOX_ENDPOINTS);
+
+describe('the lists that the stream of events announces', () => {
+  it('are all there', () => {
+    expect(Object.keys(READ_AT).toSorted()).toEqual(CHANGED_LISTS.toSorted());
+    const read = endpoints.filter(({ method }) => method === 'GET').map(({ path }) => path);
+    for (const path of Object.values(READ_AT)) if (path !== null) expect(read).toContain(path);
+  });
+
+  it('are all lists that there are', () => {
+    const isList = ({ answers }: EndpointDefinition): boolean =>
+      Object.hasOwn((answers[0]?.schema as z.ZodObject | undefined)?.shape ?? {}, 'entries');
+    const ofAll = endpoints
+      .filter((each) => isList(each) && !each.path.includes('{'))
+      .map(({ path }) => path);
+    expect(ofAll.filter((path) => !Object.values(READ_AT).includes(path))).toEqual([]);
+  });
+});
