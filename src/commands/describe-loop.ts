@@ -6,7 +6,8 @@ import type { LocalSecrets } from './local-secrets.ts';
 
 /** The addresses and the API key of the service, one per line. */
 export function describeService(info: SandboxInfo): string {
-  return `service     ${info.baseUrl}
+  return `console     ${info.sandboxUrl}/
+service     ${info.baseUrl}
 legacy      ${info.legacyBaseUrl}
 tools       ${info.mcpUrl}
 sandbox     ${info.sandboxUrl}/sandbox/v1

@@ -1,4 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
+import { consoleHost } from '../console-host/console-host.ts';
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { type ForwardTarget, forward } from '../runtime/http-server/forward.ts';
@@ -146,6 +147,9 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   app.use('/connector', forwardToConnector(options));
   if (options.serviceKey !== undefined) app.use('/service', forwardToService(options, options.serviceKey));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
+  const { connector = () => null } = options;
+  const mode = () => ({ mode: 'sandbox', write: true, connector: connector() !== null }) as const;
+  app.use(consoleHost({ mode, refuseMethod }));
   app.use(() => {
     throw new SandboxError(
       'not_found',

@@ -25,9 +25,11 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   runtime: { folders: [] },
   connector: { folders: ['contract', 'patterns', 'runtime'] },
   platform: { folders: ['contract', 'runtime'] },
-  sandbox: { folders: ['platform', 'contract', 'runtime'] },
+  sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   conformance: { folders: ['contract'] },
-  console: { folders: ['contract'] },
+  // Browser code. Of the contract it imports only types: a test looks at what is built.
+  console: { folders: ['contract'], packages: /^(?:react|react-dom|@tanstack|zod)(?:\/|$)/ },
+  'console-host': { folders: ['runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
   commands: {
     folders: [
@@ -38,7 +40,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
       'platform',
       'sandbox',
       'conformance',
-      'console',
+      'console-host',
     ],
   },
 };

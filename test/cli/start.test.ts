@@ -13,7 +13,17 @@ import { findPortBase, type SpawnedCommand, spawnCli } from '../support/spawn-co
 /** Starting Postgres and four listeners on a busy machine takes a while. */
 const SLOW_MS = 120_000;
 
-const NAMES = ['database', 'self-check', 'ready', 'service', 'legacy', 'sandbox', 'connector', 'API key'];
+const NAMES = [
+  'database',
+  'self-check',
+  'ready',
+  'console',
+  'service',
+  'legacy',
+  'sandbox',
+  'connector',
+  'API key',
+];
 
 function readInfo(line: string): SandboxInfo {
   return sandboxInfo.strict().parse(JSON.parse(line));
@@ -57,6 +67,7 @@ describe('npm start, for a person', () => {
   it('listens on N, N+10, N+11 and N+20', () => {
     const address = (name: string): string | undefined =>
       new RegExp(`^${name} +(\\S+)$`, 'm').exec(command.stdout())?.[1];
+    expect(address('console')).toBe(`http://127.0.0.1:${base}/`);
     expect(address('sandbox')).toBe(`http://127.0.0.1:${base}/sandbox/v1`);
     expect(address('service')).toBe(`http://127.0.0.1:${base + 10}/api/v1`);
     expect(address('legacy')).toBe(`http://127.0.0.1:${base + 11}/api/v1`);

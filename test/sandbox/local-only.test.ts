@@ -104,7 +104,7 @@ describe('the control API answers', () => {
 
   afterAll(() => test.close());
 
-  it.each(['/sandbox/v1/nothing', '/api/v1/connections', '/v1/messages', '/'])(
+  it.each(['/sandbox/v1/nothing', '/api/v1/connections', '/v1/messages', '/index.html'])(
     '404 for %s, with the addresses that there are',
     async (path) => {
       const answer = await fetch(`http://127.0.0.1:${test.port}${path}`);

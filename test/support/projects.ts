@@ -35,7 +35,7 @@ export const PROJECTS = {
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
     'test/index.test.ts',
-    'test/{bench,cli,docs,package}/**/*.test.ts',
+    'test/{bench,cli,console,docs,package}/**/*.test.ts',
 
     'test/conformance/command.test.ts',
     'test/connector/{canary,canary-of-parts,processes}.test.ts',

@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** The package or the checkout, from the sources as well as from what is compiled from them. */
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const SOURCES = join(ROOT, 'src/console');
+const LOCK_FILE = join(ROOT, 'package-lock.json');
+const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
+
+/** Where the built page is: in the package, or in a checkout where its sources are built on demand. */
+export const BUILT_PAGE = join(ROOT, RUNS_SOURCES ? 'node_modules/.cache/console' : 'dist/console');
+
+/** The page cannot be served; `message` says why, and `details` is what the build printed. */
+export class PageNotBuilt extends Error {
+  override readonly name = 'PageNotBuilt';
+  readonly details: string;
+
+  constructor(message: string, details = '') {
+    super(message);
+    this.details = details;
+  }
+}
+
+async function changedAt(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
+}
+
+/** When the newest source of the page was changed. */
+async function sourcesChangedAt(): Promise<number> {
+  const entries = await readdir(SOURCES, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return Math.max(...(await Promise.all([...files, LOCK_FILE].map(changedAt))));
+}
+
+/** The program of Vite; undefined where only what runs in production is installed. */
+function findVite(): string | undefined {
+  try {
+    return join(createRequire(import.meta.url).resolve('vite/package.json'), '../bin/vite.js');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Builds beside the old page and takes its place at the end: whoever reads meanwhile finds one or the other. */
+async function build(): Promise<void> {
+  const vite = findVite();
+  if (vite === undefined) {
+    throw new PageNotBuilt(
+      'The page is not built, and Vite, which builds it, is not installed. Run `npm ci`.',
+    );
+  }
+  const fresh = `${BUILT_PAGE}.${process.pid}`;
+  const old = `${fresh}.old`;
+  const words = [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
+  try {
+    await promisify(execFile)(process.execPath, words, { cwd: ROOT });
+    await rename(BUILT_PAGE, old).catch(() => undefined);
+    // Another process may have put the same page there meanwhile.
+    await rename(fresh, BUILT_PAGE).catch(async (error: unknown) => {
+      if (!(await isFresh())) throw error;
+    });
+  } catch (error) {
+    const { stderr = '', stdout = '' } = error as { stderr?: string; stdout?: string };
+    throw new PageNotBuilt('The page could not be built.', `${stderr}${stdout}`.trim() || String(error));
+  } finally {
+    await Promise.all([fresh, old].map((path) => rm(path, { recursive: true, force: true })));
+  }
+}
+
+async function isFresh(): Promise<boolean> {
+  const builtAt = await changedAt(join(BUILT_PAGE, 'index.html'));
+  return builtAt > 0 && (!RUNS_SOURCES || builtAt >= (await sourcesChangedAt()));
+}
+
+let building: Promise<void> | undefined;
+
+/**
+ * Ensures that the built page is there and, in a checkout, as new as its sources. Building takes one or two seconds;
+ * calls meanwhile wait for the same build.
+ * @throws {PageNotBuilt}
+ */
+export async function ensurePage(): Promise<void> {
+  if (await isFresh()) return;
+  if (!RUNS_SOURCES) throw new PageNotBuilt('This package was packed without its page. Install it again.');
+  building ??= build().finally(() => {
+    building = undefined;
+  });
+  await building;
+}

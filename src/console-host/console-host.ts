@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import express, { type RequestHandler, type Router } from 'express';
+import { routeMethods } from '../runtime/http-server/route-methods.ts';
+import { strictRouter } from '../runtime/http-server/strict-router.ts';
+import { html, renderPage } from '../runtime/page/page.ts';
+import { BUILT_PAGE, ensurePage, PageNotBuilt } from './build-page.ts';
+
+/** What `/console.json` says: what the page is connected to. */
+export interface ConsoleMode {
+  readonly mode: 'sandbox' | 'production';
+  /** Whether the page may change anything. */
+  readonly write: boolean;
+  /** Whether a connector is attached. */
+  readonly connector: boolean;
+}
+
+export interface ConsoleHostOptions {
+  readonly mode: () => ConsoleMode;
+  /** The error for another method than GET. */
+  readonly refuseMethod: RequestHandler;
+  /** Ensures that the page is built. Default: builds it if its sources are newer. */
+  readonly ensure?: () => Promise<void>;
+}
+
+/**
+ * Nothing but files of this server, no inline code or style, and no frame around the page. Values cannot become code:
+ * `require-trusted-types-for` refuses texts where the browser would run them.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+/** The addresses of the page. Any other address is left to whoever comes next, so that a wrong call stays a 404. */
+export const PAGE_PATHS = [
+  'overview',
+  'connections',
+  'phone',
+  'inbox',
+  'deliveries',
+  'calls',
+  'sync',
+  'access',
+  'journey',
+] as const;
+const PAGE = new RegExp(`^/(?:(?:${PAGE_PATHS.join('|')})(?:/[^/]*)?)?$`);
+
+const withHeaders: RequestHandler = (_request, response, next) => {
+  for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+  next();
+};
+
+/** A page that says why there is no page. */
+function explain({ message, details }: PageNotBuilt): ReturnType<typeof renderPage> {
+  const [first = '', command = ''] = message.split('`');
+  return renderPage({
+    title: 'Console',
+    owner: 'Console',
+    heading: html`The page is not there`,
+    content: html`<p>${first}${command === '' ? html`` : html`<code>${command}</code>.`}</p>${details
+      .split('\n')
+      .map((line) => html`<p><code>${line}</code></p>`)}`,
+  });
+}
+
+/** Serves the page: its document at each of its addresses, its files, and `/console.json`. */
+export function consoleHost({ mode, refuseMethod, ensure = ensurePage }: ConsoleHostOptions): Router {
+  const router = strictRouter();
+  const get = (path: string | RegExp, handle: RequestHandler): void =>
+    routeMethods(router, path, { GET: handle }, { refuse: refuseMethod, headIsGet: true });
+
+  get('/console.json', (_request, response) => {
+    response.setHeader('Cache-Control', 'no-store');
+    response.json(mode());
+  });
+  get(PAGE, async (request, response) => {
+    try {
+      await ensure();
+    } catch (error) {
+      if (!(error instanceof PageNotBuilt)) throw error;
+      const { html: text, headers } = explain(error);
+      response.status(503).set(headers).send(text);
+      return;
+    }
+    withHeaders(request, response, () => undefined);
+    response.setHeader('Cache-Control', 'no-store');
+    response.sendFile('index.html', { root: BUILT_PAGE, cacheControl: false, lastModified: false });
+  });
+  // Their names contain a hash of what is in them.
+  router.use(
+    '/assets',
+    withHeaders,
+    express.static(join(BUILT_PAGE, 'assets'), {
+      immutable: true,
+      maxAge: '1y',
+      index: false,
+      redirect: false,
+    }),
+  );
+  get('/icon.svg', (request, response) => {
+    withHeaders(request, response, () => undefined);
+    response.sendFile('icon.svg', { root: BUILT_PAGE, maxAge: '1h' });
+  });
+  return router;
+}

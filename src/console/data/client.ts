@@ -1,0 +1,131 @@
+import type { z } from 'zod';
+import type { CONNECTOR_ENDPOINTS } from '../../contract/connector/endpoints.ts';
+import type { SANDBOX_ENDPOINTS } from '../../contract/sandbox/endpoints.ts';
+
+/** What the server answers at `/console.json`. */
+export interface ConsoleMode {
+  readonly mode: 'sandbox' | 'production';
+  /** Whether the page may change anything. */
+  readonly write: boolean;
+  /** Whether a connector is attached. */
+  readonly connector: boolean;
+}
+
+type Endpoints = Readonly<Record<string, { readonly method: string; readonly path: string }>>;
+type RowOf<Table extends Endpoints, Method, Path> = Extract<
+  Table[keyof Table],
+  { readonly method: Method; readonly path: Path }
+>;
+type PathOf<Table extends Endpoints, Method> = Extract<
+  Table[keyof Table],
+  { readonly method: Method }
+>['path'];
+type MethodOf<Table extends Endpoints> = Table[keyof Table]['method'];
+type QueryOf<Row> = Row extends { readonly query: infer Query extends z.ZodType }
+  ? Partial<z.input<Query>>
+  : never;
+type BodyOf<Row> = Row extends { readonly body: { readonly schema: infer Body extends z.ZodType } }
+  ? z.input<Body>
+  : never;
+type AnswerOf<Row> = Row extends {
+  readonly answers: readonly [{ readonly schema: infer Answer }, ...unknown[]];
+}
+  ? Answer extends z.ZodType
+    ? z.output<Answer>
+    : undefined
+  : undefined;
+
+/** The input of a call: parameters of the path by name, the query and the JSON body. */
+export interface CallInput<Row> {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: QueryOf<Row>;
+  readonly body?: BodyOf<Row>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** A response that is not a success, or none at all: then `status` is 0 and the server is gone. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly code: string;
+  /** The invalid key of the query or body. */
+  readonly field: string | undefined;
+  /** `GET /deliveries`, for people. */
+  readonly call: string;
+
+  constructor(call: string, status: number, code: string, message: string, field?: string) {
+    super(message);
+    this.call = call;
+    this.status = status;
+    this.code = code;
+    this.field = field;
+  }
+}
+
+/** A request as data: what the page sends, and what "copy as" writes. */
+export interface RequestShape {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+interface RawInput {
+  readonly params?: Readonly<Record<string, string>> | undefined;
+  readonly query?: object | undefined;
+  readonly body?: unknown;
+}
+
+/** The request of a call, with the path filled in. Absent and empty values of the query are left out. */
+export function shapeRequest(prefix: string, method: string, path: string, input: RawInput): RequestShape {
+  const { params = {}, query = {}, body } = input;
+  const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''));
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const search = new URLSearchParams(Object.fromEntries(given) as Record<string, string>).toString();
+  const whole = `${prefix}${filled}${search === '' ? '' : `?${search}`}`;
+  return { method, path: whole, ...(body === undefined ? {} : { body }) };
+}
+
+async function send(
+  { method, path, body }: RequestShape,
+  { headers = {}, signal }: { headers?: Readonly<Record<string, string>>; signal?: AbortSignal },
+): Promise<unknown> {
+  const call = `${method} ${path.split('?')[0]}`;
+  const response = await fetch(path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((error: unknown) => {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError(call, 0, 'unreachable', 'The server does not respond. Is it still running?');
+  });
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return answer;
+  const { error, message, field } = (answer ?? {}) as { error?: string; message?: string; field?: string };
+  const words = message ?? `The server responded with status ${response.status}.`;
+  throw new ApiError(call, response.status, error ?? String(response.status), words, field);
+}
+
+/** A client of a table of endpoints below a prefix. */
+function clientOf<Table extends Endpoints>(prefix: string) {
+  return <Method extends MethodOf<Table>, Path extends PathOf<Table, Method>>(
+    method: Method,
+    path: Path,
+    input: CallInput<RowOf<Table, Method, Path>> = {},
+  ): Promise<AnswerOf<RowOf<Table, Method, Path>>> =>
+    send(shapeRequest(prefix, method, path, input), input) as Promise<AnswerOf<RowOf<Table, Method, Path>>>;
+}
+
+export const SANDBOX_PREFIX = '/sandbox/v1';
+
+/** Calls the control API. @throws {ApiError} */
+export const sandbox = clientOf<typeof SANDBOX_ENDPOINTS>(SANDBOX_PREFIX);
+
+/** Calls the connector through the server of this page, which adds the token. @public @throws {ApiError} */
+export const connector = clientOf<typeof CONNECTOR_ENDPOINTS>('/connector');
+
+/** What this page is connected to. */
+export async function readMode(): Promise<ConsoleMode> {
+  return (await send({ method: 'GET', path: '/console.json' }, {})) as ConsoleMode;
+}

@@ -1,0 +1,41 @@
+import { useQuery } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
+import { sandbox } from './client.ts';
+
+/** The one timer of the page: it moves the times on display, once a second while somebody looks. */
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+let second = Date.now();
+
+function onSecond(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    second = Date.now();
+    for (const each of listeners) each();
+  }, 1_000);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The real time in epoch milliseconds, drawn again each second. */
+export function useRealNow(): number {
+  return useSyncExternalStore(onSecond, () => second);
+}
+
+/** Virtual time, moving with real time unless it is frozen. Undefined until it is known. */
+export function useVirtualNow(): { readonly now: number; readonly isFrozen: boolean } | undefined {
+  const real = useRealNow();
+  const { data } = useQuery({
+    queryKey: ['clock'],
+    queryFn: async () => {
+      const { now, frozen } = await sandbox('GET', '/clock');
+      return { offset: Date.parse(now) - Date.now(), at: Date.parse(now), frozen };
+    },
+  });
+  if (data === undefined) return undefined;
+  return { now: data.frozen ? data.at : Math.max(data.at, real + data.offset), isFrozen: data.frozen };
+}

@@ -1,0 +1,52 @@
+import type { QueryClient } from '@tanstack/react-query';
+import type { StreamEvent } from './stream.ts';
+
+/** The first part of the key of each query: a list that the stream can name. */
+function listsOf(event: StreamEvent): readonly string[] {
+  switch (event.type) {
+    case 'ledger':
+      return ['ledger'];
+    case 'delivery':
+      return ['deliveries', 'webhook'];
+    case 'call':
+      return ['calls'];
+    case 'clock':
+      return ['clock', 'timers'];
+    case 'change':
+      return ['connector'];
+    case 'changed':
+      return event.what === 'timers' ? ['timers', 'clock'] : [event.what];
+  }
+}
+
+const GATHER_MS = 100;
+
+/**
+ * Turns events into invalidations: a query whose key begins with the name of a list is read again when the list
+ * changes, at most once per 100 ms, and never while it is still being read.
+ */
+export function createInvalidator(queries: QueryClient): (event: StreamEvent) => void {
+  const waiting = new Set<string>();
+  const reading = new Set<string>();
+  let gathering = false;
+
+  const gather = (): void => {
+    if (gathering) return;
+    gathering = true;
+    setTimeout(() => {
+      gathering = false;
+      for (const list of [...waiting].filter((each) => !reading.has(each))) void readAgain(list);
+    }, GATHER_MS);
+  };
+  const readAgain = async (list: string): Promise<void> => {
+    waiting.delete(list);
+    reading.add(list);
+    await queries.invalidateQueries(list === 'everything' ? {} : { queryKey: [list] });
+    reading.delete(list);
+    if (waiting.has(list)) gather();
+  };
+  return (event) => {
+    for (const list of listsOf(event)) waiting.add(list);
+    gather();
+  };
+}

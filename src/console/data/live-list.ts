@@ -1,0 +1,225 @@
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { stream } from './live.ts';
+import type { StreamEvent } from './stream.ts';
+
+/** Rows of a list that are held at most; older ones are found by filtering. */
+export const MOST_ROWS = 5_000;
+const GATHER_MS = 100;
+
+export interface Page<Row> {
+  readonly entries: readonly Row[];
+  readonly nextCursor?: string | undefined;
+}
+
+export interface LiveListSource<Row> {
+  /** Name and filter of the list: lists with the same key share their rows. */
+  readonly key: string;
+  readonly read: (cursor: string | undefined) => Promise<Page<Row>>;
+  readonly idOf: (row: Row) => string;
+  /** The row that an event carries, if it is one of this list. */
+  readonly rowOf: (event: StreamEvent) => Row | undefined;
+  /** The name by which a `changed` event calls the list. */
+  readonly name: string;
+  /** Whether every row that an event carries belongs to the list; else the server decides. */
+  readonly isWhole: boolean;
+}
+
+export interface LiveListState<Row> {
+  /** Newest first. */
+  readonly rows: readonly Row[];
+  readonly isLoading: boolean;
+  readonly error: unknown;
+  readonly isPaused: boolean;
+  /** Rows that came while it was paused. */
+  readonly waiting: number;
+  readonly hasMore: boolean;
+  /** True if rows were given up because there are too many. */
+  readonly isCut: boolean;
+}
+
+/** A list that follows the stream: rows change in place, new ones come at the top, or wait while it is paused. */
+export class LiveList<Row> {
+  readonly source: LiveListSource<Row>;
+  /** Where its table was scrolled to. */
+  scrollTop = 0;
+  #state: LiveListState<Row> = {
+    rows: [],
+    isLoading: true,
+    error: undefined,
+    isPaused: false,
+    waiting: 0,
+    hasMore: false,
+    isCut: false,
+  };
+  #waiting: Row[] = [];
+  #changed = new Map<string, Row>();
+  #cursor: string | undefined;
+  #isStale = false;
+  #isReading = false;
+  #gathering = false;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(source: LiveListSource<Row>) {
+    this.source = source;
+  }
+
+  readonly snapshot = (): LiveListState<Row> => this.#state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Follows the stream until the answer is called. */
+  follow(): () => void {
+    void this.#readHead();
+    return stream().listen((event) => this.#hear(event));
+  }
+
+  pause(): void {
+    if (!this.#state.isPaused) this.#set({ isPaused: true });
+  }
+
+  resume(): void {
+    const rows = [...this.#waiting, ...this.#state.rows];
+    this.#waiting = [];
+    this.#set({ isPaused: false, waiting: 0, ...this.#cut(rows) });
+    if (this.#isStale) this.#gather();
+  }
+
+  /** Reads the next older page. */
+  async readMore(): Promise<void> {
+    if (this.#isReading || !this.#state.hasMore) return;
+    await this.#reading(async () => {
+      const page = await this.source.read(this.#cursor);
+      const known = new Set(this.#state.rows.map(this.source.idOf));
+      const older = page.entries.filter((row) => !known.has(this.source.idOf(row)));
+      this.#cursor = page.nextCursor;
+      const rows = this.#cut([...this.#state.rows, ...older]);
+      this.#set({ hasMore: page.nextCursor !== undefined, ...rows });
+    });
+  }
+
+  /** Reads the newest page again. */
+  refresh(): void {
+    this.#isStale = true;
+    this.#gather();
+  }
+
+  #hear(event: StreamEvent): void {
+    const row = this.source.rowOf(event);
+    if (row !== undefined) {
+      this.#changed.set(this.source.idOf(row), row);
+      this.#gather();
+    } else if (event.type === 'changed' && (event.what === this.source.name || event.what === 'everything')) {
+      this.refresh();
+    }
+  }
+
+  #gather(): void {
+    if (this.#gathering) return;
+    this.#gathering = true;
+    setTimeout(() => {
+      this.#gathering = false;
+      this.#applyChanged();
+      if (this.#isStale) void this.#readHead();
+    }, GATHER_MS);
+  }
+
+  /** Takes over what events carried: known rows in place, others at the top. */
+  #applyChanged(): void {
+    if (this.#changed.size === 0) return;
+    const changed = this.#changed;
+    this.#changed = new Map();
+    const replace = (row: Row): Row => {
+      const id = this.source.idOf(row);
+      const newer = changed.get(id);
+      changed.delete(id);
+      return newer ?? row;
+    };
+    const rows = this.#state.rows.map(replace);
+    this.#waiting = this.#waiting.map(replace);
+    this.#set({ rows });
+    if (changed.size === 0) return;
+    if (this.source.isWhole) this.#addNew([...changed.values()].reverse());
+    else this.#isStale = true;
+  }
+
+  #addNew(rows: readonly Row[]): void {
+    if (this.#state.isPaused) {
+      this.#waiting = [...rows, ...this.#waiting].slice(0, MOST_ROWS);
+      this.#set({ waiting: this.#waiting.length });
+    } else this.#set(this.#cut([...rows, ...this.#state.rows]));
+  }
+
+  async #readHead(): Promise<void> {
+    if (this.#isReading) {
+      this.#isStale = true;
+      return;
+    }
+    this.#isStale = false;
+    await this.#reading(async () => this.#mergeHead(await this.source.read(undefined)));
+    if (this.#isStale) this.#gather();
+  }
+
+  async #reading(read: () => Promise<void>): Promise<void> {
+    this.#isReading = true;
+    try {
+      await read();
+      this.#set({ error: undefined, isLoading: false });
+    } catch (error) {
+      this.#set({ error, isLoading: false });
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /** Puts the newest page in the place of the rows that it covers. Rows that no longer match vanish with them. */
+  #mergeHead({ entries, nextCursor }: Page<Row>): void {
+    const { idOf } = this.source;
+    const { rows, isPaused } = this.#state;
+    const places = new Map(rows.map((row, place) => [idOf(row), place]));
+    const covered = entries.reduce((most, row) => Math.max(most, places.get(idOf(row)) ?? -1), -1);
+    if (isPaused && rows.length > 0) {
+      const page = new Map(entries.map((row) => [idOf(row), row]));
+      this.#waiting = entries.filter((row) => !places.has(idOf(row)));
+      const updated = rows.map((row) => page.get(idOf(row)) ?? row);
+      this.#set({ rows: updated, waiting: this.#waiting.length });
+    } else if (covered === -1 || nextCursor === undefined) {
+      this.#cursor = nextCursor;
+      this.#set({ rows: entries, hasMore: nextCursor !== undefined, isCut: false });
+    } else this.#set(this.#cut([...entries, ...rows.slice(covered + 1)]));
+  }
+
+  #cut(rows: readonly Row[]): Partial<LiveListState<Row>> {
+    if (rows.length <= MOST_ROWS) return { rows };
+    return { rows: rows.slice(0, MOST_ROWS), hasMore: false, isCut: true };
+  }
+
+  #set(change: Partial<LiveListState<Row>>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The lists of the last few filters, so that going back finds the same rows at the same place. */
+const kept = new Map<string, LiveList<unknown>>();
+const MOST_KEPT = 6;
+
+function keep<Row>(source: LiveListSource<Row>): LiveList<Row> {
+  const known = kept.get(source.key) as LiveList<Row> | undefined;
+  const list = known ?? new LiveList(source);
+  kept.delete(source.key);
+  kept.set(source.key, list as LiveList<unknown>);
+  const [oldest] = kept.keys();
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+  return list;
+}
+
+/** A live list for a component; it follows the stream while the component is mounted. */
+export function useLiveList<Row>(source: LiveListSource<Row>): [LiveListState<Row>, LiveList<Row>] {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the source
+  const list = useMemo(() => keep(source), [source.key]);
+  useEffect(() => list.follow(), [list]);
+  return [useSyncExternalStore(list.subscribe, list.snapshot), list];
+}

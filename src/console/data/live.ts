@@ -1,0 +1,49 @@
+import { QueryClient } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
+import { ApiError, type ConsoleMode } from './client.ts';
+import { createInvalidator } from './invalidate.ts';
+import { type EventStream, openEventStream, type StreamEvent, type StreamState } from './stream.ts';
+
+/** The queries of the page. The stream says when they are stale, so nothing is read again by age or by focus. */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 60_000,
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+      retry: (failures, error) => error instanceof ApiError && error.status === 0 && failures < 3,
+    },
+  },
+});
+
+let opened: EventStream | undefined;
+let given: ConsoleMode | undefined;
+
+/** Begins to follow the server. Called once, before the page is drawn. */
+export function goLive(mode: ConsoleMode): void {
+  given = mode;
+  opened =
+    mode.mode === 'sandbox'
+      ? openEventStream('/sandbox/v1/events', (data) => JSON.parse(data) as StreamEvent)
+      : openEventStream('/connector/v1/changes/stream?after=latest', (data) => ({
+          type: 'change',
+          change: JSON.parse(data),
+        }));
+  opened.listen(createInvalidator(queries));
+}
+
+/** What the page is connected to. */
+export function mode(): ConsoleMode {
+  if (given === undefined) throw new Error('goLive comes first');
+  return given;
+}
+
+export function stream(): EventStream {
+  if (opened === undefined) throw new Error('goLive comes first');
+  return opened;
+}
+
+export function useStreamState(): StreamState {
+  return useSyncExternalStore(stream().onState, stream().state);
+}

@@ -1,0 +1,227 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useId } from 'react';
+import type { Delivery, ResendRequest } from '../../../contract/sandbox/deliveries.ts';
+import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { Chip } from '../../ui/chip.tsx';
+import { CodeView } from '../../ui/code.tsx';
+import { CopyAs } from '../../ui/copy-as.tsx';
+import { useKeys } from '../../ui/keys.tsx';
+import { Failure, Loading } from '../../ui/states.tsx';
+import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
+import { outcomeOf, REASONS } from './describe.ts';
+import { groupAttempts, resultOf, type Series } from './series.ts';
+import { Axis, Waterfall } from './waterfall.tsx';
+
+const RESEND = '/deliveries/{id}/resend';
+
+/** A delivery: what was sent, how each attempt went, and what can be done with it. */
+export function DeliveryDetail({ id }: { readonly id: string }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['deliveries', id],
+    queryFn: () => sandbox('GET', '/deliveries/{id}', { params: { id } }),
+  });
+  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading label="Loading the delivery" />;
+  const { word, tone } = outcomeOf(data);
+  const series = groupAttempts(data.createdAt, data.attempts);
+  return (
+    <div className="detail">
+      <header>
+        <div className="line">
+          <Chip tone={tone}>{word}</Chip>
+          <h1 className="mono">{data.event}</h1>
+        </div>
+        <p className="soft">
+          {showDateTime(Date.parse(data.createdAt))} · {data.attempts.length}{' '}
+          {data.attempts.length === 1 ? 'attempt' : 'attempts'}
+        </p>
+        <Actions delivery={data} />
+      </header>
+      {data.reason === undefined ? null : <p className="note">{REASONS[data.reason]}</p>}
+      <section aria-label="Attempts">
+        <h2>Attempts</h2>
+        {series.length === 0 ? <p className="soft">None yet.</p> : null}
+        {series.map((each) => (
+          <SeriesView key={each.at} series={each} isFirst={each === series[0]} />
+        ))}
+      </section>
+      <Request delivery={data} />
+      <Signature delivery={data} />
+      <About delivery={data} />
+    </div>
+  );
+}
+
+function Actions({ delivery }: { readonly delivery: Delivery }) {
+  const { id, outcome, held } = delivery;
+  const menu = useId();
+  const store = (changed: Delivery): void => void queries.setQueryData(['deliveries', id], changed);
+  const resend = useMutation({
+    mutationFn: (body: ResendRequest) => sandbox('POST', RESEND, { params: { id }, body }),
+    onSuccess: store,
+  });
+  const hold = useMutation({
+    mutationFn: () =>
+      sandbox('POST', held === true ? '/deliveries/{id}/release' : '/deliveries/{id}/hold', {
+        params: { id },
+      }),
+    onSuccess: store,
+  });
+  const choose = (body: ResendRequest): void => {
+    document.getElementById(menu)?.hidePopover();
+    resend.mutate(body);
+  };
+  useKeys('Delivery', [{ keys: 'r', label: 'Resend the same bytes', run: () => resend.mutate({}) }]);
+  const more: readonly (readonly [string, ResendRequest])[] = [
+    ['Sign again and send', { resign: true }],
+    ['Send 5 copies', { times: 5 }],
+    ['Tamper with the body', { tamper: 'body' }],
+    ['Tamper with the signature', { tamper: 'signature' }],
+    ['Tamper with the timestamp', { tamper: 'timestamp' }],
+  ];
+  return (
+    <>
+      <div className="line">
+        <button
+          type="button"
+          className="button main"
+          disabled={resend.isPending}
+          onClick={() => resend.mutate({})}
+        >
+          Resend
+        </button>
+        <button type="button" className="button" popoverTarget={menu} disabled={resend.isPending}>
+          Resend as …
+        </button>
+        <div id={menu} popover="auto" className="menu">
+          {more.map(([label, body]) => (
+            <button key={label} type="button" onClick={() => choose(body)}>
+              {label}
+            </button>
+          ))}
+        </div>
+        {outcome === 'pending' ? (
+          <button type="button" className="button" disabled={hold.isPending} onClick={() => hold.mutate()}>
+            {held === true ? 'Release' : 'Hold'}
+          </button>
+        ) : null}
+        <CopyAs
+          request={shapeRequest(SANDBOX_PREFIX, 'POST', RESEND, { params: { id }, body: {} })}
+          items={[{ label: 'raw body', text: delivery.body }]}
+        />
+      </div>
+      {resend.error === null ? null : <Failure error={resend.error} />}
+      {hold.error === null ? null : <Failure error={hold.error} />}
+    </>
+  );
+}
+
+/** A little air after the last mark. */
+const AXIS_SHARE = 1.15;
+const SHORTEST_AXIS_MS = 1_150;
+
+function SeriesView({ series, isFirst }: { readonly series: Series; readonly isFirst: boolean }) {
+  const end = Math.max(...series.attempts.map(({ to }) => to));
+  const axis = Math.max(SHORTEST_AXIS_MS, end * AXIS_SHARE);
+  return (
+    <div className="series">
+      {isFirst ? null : <p className="faint">Sent again at {showDateTime(series.at)}</p>}
+      <div className="series-grid">
+        <span />
+        <Axis axis={axis} isLabeled />
+        <span />
+        {series.attempts.map((placed) => (
+          <div key={placed.number} className="contents">
+            <span className="faint">#{placed.number}</span>
+            <Waterfall series={{ ...series, attempts: [placed] }} axis={axis} />
+            <span className={resultOf(placed.attempt)}>
+              {placed.attempt.status ?? (resultOf(placed.attempt) === 'open' ? 'in flight' : 'no answer')} ·{' '}
+              {showDuration(placed.attempt.ms)}
+            </span>
+            {placed.attempt.error === undefined ? null : (
+              <p className="series-note">{placed.attempt.error}</p>
+            )}
+            {placed.attempt.faults === undefined ? null : (
+              <p className="series-note">Fault: {placed.attempt.faults.join(', ')}</p>
+            )}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Request({ delivery: { url, headers, body } }: { readonly delivery: Delivery }) {
+  const lines = Object.entries(headers);
+  return (
+    <section aria-label="Request">
+      <h2>Request</h2>
+      <p className="mono">{url === null ? 'No webhook was set' : `POST ${url}`}</p>
+      {lines.length === 0 ? (
+        <p className="soft">It has no headers before its first attempt.</p>
+      ) : (
+        <dl className="facts mono">
+          {lines.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      <CodeView text={body} label="Body" />
+    </section>
+  );
+}
+
+const header = (delivery: Delivery, name: string): string | undefined =>
+  Object.entries(delivery.headers).find(([key]) => key.toLowerCase() === name)?.[1];
+
+const LONGEST_BASE = 4_000;
+
+function Signature({ delivery }: { readonly delivery: Delivery }) {
+  const signature = header(delivery, 'x-service-signature');
+  const timestamp = header(delivery, 'x-service-timestamp');
+  if (signature === undefined || timestamp === undefined) return null;
+  return (
+    <section aria-label="Signature">
+      <h2>Signature</h2>
+      <p className="soft">
+        HMAC-SHA256 with the secret of the webhook, in lowercase hexadecimal, over this base string: the
+        timestamp, a dot, and the raw body, byte by byte.
+      </p>
+      <pre className="base" tabIndex={-1}>
+        <b>{timestamp}</b>
+        <b className="dot">.</b>
+        {delivery.body.slice(0, LONGEST_BASE)}
+      </pre>
+      <p className="mono">{signature}</p>
+    </section>
+  );
+}
+
+function About({ delivery }: { readonly delivery: Delivery }) {
+  const { id, connectionId, messageId, subscription, workspaceId, createdAt } = delivery;
+  const facts: readonly (readonly [string, React.ReactNode])[] = [
+    ['Delivery', id],
+    ['Created', <Time key="t" iso={createdAt} kind="real" />],
+    ['Message', messageId ?? '–'],
+    ['Connection', connectionId],
+    ['Workspace', workspaceId],
+    ['Webhook of', `${subscription.kind} ${subscription.id}`],
+  ];
+  return (
+    <section aria-label="About">
+      <h2>About</h2>
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="mono">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,119 @@
+import { getRouteApi, useParams } from '@tanstack/react-router';
+import type { Delivery, DeliveryKey } from '../../../contract/sandbox/deliveries.ts';
+import { ApiError, sandbox } from '../../data/client.ts';
+import { useLiveList } from '../../data/live-list.ts';
+import { Chip } from '../../ui/chip.tsx';
+import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
+import { Split } from '../../ui/split.tsx';
+import { EmptyState } from '../../ui/states.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
+import { Time } from '../../ui/times.tsx';
+import { outcomeOf, summaryOf } from './describe.ts';
+import { DeliveryDetail } from './detail.tsx';
+import { groupAttempts } from './series.ts';
+import { Axis, ROW_AXIS_MS, Waterfall } from './waterfall.tsx';
+
+const route = getRouteApi('/deliveries');
+
+const TOKENS = [
+  { key: 'status', hint: 'outcome', values: ['pending', 'delivered', 'dropped'] },
+  {
+    key: 'type',
+    hint: 'type of the event',
+    values: ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'],
+  },
+  { key: 'message', hint: 'id of a message' },
+  { key: 'connection', hint: 'id of a connection' },
+  { key: 'workspace', hint: 'id of a workspace' },
+  { key: 'webhook', hint: 'workspace or app that owns the webhook' },
+  { key: 'reason', hint: 'why it was not sent', values: ['no_webhook', 'backlog_full', 'interrupted'] },
+  { key: 'url', hint: 'address of the webhook' },
+] as const satisfies readonly (QueryToken & { readonly key: DeliveryKey })[];
+
+const COLUMNS: readonly Column<Delivery>[] = [
+  {
+    heading: 'Outcome',
+    width: '76px',
+    cell: (row) => {
+      const { word, tone } = outcomeOf(row);
+      return <Chip tone={tone}>{word}</Chip>;
+    },
+  },
+  {
+    heading: 'Event',
+    width: 'minmax(120px, 0.8fr)',
+    cell: ({ event }) => <span className="mono">{event}</span>,
+  },
+  {
+    heading: 'About',
+    width: 'minmax(60px, 1.4fr)',
+    isMinor: true,
+    cell: (row) => <bdi className="soft">{summaryOf(row)}</bdi>,
+  },
+  {
+    heading: <Axis axis={ROW_AXIS_MS} isLabeled />,
+    width: 'minmax(90px, 180px)',
+    cell: ({ createdAt, attempts }) => (
+      <Waterfall series={groupAttempts(createdAt, attempts)[0]} axis={ROW_AXIS_MS} />
+    ),
+  },
+  {
+    heading: 'Tries',
+    width: '38px',
+    isMinor: true,
+    align: 'end',
+    cell: ({ attempts }) => <span className="soft">{attempts.length}</span>,
+  },
+  {
+    heading: 'Time',
+    width: '60px',
+    align: 'end',
+    cell: ({ createdAt }) => <Time iso={createdAt} kind="real" />,
+  },
+];
+
+export function DeliveriesScreen() {
+  const { q = '' } = route.useSearch();
+  const { id } = useParams({ strict: false });
+  const list = useLiveList<Delivery>({
+    key: `deliveries ${q}`,
+    name: 'deliveries',
+    isWhole: q === '',
+    idOf: (row) => row.id,
+    rowOf: (event) => (event.type === 'delivery' ? event.entry : undefined),
+    read: (cursor) => sandbox('GET', '/deliveries', { query: { q, cursor, limit: '100' } }),
+  });
+  const { error } = list[0];
+  const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
+  return (
+    <Split
+      closeTo="/deliveries"
+      list={
+        <>
+          <QueryBar value={q} tokens={TOKENS} error={refused} />
+          <Table
+            label="Deliveries"
+            list={list}
+            columns={COLUMNS}
+            selectedId={id}
+            linkOf={(row) => ({ to: '/deliveries/$id', params: { id: row.id }, search: true })}
+            empty={
+              q === '' ? (
+                <EmptyState
+                  title="Nothing was delivered yet"
+                  hint="Let a contact write to one of your numbers: npm run sandbox -- say 447700900101 447700900201 Hello"
+                />
+              ) : (
+                <EmptyState
+                  title="No delivery matches"
+                  hint="Remove a token from the filter, or press / to change it."
+                />
+              )
+            }
+          />
+        </>
+      }
+      detail={id === undefined ? undefined : <DeliveryDetail key={id} id={id} />}
+    />
+  );
+}

@@ -1,0 +1,40 @@
+import { showDuration } from '../../ui/times.tsx';
+import { resultOf, type Series } from './series.ts';
+import './deliveries.css';
+
+/** When the service tries: at once, after half a second, after a second. */
+const TRIES_MS = [0, 500, 1_000] as const;
+/** What the axis of a row shows, so that rows can be compared. */
+export const ROW_AXIS_MS = 1_600;
+
+const percent = (ms: number, axis: number): string => `${Math.min(100, Math.max(0, (ms / axis) * 100))}%`;
+
+/** The marks of the axis; `isLabeled` in a heading. */
+export function Axis({ axis, isLabeled = false }: { readonly axis: number; readonly isLabeled?: boolean }) {
+  return (
+    <span className="axis" aria-hidden="true">
+      {TRIES_MS.map((ms) => (
+        <span key={ms} className="axis-mark" style={{ left: percent(ms, axis) }}>
+          {isLabeled ? `${ms / 1_000}${ms === 1_000 ? ' s' : ''}` : null}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** One series of attempts on an axis: where each bar begins, how long it took, how it ended. */
+export function Waterfall({ series, axis }: { readonly series: Series | undefined; readonly axis: number }) {
+  return (
+    <span className="waterfall">
+      <Axis axis={axis} />
+      {series?.attempts.map(({ attempt, number, from, to }) => (
+        <span
+          key={number}
+          className={`bar ${resultOf(attempt)}`}
+          style={{ left: percent(from, axis), width: percent(to - from, axis) }}
+          title={`Attempt ${number} at ${showDuration(from)}, ${showDuration(attempt.ms)}`}
+        />
+      ))}
+    </span>
+  );
+}

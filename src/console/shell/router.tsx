@@ -1,0 +1,64 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  parseSearchWith,
+  redirect,
+  stringifySearchWith,
+} from '@tanstack/react-router';
+import { mode } from '../data/live.ts';
+import { screensOf } from './screens.ts';
+import { NotFound, ScreenError, Shell } from './shell.tsx';
+
+/** A text of the search parameters; absent if empty. */
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The search of a list: its filter. */
+function listSearch(search: Record<string, unknown>): { q?: string | undefined } {
+  const q = text(search['q']);
+  return q === undefined ? {} : { q };
+}
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: ScreenError });
+
+const start = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: screensOf(mode())[0]?.path ?? '/deliveries' });
+  },
+});
+
+const deliveries = createRoute({
+  getParentRoute: () => root,
+  path: '/deliveries',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('../screens/deliveries/screen.tsx'), 'DeliveriesScreen'),
+});
+const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id' });
+
+const calls = createRoute({
+  getParentRoute: () => root,
+  path: '/calls',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('../screens/calls/screen.tsx'), 'CallsScreen'),
+});
+const call = createRoute({ getParentRoute: () => calls, path: '$id' });
+
+export const router = createRouter({
+  routeTree: root.addChildren([start, deliveries.addChildren([delivery]), calls.addChildren([call])]),
+  // Plain texts: `?q=1` stays a text.
+  parseSearch: parseSearchWith((value) => value),
+  stringifySearch: stringifySearchWith(String),
+  defaultPreload: 'intent',
+  defaultErrorComponent: ScreenError,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

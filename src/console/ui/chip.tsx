@@ -1,0 +1,20 @@
+import type { ReactNode } from 'react';
+
+/** What a state means to the reader. */
+export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+
+/** A state in one word. The colour repeats what the word says. */
+export function Chip({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ReactNode }) {
+  return <span className={`chip ${tone}`}>{children}</span>;
+}
+
+const TICKS = { sent: '✓', delivered: '✓✓', read: '✓✓', failed: '!' } as const;
+
+/** The ticks of an outgoing message. @public */
+export function Ticks({ status }: { readonly status: keyof typeof TICKS }) {
+  return (
+    <span className="ticks" data-status={status} role="img" aria-label={status} title={status}>
+      {TICKS[status]}
+    </span>
+  );
+}

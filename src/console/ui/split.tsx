@@ -1,0 +1,46 @@
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useKeys } from './keys.tsx';
+
+/**
+ * A list and what is open of it: side by side where there is room, one page each where there is not. Esc closes it and
+ * returns to its row.
+ */
+export function Split({
+  list,
+  detail,
+  closeTo,
+}: {
+  readonly list: ReactNode;
+  readonly detail: ReactNode | undefined;
+  readonly closeTo: string;
+}) {
+  const navigate = useNavigate();
+  const isOpen = detail !== undefined;
+  const close = (): void => {
+    void navigate({ to: closeTo, search: true });
+    requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>('.table-body a[tabindex="0"]')?.focus({ preventScroll: true }),
+    );
+  };
+  useKeys('Detail', isOpen ? [{ keys: 'Escape', label: 'Back to the list', run: close }] : []);
+  return (
+    <div className="split" data-open={isOpen}>
+      <div className="split-list">{list}</div>
+      {isOpen ? (
+        <article className="split-detail">
+          <button
+            type="button"
+            className="button quiet split-back"
+            onClick={close}
+            aria-label="Back to the list"
+          >
+            <span className="split-back-wide">✕</span>
+            <span className="split-back-narrow">← List</span>
+          </button>
+          {detail}
+        </article>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,171 @@
+import { Link, type LinkProps } from '@tanstack/react-router';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
+import { useKeys } from './keys.tsx';
+import { EmptyState, Failure, Loading } from './states.tsx';
+import './ui.css';
+
+/** A column: its heading, its width as a track of a CSS grid, and what it shows of a row. */
+export interface Column<Row> {
+  readonly heading: ReactNode;
+  readonly width: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Left out where the table is narrow. */
+  readonly isMinor?: boolean;
+  readonly align?: 'end';
+}
+
+export interface TableProps<Row> {
+  /** What the rows are, for screen readers: `Deliveries`. */
+  readonly label: string;
+  readonly list: readonly [LiveListState<Row>, LiveList<Row>];
+  readonly columns: readonly Column<Row>[];
+  readonly linkOf: (row: Row) => LinkProps;
+  readonly selectedId: string | undefined;
+  readonly empty: ReactNode;
+}
+
+const ROW_HEIGHT = 34;
+const OVERSCAN = 12;
+/** So many rows before the end, older ones are read. */
+const AHEAD = 20;
+
+/** The rows of a live list. Rows are links; only those in view are drawn. Moving through it pauses it. */
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, columns, linkOf, selectedId, empty } = props;
+  const [state, list] = props.list;
+  const { rows } = state;
+  const { idOf } = list.source;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState(0);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: OVERSCAN,
+    initialOffset: list.scrollTop,
+    getItemKey: (index) => {
+      const row = rows[index];
+      return row === undefined ? index : idOf(row);
+    },
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= rows.length - AHEAD) void list.readMore();
+  }, [list, last, rows.length]);
+  useEffect(() => {
+    if (selectedId !== undefined) list.pause();
+  }, [list, selectedId]);
+
+  const focus = (index: number): void => {
+    if (rows.length === 0) return;
+    const target = Math.min(Math.max(index, 0), rows.length - 1);
+    list.pause();
+    setAt(target);
+    virtual.scrollToIndex(target);
+    requestAnimationFrame(() =>
+      scroller.current
+        ?.querySelector<HTMLElement>(`[data-index="${target}"] a`)
+        ?.focus({ preventScroll: true }),
+    );
+  };
+  const current = (): number => {
+    const focused = scroller.current
+      ?.querySelector(':focus')
+      ?.closest('[data-index]')
+      ?.getAttribute('data-index');
+    if (focused !== null && focused !== undefined) return Number(focused);
+    const selected = selectedId === undefined ? -1 : rows.findIndex((row) => idOf(row) === selectedId);
+    return selected === -1 ? at - 1 : selected;
+  };
+  const showNew = (): void => {
+    list.resume();
+    setAt(0);
+    virtual.scrollToOffset(0);
+  };
+  useKeys('List', [
+    { keys: 'j', label: 'Next row', run: () => focus(current() + 1) },
+    { keys: 'k', label: 'Previous row', run: () => focus(current() - 1) },
+    {
+      keys: 'n',
+      label: state.isPaused ? 'Show new rows' : 'Pause',
+      run: () => (state.isPaused ? showNew() : list.pause()),
+    },
+  ]);
+  const tracks = columns.map(({ width }) => width).join(' ');
+  const style = { '--tracks': tracks } as React.CSSProperties;
+
+  return (
+    <section className="table" aria-label={label} style={style}>
+      <div className="table-head" aria-hidden="true">
+        {columns.map(({ heading, isMinor, align }, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: columns never move
+          <span key={place} className={cellClass(isMinor, align)}>
+            {heading}
+          </span>
+        ))}
+      </div>
+      {state.isPaused ? (
+        <button type="button" className="pill" onClick={showNew}>
+          {state.waiting === 0 ? 'Paused' : `${state.waiting.toLocaleString()} new`} <kbd>n</kbd>
+        </button>
+      ) : null}
+      <div
+        className="table-body"
+        ref={scroller}
+        tabIndex={-1}
+        onScroll={({ currentTarget }) => {
+          list.scrollTop = currentTarget.scrollTop;
+          if (currentTarget.scrollTop > ROW_HEIGHT) list.pause();
+        }}
+      >
+        {state.error === undefined ? null : <Failure error={state.error} onRetry={() => list.refresh()} />}
+        {state.isLoading ? <Loading label={`Loading ${label}`} /> : null}
+        {!state.isLoading && state.error === undefined && rows.length === 0 ? empty : null}
+        <ul style={{ height: virtual.getTotalSize() }} aria-label={label}>
+          {items.map((item) => {
+            const row = rows[item.index];
+            if (row === undefined) return null;
+            const isSelected = idOf(row) === selectedId;
+            return (
+              <li
+                key={item.key}
+                data-index={item.index}
+                aria-setsize={state.hasMore ? -1 : rows.length}
+                aria-posinset={item.index + 1}
+                style={{ transform: `translateY(${item.start}px)` }}
+              >
+                <Link
+                  {...linkOf(row)}
+                  className="row"
+                  aria-current={isSelected ? 'true' : undefined}
+                  tabIndex={item.index === at || isSelected ? 0 : -1}
+                  onFocus={() => setAt(item.index)}
+                >
+                  {columns.map(({ cell, isMinor, align }, place) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: columns never move
+                    <span key={place} className={cellClass(isMinor, align)}>
+                      {cell(row)}
+                    </span>
+                  ))}
+                </Link>
+              </li>
+            );
+          })}
+        </ul>
+        {state.isCut ? (
+          <EmptyState
+            title={`The newest ${MOST_ROWS.toLocaleString()} rows are shown`}
+            hint="Filter the list to find older ones."
+          />
+        ) : null}
+      </div>
+    </section>
+  );
+}
+
+function cellClass(isMinor: boolean | undefined, align: 'end' | undefined): string {
+  return `cell${isMinor === true ? ' minor' : ''}${align === undefined ? '' : ' end'}`;
+}

@@ -1,0 +1,33 @@
+const pad = (value: number, digits = 2): string => String(value).padStart(digits, '0');
+
+/** `14:03:07` in the reader's zone. */
+export function showTime(at: number): string {
+  const date = new Date(at);
+  return `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+/** `2026-01-15 14:03:07` in the reader's zone. */
+export function showDateTime(at: number): string {
+  const date = new Date(at);
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${showTime(at)}`;
+}
+
+/** `0.4 ms`, `12 ms`, `1.25 s`, `3 min`. */
+export function showDuration(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(2)} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
+  return `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+/** A point in time: the time of day, and everything about it on hover. */
+export function Time({ iso, kind }: { readonly iso: string; readonly kind: 'virtual' | 'real' }) {
+  const at = Date.parse(iso);
+  const clock = kind === 'virtual' ? 'virtual time' : 'real time';
+  return (
+    <time dateTime={iso} title={`${showDateTime(at)}, ${clock}\n${iso}`}>
+      {showTime(at)}
+    </time>
+  );
+}

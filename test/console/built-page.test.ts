@@ -1,0 +1,83 @@
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { BUILT_PAGE, ensurePage } from '../../src/console-host/build-page.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
+
+const FIRST_SCREEN_BYTES = 120_000;
+const ALL_BYTES = 180_000;
+const MOST_LINES = 8_000;
+
+const ASSETS = join(BUILT_PAGE, 'assets');
+const read = (name: string): string => readFileSync(join(ASSETS, name), 'utf8');
+const packed = (names: Iterable<string>): number =>
+  [...names].reduce((sum, name) => sum + gzipSync(read(name), { level: 9 }).length, 0);
+
+/** What the document loads, and what that imports before it runs. */
+function firstScreen(): ReadonlySet<string> {
+  const document = readFileSync(join(BUILT_PAGE, 'index.html'), 'utf8');
+  const names = [...document.matchAll(/(?:src|href)="\/assets\/([^"]+)"/g)].map(([, name = '']) => name);
+  const found = new Set(names);
+  for (const name of found) {
+    if (!name.endsWith('.js')) continue;
+    for (const [, other = ''] of read(name).matchAll(/(?:\bfrom|\bimport)\s*["'`]\.\/([^"'`]+)["'`]/g))
+      found.add(other);
+  }
+  return found;
+}
+
+describe('the built page', () => {
+  beforeAll(() => ensurePage());
+
+  it('has at most 120 kB on the first screen and 180 kB in all, compressed', () => {
+    const all = globSync('*', { cwd: ASSETS });
+    const first = firstScreen();
+    expect(first.size).toBeGreaterThan(2);
+    expect(first.size).toBeLessThan(all.length);
+    expect(packed(first)).toBeLessThanOrEqual(FIRST_SCREEN_BYTES);
+    expect(packed(all)).toBeLessThanOrEqual(ALL_BYTES);
+  });
+
+  it('contains no validator of the contract, of which it uses only types', () => {
+    const scripts = globSync('*.js', { cwd: ASSETS }).map(read);
+    expect(scripts.length).toBeGreaterThan(3);
+    expect(scripts.filter((script) => /ZodError|safeParse/.test(script))).toEqual([]);
+  });
+
+  it('is made of at most 8,000 lines', () => {
+    const sources = globSync('src/console/**/*.{ts,tsx,css}', { cwd: ROOT });
+    const lines = sources.reduce(
+      (sum, path) => sum + readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1,
+      0,
+    );
+    expect(lines).toBeGreaterThan(1_000);
+    expect(lines).toBeLessThanOrEqual(MOST_LINES);
+  });
+});
+
+describe('the build', () => {
+  it.each(['node:fs', 'fs', 'node:crypto'])('fails for a page that imports %s', async (builtin) => {
+    const folder = mkdtempSync(join(tmpdir(), 'page-'));
+    writeFileSync(join(folder, 'index.html'), '<script type="module" src="./main.ts"></script>');
+    writeFileSync(join(folder, 'main.ts'), `import * as part from '${builtin}';\nconsole.log(part);\n`);
+    const words = [
+      join(ROOT, 'node_modules/vite/bin/vite.js'),
+      'build',
+      folder,
+      '--outDir',
+      join(folder, 'out'),
+    ];
+    const { code, stderr } = await spawnCommand(
+      'node',
+      [...words, '--config', join(ROOT, 'vite.config.ts')],
+      { cwd: ROOT },
+    ).ended;
+    rmSync(folder, { recursive: true });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`The page imports ${builtin}, which only Node has`);
+    expect(stderr).toContain(`${basename(folder)}/main.ts`);
+  });
+});

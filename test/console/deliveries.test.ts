@@ -1,0 +1,63 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+let test: TestLoop;
+let browser: Browser;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+describe('Deliveries', () => {
+  it('shows an event as it happens; it is opened, resent with r, and left with Esc, by keyboard alone', async () => {
+    const { page, complaints } = await openPage(browser, url('/'));
+    await page.waitForURL('**/deliveries');
+    await page.getByText('live', { exact: true }).waitFor();
+    await test.client.write(await test.client.qrConnection(), '<b>Hello</b> from a contact');
+    await page
+      .getByRole('link', { name: /delivered message\.received.*<b>Hello<\/b> from a contact/ })
+      .waitFor();
+
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'message.received' }).waitFor();
+    await page.getByText('1 attempt', { exact: false }).waitFor();
+    await page.keyboard.press('r');
+    await page.getByText('· 2 attempts').waitFor();
+
+    await page.keyboard.press('Escape');
+    await page.waitForURL('**/deliveries');
+    await expect.poll(() => page.locator(':focus').getAttribute('class')).toBe('row');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+    await test.client.write(await test.client.qrConnection(), 'Hello');
+    const { page } = await openPage(browser, url('/deliveries'), {
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    const row = page.getByRole('link', { name: /message\.received/ }).first();
+    await row.waitFor();
+    await expectAccessible(page);
+    await row.click();
+    await page.getByRole('heading', { name: 'message.received' }).waitFor();
+    await expectAccessible(page);
+    await page.context().close();
+  });
+});
