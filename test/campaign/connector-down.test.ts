@@ -1,8 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { portsFrom } from '../../src/commands/ports.ts';
-import { runService } from '../../src/commands/run-service.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
 import { startCrashingConnector } from '../support/crashing-connector.ts';
@@ -11,6 +8,7 @@ import { exchangeMessages, readTellingConnections } from '../support/exchange-me
 import { findFreePort } from '../support/find-free-port.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
 import { type Caller, createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
+import { startTestService } from '../support/service.ts';
 
 const TOKEN = 'token-of-a-campaign-for-tests';
 const DOWN_MS = 3_000;
@@ -21,26 +19,16 @@ const MESSAGES = 20_000;
 const FELT = 20;
 
 test('three seconds of absence at full rate are made up for by a poll', { timeout: 180_000 }, async () => {
-  const [connectorDatabase, platformDatabase] = await Promise.all([
-    createTestDatabase({ connector: true }),
-    createTestDatabase({ platform: true }),
-  ]);
-  onTestFinished(async () => void (await Promise.all([connectorDatabase.drop(), platformDatabase.drop()])));
-  const service = await runService({
-    databaseUrl: platformDatabase.url,
-    ports: portsFrom(0),
-    sendScale: 0,
-    onTakenOver: () => undefined,
-    clock: systemClock,
-    logger: createLogger({ level: 'silent', name: 'test' }),
-  });
-  onTestFinished(() => service.close());
-  const { baseUrl, apiKey, sandboxUrl } = service.sandbox.info();
+  const [test, database] = await Promise.all([startTestService(), createTestDatabase({ connector: true })]);
+  onTestFinished(() => database.drop());
+  onTestFinished(() => test.close());
+  const { service, info, sandbox, client } = test;
+  const { baseUrl, apiKey } = info;
   const port = await findFreePort();
   service.attach(`http://127.0.0.1:${port}`);
   const connector = await startCrashingConnector(
     {
-      databaseUrl: connectorDatabase.url,
+      databaseUrl: database.url,
       port,
       apiToken: TOKEN,
       sealingKey: generateSealingKey(),
@@ -58,8 +46,6 @@ test('three seconds of absence at full rate are made up for by a poll', { timeou
   const reader = followFeed({ live: connector.live, token: TOKEN });
   onTestFinished(() => reader.close());
 
-  const sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
-  const client = createCaller(baseUrl, apiKey);
   const over = new AbortController();
   const exchange = exchangeMessages({
     sandbox,

@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
-import { startCampaignLoop } from '../support/campaign-loop.ts';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkFeed, checkFinalStates } from '../support/check-invariants.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { readFeed } from '../support/follow-feed.ts';
+import { startTestLoop } from '../support/loop.ts';
+import { readAllMessages } from '../support/read-lists.ts';
+import { createShiftedClock } from '../support/shifted-clock.ts';
 
 const MESSAGES = 600;
 const LATER = 200;
@@ -32,7 +34,9 @@ interface Faults {
 test('polls alone bring 1,600 messages of one instant, through errors in mid-walk and inserts during it', {
   timeout: 180_000,
 }, async () => {
-  const loop = await startCampaignLoop();
+  const clock = createShiftedClock();
+  const loop = await startTestLoop({ clock, reconcileIntervalMs: 3_600_000 });
+  onTestFinished(() => loop.close());
   const { sandbox, service } = loop;
   const people = {
     sandbox,
@@ -53,7 +57,7 @@ test('polls alone bring 1,600 messages of one instant, through errors in mid-wal
       () => 1,
     );
     // What it was told to wait for, or waits for by itself, is over at once.
-    loop.clock.shift(LONGEST_WAIT_MS);
+    clock.shift(LONGEST_WAIT_MS);
   }
   await later;
   const { rules } = await sandbox<Faults>('GET', '/faults');
@@ -62,13 +66,15 @@ test('polls alone bring 1,600 messages of one instant, through errors in mid-wal
   expect(refused).toBeGreaterThan(0);
 
   await sandbox('DELETE', '/faults');
-  loop.clock.shift(LONGEST_WAIT_MS);
+  clock.shift(LONGEST_WAIT_MS);
   await loop.connector('POST', '/v1/sync', {});
-  const truth = await loop.readServiceMessages();
+  const truth = await readAllMessages(loop.service, '/messages?limit=100');
   expect(truth).toHaveLength(2 * (MESSAGES + LATER));
   const page = await service<{ messages: { createdAt: string }[] }>('GET', '/messages?limit=100');
   expect(new Set(page.messages.map(({ createdAt }) => createdAt)).size).toBe(1);
-  expect(checkFinalStates(await loop.readConnectorMessages(), truth)).toEqual([]);
+  expect(checkFinalStates(await readAllMessages(loop.connector, '/v1/messages?limit=1000'), truth)).toEqual(
+    [],
+  );
   expect(checkFeed(await readFeed(loop.connectorUrl, loop.connectorToken))).toEqual([]);
 });
 

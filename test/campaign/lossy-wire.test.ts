@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startCampaignLoop } from '../support/campaign-loop.ts';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
-import { readAllEntries } from '../support/read-lists.ts';
+import { startTestLoop } from '../support/loop.ts';
+import { readAllEntries, readAllMessages } from '../support/read-lists.ts';
+import { createShiftedClock } from '../support/shifted-clock.ts';
 
 const ROUNDS = 4;
 const EACH_ROUND = 250;
@@ -57,7 +58,9 @@ interface SyncReport {
 test('a wire that loses three events in ten changes nothing once a poll has run', {
   timeout: 300_000,
 }, async () => {
-  const loop = await startCampaignLoop();
+  const clock = createShiftedClock();
+  const loop = await startTestLoop({ clock, reconcileIntervalMs: 3_600_000 });
+  onTestFinished(() => loop.close());
   for (const [phone, behaviour] of Object.entries(PEOPLE))
     await loop.sandbox('PUT', `/contacts/${phone}`, behaviour);
   await loop.connector('POST', '/v1/sync', {});
@@ -72,13 +75,13 @@ test('a wire that loses three events in ten changes nothing once a poll has run'
   for (let round = 0; round < ROUNDS; round += 1) {
     await exchangeMessages({ ...people, names: numbers.map((number) => `${round}.${number}`) });
     await loop.sandbox('POST', '/clock/advance', { ms: ROUND_MS });
-    await loop.settle();
+    await loop.loop.settle();
   }
-  const lossy = await loop.readConnectorMessages();
+  const lossy = await readAllMessages(loop.connector, '/v1/messages?limit=1000');
   await loop.connector('POST', '/v1/sync', {});
-  await loop.settle();
+  await loop.loop.settle();
 
-  const truth = await loop.readServiceMessages();
+  const truth = await readAllMessages(loop.service, '/messages?limit=100');
   expect(truth).toHaveLength(2 * ROUNDS * EACH_ROUND);
   expect(truth.every(({ mediaUrl }) => mediaUrl === null)).toBe(true);
   // The faults hit: without the poll messages are missing and statuses behind.
@@ -87,7 +90,9 @@ test('a wire that loses three events in ten changes nothing once a poll has run'
   expect(before.filter(({ rule }) => rule === 'different').length).toBeGreaterThan(100);
   expect(before.filter(({ rule }) => rule === 'invented' || rule === 'repeated')).toEqual([]);
 
-  expect(checkFinalStates(await loop.readConnectorMessages(), truth)).toEqual([]);
+  expect(checkFinalStates(await readAllMessages(loop.connector, '/v1/messages?limit=1000'), truth)).toEqual(
+    [],
+  );
   const feed = await readFeed(loop.connectorUrl, loop.connectorToken);
   await reader.until(({ seq }) => seq === feed.length);
   expect(checkFeed(feed)).toEqual([]);
@@ -102,7 +107,7 @@ test('a wire that loses three events in ten changes nothing once a poll has run'
   expect(dropped.length / deliveries.length).toBeGreaterThan(DROPPED - 0.04);
   expect(dropped.length / deliveries.length).toBeLessThan(DROPPED + 0.04);
 
-  loop.clock.shift(JUDGED_AFTER_MS);
+  clock.shift(JUDGED_AFTER_MS);
   await loop.connector('POST', '/v1/sync', {});
   const { accounts } = await loop.connector<SyncReport>('GET', '/v1/sync');
   const lostMessages = dropped.filter(({ event }) => event === 'message.received').length;

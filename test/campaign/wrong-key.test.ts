@@ -26,8 +26,8 @@ interface Sync {
 test('a process with a mistyped key joins four that work, by start and by SIGHUP, and harms none of them', {
   timeout: 4 * SLOW_MS,
 }, async ({ onTestFinished }) => {
-  const [{ service, info, close }, database, folder, port] = await Promise.all([
-    startTestService('whsec_of_a_fleet_of_four'),
+  const [{ service, info, sandbox, close }, database, folder, port] = await Promise.all([
+    startTestService({ webhookSecret: 'whsec_of_a_fleet_of_four' }),
     createTestDatabase({ connector: true }),
     mkdtemp(join(tmpdir(), 'test-wrong-key-')),
     findFreePort(),
@@ -35,7 +35,6 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
   onTestFinished(() => rm(folder, { recursive: true }));
   onTestFinished(() => database.drop());
   onTestFinished(() => close());
-  const sandbox = createCaller(`${info.sandboxUrl}/sandbox/v1`);
   // A new number is past its hourly caps.
   await sandbox('POST', '/clock/advance', { ms: 73 * HOUR_MS });
   const sealingKey = generateSealingKey();

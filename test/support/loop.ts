@@ -6,11 +6,20 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createLoopClient, type LoopClient } from './loop-client.ts';
 import { silentLogger } from './platform.ts';
+import { type Caller, createCaller } from './read-lists.ts';
 
 /** The whole loop on a database of its own. */
 export interface TestLoop {
   readonly loop: Loop;
   readonly client: LoopClient;
+  readonly connectorUrl: string;
+  readonly connectorToken: string;
+  /** Calls the control API of the sandbox. */
+  readonly sandbox: Caller;
+  /** Calls the service with the key of the workspace that it begins with. */
+  readonly service: Caller;
+  /** Calls the connector's own API. */
+  readonly connector: Caller;
   close(): Promise<void>;
 }
 
@@ -41,9 +50,16 @@ export function loopOptions(
 export async function startTestLoop(options: Partial<LoopOptions> = {}): Promise<TestLoop> {
   const database = await createTestDatabase({ connector: true, platform: true });
   const loop = await startLoop(loopOptions(database, options));
+  const { sandboxUrl, baseUrl, apiKey, connectorUrl, connectorToken } = loop.info();
+  if (connectorUrl === null || connectorToken === null) throw new Error('the loop has no connector');
   return {
     loop,
     client: createLoopClient(loop.info()),
+    connectorUrl,
+    connectorToken,
+    sandbox: createCaller(`${sandboxUrl}/sandbox/v1`),
+    service: createCaller(baseUrl, apiKey),
+    connector: createCaller(connectorUrl, connectorToken),
     async close() {
       await loop.close();
       await database.drop();

@@ -60,7 +60,7 @@ export async function startRecoveryWorld(
   onTestFinished: TestContext['onTestFinished'],
 ): Promise<RecoveryWorld> {
   const [test, database, crm] = await Promise.all([
-    startTestService('whsec_of_the_recovery'),
+    startTestService({ webhookSecret: 'whsec_of_the_recovery' }),
     createTestDatabase({ connector: true }),
     startCrm(),
   ]);
@@ -71,8 +71,7 @@ export async function startRecoveryWorld(
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const handlers = join(folder, 'handlers.mjs');
   writeFileSync(handlers, HANDLER(crm.url));
-  const { info } = test;
-  const sandbox = createCaller(`${info.sandboxUrl}/sandbox/v1`);
+  const { info, sandbox, client: service } = test;
   await sandbox('POST', '/clock/advance', { ms: 73 * HOUR_MS });
   const sealingKey = generateSealingKey();
 
@@ -103,7 +102,7 @@ export async function startRecoveryWorld(
   return {
     databaseUrl: database.url,
     sandbox,
-    service: createCaller(info.baseUrl, info.apiKey),
+    service,
     connector: createCaller(web.url, TOKEN),
     crm,
     prepareWorker: () => prepare('worker', { CONNECTOR_HANDLERS: handlers }),

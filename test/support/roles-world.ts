@@ -39,16 +39,14 @@ export interface RolesWorld {
 /** Starts it all. Everything ends when `onTestFinished` says so. */
 export async function startRolesWorld(onTestFinished: TestContext['onTestFinished']): Promise<RolesWorld> {
   const [test, database, redis] = await Promise.all([
-    startTestService(SECRET),
+    startTestService({ webhookSecret: SECRET }),
     createTestDatabase({ connector: true }),
     startTestRedis(['--maxmemory-policy', 'noeviction']),
   ]);
   onTestFinished(() => database.drop());
   onTestFinished(() => test.close());
   onTestFinished(() => redis.stop());
-  const { info } = test;
-  const sandbox = createCaller(`${info.sandboxUrl}/sandbox/v1`);
-  const service = createCaller(info.baseUrl, info.apiKey);
+  const { info, sandbox, client: service } = test;
   await sandbox('POST', '/clock/advance', { ms: WARM_MS });
 
   const settings = {

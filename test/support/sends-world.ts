@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
-import { portsFrom } from '../../src/commands/ports.ts';
-import { runService } from '../../src/commands/run-service.ts';
 import type { Outbound } from '../../src/contract/connector/outbound.ts';
 import type { PhoneMessage } from '../../src/contract/sandbox/contacts.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createTestDatabase } from './database.ts';
 import { type Caller, createCaller, readAllMessages } from './read-lists.ts';
+import { startTestService, type TestService } from './service.ts';
 import { createShiftedClock, type ShiftedClock } from './shifted-clock.ts';
 
 /** A connection, and people of its own to write to. */
@@ -21,7 +19,7 @@ const PEOPLE = 3;
 /** The service with its phones, and databases for both halves. */
 export interface SendsWorld {
   readonly clock: ShiftedClock;
-  readonly service: Awaited<ReturnType<typeof runService>>;
+  readonly service: TestService['service'];
   readonly sandbox: Caller;
   readonly client: Caller;
   readonly baseUrl: string;
@@ -33,21 +31,13 @@ export interface SendsWorld {
 
 /** Opens a world; close it. */
 export async function openSendsWorld(connections: number): Promise<SendsWorld> {
-  const [connectorDatabase, platformDatabase] = await Promise.all([
-    createTestDatabase({ connector: true }),
-    createTestDatabase({ platform: true }),
-  ]);
   const clock = createShiftedClock();
-  const service = await runService({
-    databaseUrl: platformDatabase.url,
-    ports: portsFrom(0),
-    sendScale: 0,
-    onTakenOver: () => undefined,
-    clock,
-    logger: createLogger({ level: 'silent', name: 'test' }),
-  });
-  const { baseUrl, sandboxUrl } = service.sandbox.info();
-  const sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
+  const [test, database] = await Promise.all([
+    startTestService({ clock }),
+    createTestDatabase({ connector: true }),
+  ]);
+  const { service, sandbox, info } = test;
+  const { baseUrl } = info;
   const made = { kind: 'standalone', slots: connections };
   const { workspace } = await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', made);
   const { key: apiKey } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
@@ -75,11 +65,11 @@ export async function openSendsWorld(connections: number): Promise<SendsWorld> {
     client,
     baseUrl,
     apiKey,
-    databaseUrl: connectorDatabase.url,
+    databaseUrl: database.url,
     queues,
     async close() {
-      await service.close();
-      await Promise.all([connectorDatabase.drop(), platformDatabase.drop()]);
+      await test.close();
+      await database.drop();
     },
   };
 }

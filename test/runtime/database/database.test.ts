@@ -377,7 +377,9 @@ describe('database', () => {
 
     it('leaves nothing that keeps a process alive', async () => {
       const script = join(import.meta.dirname, 'use-and-close.ts');
-      const { stdout } = await promisify(execFile)(process.execPath, [script, test.url], { timeout: 20_000 });
+      const { stdout } = await promisify(execFile)(process.execPath, [script, test.url], {
+        timeout: 100_000,
+      });
       expect(JSON.parse(stdout)).toEqual([]);
     });
 
