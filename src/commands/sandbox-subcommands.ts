@@ -161,7 +161,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   connections: {
     words: '',
     summary: 'lists the connections of all workspaces, oldest first.',
-    options: { ...LIMIT, ...WORKSPACE },
+    options: { ...LIMIT, ...WORKSPACE, ...FILTER },
     async run({ call, options }) {
       const json = await call('listConnections', page(options));
       const rows = json.entries.map((entry) => [
@@ -170,6 +170,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         entry.provider,
         entry.status,
         `license ${entry.licenseStatus}`,
+        entry.outage === null ? '' : `outage ${entry.outage}`,
         entry.label,
       ]);
       return { json, text: table(rows, 'no connections') };

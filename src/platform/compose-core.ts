@@ -70,6 +70,7 @@ export function composeCore(
     database,
     clock,
     record: recordEvents,
+    ...(ports.recordTransition === undefined ? {} : { recordTransition: ports.recordTransition }),
     deliver,
     doubt: (events) => doubts.add(events),
     arm: (dueAt) => runner.arm(dueAt),

@@ -7,6 +7,7 @@ import type { AroundCall } from './calls/call-shell.ts';
 import type { BaseUrls } from './kernel/base-urls.ts';
 import type { AroundStore } from './messages/carry-out-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
+import type { RecordTransition } from './time/state-change.ts';
 import type { StoredTimer } from './time/timers.ts';
 import type { MayBegin } from './webhooks/account-queue.ts';
 import type { AroundAttempt } from './webhooks/around-attempt.ts';
@@ -40,6 +41,8 @@ export interface PlatformPorts {
   readonly onEvents?: (events: readonly RecordedEvent[]) => void;
   /** Told of each change of a delivery; `read` answers how it stands then. */
   readonly onDelivery?: (read: () => DeliveryRecord) => void;
+  /** Stores each transition of a connection in its transaction. What it throws undoes the change. */
+  readonly recordTransition?: RecordTransition;
   /** Told of timers that have fired. */
   readonly onTimers?: (timers: readonly StoredTimer[]) => void;
 }

@@ -8,21 +8,22 @@ import { createEventHub, type EventHub } from './events/event-hub.ts';
 import { aroundAttempts } from './faults/around-attempts.ts';
 import { createCallEdge } from './faults/around-calls.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
+import { recordTransition } from './transitions/transition-log.ts';
 import { createTunnelBoard, type TunnelBoard } from './tunnels/tunnel-board.ts';
 
-/** What the service is started with, so that the sandbox can play with it. */
+/** The ports that the service is started with, and what the sandbox controls it by. */
 export interface SandboxPorts {
   readonly faults: FaultBoard;
   readonly calls: CallBoard;
   readonly hosts: TunnelBoard;
   readonly held: HeldDeliveries;
-  /** Tells whoever listens what happens in the service. */
+  /** Passes on what happens in the service to the readers of the stream. */
   readonly events: EventHub;
   /** Calls `listener` whenever events are new in the ledger. */
   onLedger(listener: () => void): void;
   /** For `createPlatform`. */
   readonly platform: PlatformPorts;
-  /** Tells the ports which workspace the given webhook secret is for. */
+  /** Sets the workspace that the given webhook secret is for. */
   seeded(workspaceId: string): void;
   /** A workspace of the sandbox's own, which no person is shown. */
   hide(workspaceId: string): void;
@@ -81,6 +82,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
       onDelivery: (read) =>
         events.publish(() => ({ type: 'delivery', entry: presentDelivery(held.view(read())) })),
       onTimers: (timers) => events.changed(...timers.flatMap(({ kind }) => changedByTimer(kind))),
+      recordTransition,
       webhookSecrets: {
         next: (workspaceId, reason) =>
           workspaceId === seededWorkspace && reason === 'put' ? webhookSecret : undefined,

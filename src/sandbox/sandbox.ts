@@ -183,7 +183,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...accessEndpoints(platform),
         ...oauthEndpoints(platform),
         ...peopleEndpoints(platform),
-        ...pairingEndpoints(platform),
+        ...pairingEndpoints(platform, database),
         ...outageEndpoints(platform),
         ...deliveryEndpoints(platform, control, ports.held),
         ...callEndpoints(ports.calls),

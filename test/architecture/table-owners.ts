@@ -63,6 +63,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'platform.webhook_configurations': 'src/platform/webhooks/',
   'platform.workspaces': 'src/platform/workspaces/',
   'platform.sandbox_state': 'src/sandbox/',
+  'platform.sandbox_transitions': 'src/sandbox/',
 };
 
 /** Files that write tables which are only named when the program runs, and which those are. */

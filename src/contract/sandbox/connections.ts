@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { dateTime, phoneDigits } from '../service/fields.ts';
-import { CONNECTION_STATUSES, LICENSE_STATUSES, messageStatus, provider } from '../service/statuses.ts';
+import {
+  CONNECTION_STATUSES,
+  LICENSE_STATUSES,
+  messageStatus,
+  PROVIDERS,
+  provider,
+} from '../service/statuses.ts';
+import { filterQuery } from './filter.ts';
 import { entriesOf, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
@@ -56,6 +63,34 @@ export const license = z.object({
 });
 export type License = z.infer<typeof license>;
 
+export const OUTAGE_CAUSES = [
+  'session_lost',
+  'phone_off',
+  'session_ageing',
+  'opened_elsewhere',
+  'zombie',
+] as const;
+const outageCause = z.enum(OUTAGE_CAUSES);
+export type OutageCause = z.infer<typeof outageCause>;
+
+export const ownerPhone = z.object({
+  on: z.boolean().describe('Whether the phone is switched on.'),
+  blocked: z.array(z.string()).describe('The numbers that the owner blocks.'),
+});
+export type OwnerPhone = z.infer<typeof ownerPhone>;
+
+/** What changes the status of a connection. */
+export const CONNECTION_CAUSES = [
+  'created',
+  'paired',
+  'outage_found',
+  'recovered',
+  'restarted',
+  'restarted_needs_qr',
+  'logged_out',
+] as const;
+export type ConnectionCause = (typeof CONNECTION_CAUSES)[number];
+
 /** A connection as listed. */
 export const listedConnection = z.object({
   id: id.describe('Id of the connection.'),
@@ -65,12 +100,65 @@ export const listedConnection = z.object({
   provider: provider.describe('`qr` or `cloud_api`.'),
   status: z.enum(CONNECTION_STATUSES).describe('As in `GET /connections/{id}` of the service.'),
   licenseStatus: licenseStatus.describe('As in the service.'),
+  needsReconnect: z.boolean().describe('Whether it waits for its owner to pair again.'),
+  outage: outageCause
+    .nullable()
+    .describe(
+      'The cause of an outage that has not ended, also before the service has found it; null if none.',
+    ),
 });
 export type ListedConnection = z.infer<typeof listedConnection>;
 export const connectionList = entriesOf(listedConnection);
 
+/** A transition of the session of a connection. */
+const connectionTransition = z.object({
+  at: dateTime.describe('When it happened, in virtual time.'),
+  from: z.enum(CONNECTION_STATUSES).nullable().describe('The status before; null when it was created.'),
+  to: z.enum(CONNECTION_STATUSES).describe('The status afterwards.'),
+  cause: z
+    .enum(CONNECTION_CAUSES)
+    .describe('What caused it; `outage_found` and `recovered` are found by the service itself.'),
+  reason: z.string().nullable().describe('The `reason` of a break, as `connection.disconnected` reports it.'),
+  needsReconnect: z.boolean().describe('Whether it waits for its owner to pair again afterwards.'),
+  event: z.string().nullable().describe('The event that reports it; null if none does.'),
+});
+
+/** Response of `GET /connections/{id}`. */
+export const connectionDetail = z.object({
+  ...listedConnection.shape,
+  license: license.describe('Its license.'),
+  hasSlot: z.boolean().describe('Whether it occupies a slot of its workspace.'),
+  warmup: z
+    .object({
+      endsAt: dateTime.describe('When the warm-up ends, in virtual time.'),
+      perHour: z.int().min(0).describe('How many messages it may send in an hour.'),
+      stepEndsAt: dateTime.describe('Until when that limit applies, in virtual time.'),
+      sentLastHour: z.int().min(0).describe('How many messages it has sent in the last hour.'),
+    })
+    .nullable()
+    .describe('The warm-up of a new number; null if there is none, or it is over.'),
+  phone: ownerPhone.nullable().describe("The owner's phone; null for `cloud_api`, which has none."),
+  transitions: z
+    .array(connectionTransition)
+    .describe('Every change of its status, newest first; the latest 50 are kept.'),
+});
+
+/** What connections can be filtered by. */
+export const CONNECTION_KEYS = {
+  status: { description: 'the status', values: ['connecting', 'connected', 'disconnected'] },
+  license: { description: 'the license status', values: LICENSE_STATUSES },
+  reconnect: { description: 'whether it waits for its owner to pair again', values: ['yes', 'no'] },
+  outage: { description: 'the cause of an outage that has not ended', values: OUTAGE_CAUSES },
+  provider: { description: 'the provider', values: PROVIDERS },
+  workspace: { description: 'the workspace' },
+  connection: { description: 'the id of the connection' },
+  phone: { description: 'the phone number' },
+} as const;
+export type ConnectionKey = keyof typeof CONNECTION_KEYS;
+
 /** Query of `GET /connections`. */
 export const listConnectionsQuery = z.strictObject({
+  q: filterQuery(CONNECTION_KEYS),
   workspaceId: id.optional().describe('Only connections of this workspace.'),
   phoneNumber: phoneDigits.optional().describe('Only connections with this phone number.'),
   ...sandboxPageQuery,
@@ -100,16 +188,6 @@ export const enterCodeRequest = z.strictObject({
 });
 export type EnterCodeRequest = z.infer<typeof enterCodeRequest>;
 
-export const OUTAGE_CAUSES = [
-  'session_lost',
-  'phone_off',
-  'session_ageing',
-  'opened_elsewhere',
-  'zombie',
-] as const;
-const outageCause = z.enum(OUTAGE_CAUSES);
-export type OutageCause = z.infer<typeof outageCause>;
-
 /** Body of `POST /connections/{id}/outage`. With `heals`, the automatic heal is tried first and succeeds. */
 export const outageRequest = z.strictObject({
   cause: outageCause.describe('What happens to the session; it determines the `reason` of the event.'),
@@ -132,12 +210,6 @@ export const ownerPhoneRequest = z.strictObject({
     .describe('The numbers that the owner blocks; replaces the previous list.'),
 });
 export type OwnerPhoneRequest = z.infer<typeof ownerPhoneRequest>;
-
-export const ownerPhone = z.object({
-  on: z.boolean().describe('Whether the phone is switched on.'),
-  blocked: z.array(z.string()).describe('The numbers that the owner blocks.'),
-});
-export type OwnerPhone = z.infer<typeof ownerPhone>;
 
 /** Body of `POST /messages/{id}/status`. */
 export const moveStatusRequest = z.strictObject({ status: messageStatus.describe('The status to set.') });

@@ -18,6 +18,13 @@ export const PEOPLE_ENDPOINTS = {
     answers: [{ status: 200, description: 'A page.', schema: connections.connectionList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
+  readConnection: {
+    method: 'GET',
+    path: '/connections/{id}',
+    summary: 'Returns a connection with its license, warm-up, phone and every change of its status.',
+    answers: [{ status: 200, description: 'The connection.', schema: connections.connectionDetail }],
+    errors: [...READ_ERRORS, 'not_found'],
+  },
   scan: {
     method: 'POST',
     path: '/connections/{id}/scan',

@@ -62,6 +62,10 @@ export async function applyTransition(
   // [choice.outage.unlicensed]
   const { standing, tells } = takeStep(from, trigger, emitsEvents(before, change.now));
   await writeStanding(change, connectionId, standing, phoneNumber);
+  await change.recordTransition({
+    ...{ connectionId, trigger, from: from.state, reason: reason ?? null, event: tells },
+    ...{ to: standing.state, needsReconnect: standing.needsReconnect },
+  });
   const connection = await readConnection(change.tx, connectionId, change.now);
   if (tells !== null) {
     await change.recordEvents([connectionTold(connection, tells, reason ?? null, change.now)]);

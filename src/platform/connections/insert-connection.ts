@@ -29,6 +29,10 @@ export async function insertConnection(
   await orm(change.tx)
     .insert(connections)
     .values({ id, workspaceId, provider, label, tier, ...standing, isDefault: false, createdAt: change.now });
+  await change.recordTransition({
+    ...{ connectionId: id, trigger: 'created', from: null, reason: null, event: null },
+    ...{ to: standing.state, needsReconnect: standing.needsReconnect },
+  });
   // [service.cloud-api.no-pairing] [state.created.qr]
   if (provider === 'qr') await beginPairing(change, id);
   return id;

@@ -1,9 +1,13 @@
-import { and, asc, eq, gt, isNotNull } from 'drizzle-orm';
+import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm';
+import type { ConnectionKey } from '../../contract/sandbox/connections.ts';
+import type { Filter } from '../../contract/sandbox/filter.ts';
 import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { type Credential, reaches } from '../credentials/credential.ts';
 import { connections, licenses, type SessionState, workspaces } from '../db/core-tables.ts';
+import { type FilterColumns, filterSql } from '../db/filter-sql.ts';
+import { networkSessions } from '../db/session-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { concerned, passed } from '../kernel/decision-trace.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
@@ -114,24 +118,36 @@ export async function readVisible(db: Queryable, credential: Credential, now: nu
   return rows.map(at(now));
 }
 
-/** Which connections to list; absent fields match all. */
+/** Which connections to list. */
 export interface ConnectionFilter {
-  readonly workspaceId?: string;
-  readonly phoneNumber?: string;
+  /** Default: all. */
+  readonly where?: Filter<ConnectionKey>;
   readonly skip: number;
   readonly limit: number;
 }
 
+/** What filters compare. Whether a license has expired depends on the time. */
+function columnsAt(now: number): FilterColumns<ConnectionKey> {
+  const { id, workspaceId, provider, phoneNumber, label, state, needsReconnect } = connections;
+  const { kind, expiresAt } = licenses;
+  const cause = sql`(select ${networkSessions.cause} from ${networkSessions} where ${networkSessions.connectionId} = ${id})`;
+  return {
+    keys: {
+      status: sql`case ${state} when 'live' then 'connected' else ${state} end`,
+      license: sql`case when ${expiresAt} is null then 'none' when ${expiresAt} <= ${now} then 'expired'
+        when ${kind} = 'trial' then 'trial' else 'active' end`,
+      reconnect: sql`case when ${needsReconnect} then 'yes' else 'no' end`,
+      ...{ outage: cause, provider, workspace: workspaceId, connection: id, phone: phoneNumber },
+    },
+    texts: [label, phoneNumber],
+  };
+}
+
 /** The connections of everybody, oldest first, for people outside the API. */
 export async function listAll(db: Queryable, filter: ConnectionFilter, now: number): Promise<Connection[]> {
-  const { workspaceId, phoneNumber, skip, limit } = filter;
+  const { where = [], skip, limit } = filter;
   const rows = await select(db)
-    .where(
-      and(
-        workspaceId === undefined ? undefined : eq(connections.workspaceId, workspaceId),
-        phoneNumber === undefined ? undefined : eq(connections.phoneNumber, phoneNumber),
-      ),
-    )
+    .where(filterSql(where, columnsAt(now)))
     .orderBy(asc(connections.position))
     .offset(skip)
     .limit(limit);

@@ -8,6 +8,7 @@ export async function clearTables(db: Queryable): Promise<void> {
        platform.media_chunks, platform.contacts, platform.phone_messages, platform.timers,
        platform.network_sessions, platform.held_reports, platform.pairing_sessions, platform.create_keys,
        platform.paired_numbers, platform.oauth_apps, platform.oauth_grants, platform.oauth_codes,
-       platform.oauth_refresh_tokens, platform.oauth_consents, platform.oauth_code_tries`,
+       platform.oauth_refresh_tokens, platform.oauth_consents, platform.oauth_code_tries,
+       platform.sandbox_transitions`,
   );
 }

@@ -4,6 +4,7 @@ import type { MessageKey } from '../../contract/sandbox/messages.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import type { Connection } from '../connections/read-connections.ts';
 import { filterSql } from '../db/filter-sql.ts';
 import { messages } from '../db/message-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
@@ -15,6 +16,7 @@ import type { NetworkReports, PhoneNetwork } from '../network/network.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { applyReceipts } from './apply-receipts.ts';
 import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
+import { readWarmup, type Warmup } from './send-allowance.ts';
 
 /** A file as a person sends it. */
 export interface WrittenFile {
@@ -42,6 +44,8 @@ export interface MessageControls {
    * nothing new. Throws `not_found` for an unknown or incoming message.
    */
   setStatus(messageId: string, status: MessageStatus): Promise<{ changed: boolean; status: MessageStatus }>;
+  /** The warm-up of a connection; null if there is none, or it is over. */
+  warmup(connection: Pick<Connection, 'id' | 'warmupUntil'>): Promise<Warmup | null>;
   /** The messages of all workspaces, newest first. */
   list(page: MessageListPage): Promise<ListedMessage[]>;
 }
@@ -144,6 +148,8 @@ export function createMessageControls({
         await mediaStore.discard([id]);
       }
     },
+
+    warmup: (connection) => changeState(({ tx, now }) => readWarmup(tx, connection, now)),
 
     list: async (page) => await selectMessages(database, page),
 

@@ -89,6 +89,27 @@ async function readLastHour(db: Queryable, connectionId: string, now: number): P
   return rows.map((row) => row.createdAt);
 }
 
+/** How far the warm-up of a number is. Times are virtual epoch ms. */
+export interface Warmup {
+  readonly endsAt: number;
+  /** Sends that are allowed in an hour until `stepEndsAt`. */
+  readonly perHour: number;
+  readonly stepEndsAt: number;
+  readonly sentLastHour: number;
+}
+
+/** The warm-up of a connection; null if there is none, or it is over. */
+export async function readWarmup(
+  db: Queryable,
+  { id, warmupUntil }: Pick<Connection, 'id' | 'warmupUntil'>,
+  now: number,
+): Promise<Warmup | null> {
+  const step = warmupStep(warmupUntil, now);
+  if (step === null || warmupUntil === null) return null;
+  const sentLastHour = (await readLastHour(db, id, now)).length;
+  return { endsAt: warmupUntil, perHour: step.perHour, stepEndsAt: step.endsAt, sentLastHour };
+}
+
 function refuse(
   code: 'warmup_limited' | 'rate_limited',
   limit: number,

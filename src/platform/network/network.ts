@@ -72,6 +72,8 @@ export interface NetworkSessions {
   /** Logged out, or given up for a new pairing: no session, no credentials, and no outage any more. */
   end(change: StateChange, connectionId: string): Promise<void>;
   read(db: Queryable, connectionId: string): Promise<NetworkSession>;
+  /** The causes of outages that go on, by connection. */
+  readCauses(db: Queryable, connectionIds: readonly string[]): Promise<Map<string, OutageCause>>;
   /** The same under its row lock, held to the end of the transaction. */
   lock(change: StateChange, connectionId: string): Promise<NetworkSession>;
   /** Breaks a session. The service does not notice by itself. */

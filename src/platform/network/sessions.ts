@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { heldReports, networkSessions } from '../db/session-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { StateChange } from '../time/state-change.ts';
@@ -59,6 +59,17 @@ export const simulatedSessions: NetworkSessions = {
   end: (change, connectionId) => write(change, connectionId, false),
 
   read: async (db, connectionId) => toSession(await select(db, connectionId)),
+
+  async readCauses(db, connectionIds) {
+    const { connectionId, cause } = networkSessions;
+    const rows = await orm(db)
+      .select({ connectionId, cause })
+      .from(networkSessions)
+      .where(isAnyOf(connectionId, connectionIds));
+    return new Map(
+      rows.flatMap((row) => (row.cause === null ? [] : [[row.connectionId, row.cause] as const])),
+    );
+  },
 
   lock: async ({ tx }, connectionId) => toSession(await select(tx, connectionId).for('update')),
 

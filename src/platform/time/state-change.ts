@@ -1,9 +1,29 @@
+import type { ConnectionCause } from '../../contract/sandbox/connections.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { mayHaveCommitted } from '../../runtime/database/errors.ts';
+import type { SessionState } from '../db/core-tables.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/ledger.ts';
 import type { DomainClock } from './domain-clock.ts';
 import { insertTimers, type NewTimer } from './timers.ts';
 import type { WriteGate } from './write-gate.ts';
+
+/** A transition of a connection's session, for people who look at its history. */
+export interface SessionTransition {
+  readonly connectionId: string;
+  /** What caused it. */
+  readonly trigger: ConnectionCause;
+  /** Null for a connection that was just created. */
+  readonly from: SessionState | null;
+  readonly to: SessionState;
+  readonly needsReconnect: boolean;
+  /** The reason of a break, as the event reports it. */
+  readonly reason: string | null;
+  /** The event that reports it; null if none does. */
+  readonly event: string | null;
+}
+
+/** Port: stores a transition in the transaction that makes it. `at` is virtual epoch ms. */
+export type RecordTransition = (tx: Queryable, transition: SessionTransition, at: number) => Promise<void>;
 
 /** One change of the service's state: a transaction with the events and timers that belong to it. */
 export interface StateChange {
@@ -14,6 +34,8 @@ export interface StateChange {
   recordEvents(events: readonly NewEvent[]): Promise<void>;
   /** Writes timers in the transaction; they are armed once it has committed. */
   schedule(timers: readonly NewTimer[]): Promise<void>;
+  /** Passes a transition to the port that records them, if there is one. */
+  recordTransition(transition: SessionTransition): Promise<void>;
 }
 
 /**
@@ -33,6 +55,7 @@ interface Options {
   readonly database: Database;
   readonly clock: DomainClock;
   readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<readonly RecordedEvent[]>;
+  readonly recordTransition?: RecordTransition;
   /** Starts deliveries; called after the commit, never before. */
   readonly deliver: (events: readonly RecordedEvent[]) => void;
   /** Takes the events of a change whose commit got no answer: nobody knows whether they are in the ledger. */
@@ -42,15 +65,17 @@ interface Options {
 }
 
 /** Makes the one way in which state, events and timers are written together. */
-export function createCommit({ database, clock, record, deliver, doubt, arm }: Options): CommitChange {
+export function createCommit(options: Options): CommitChange {
+  const { database, clock, record, recordTransition, deliver, doubt, arm } = options;
   const commit = async <T>(work: (change: StateChange) => Promise<T>): Promise<T> => {
     const recorded: RecordedEvent[] = [];
     let earliest = Number.POSITIVE_INFINITY;
 
-    const run = database.transaction((tx) =>
-      work({
+    const run = database.transaction((tx) => {
+      const now = clock.now();
+      return work({
         tx,
-        now: clock.now(),
+        now,
         async recordEvents(events) {
           if (events.length > 0) for (const event of await record(tx, events)) recorded.push(event);
         },
@@ -59,8 +84,11 @@ export function createCommit({ database, clock, record, deliver, doubt, arm }: O
           await insertTimers(tx, timers);
           for (const timer of timers) earliest = Math.min(earliest, timer.dueAt);
         },
-      }),
-    );
+        async recordTransition(transition) {
+          await recordTransition?.(tx, transition, now);
+        },
+      });
+    });
     const result = await run.catch((error: unknown) => {
       if (mayHaveCommitted(error)) {
         if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);

@@ -1,10 +1,16 @@
+import { CONNECTION_KEYS, type OutageCause } from '../../contract/sandbox/connections.ts';
+import { exactly } from '../../contract/sandbox/filter.ts';
 import { detailStatus } from '../../platform/connections/connection-view.ts';
 import type { PairingOutcome } from '../../platform/connections/pairing/owner-phones.ts';
+import type { Connection } from '../../platform/connections/read-connections.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { pageAfter, readCursor } from '../control/page-cursor.ts';
+import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { givenFields } from './given-fields.ts';
+import { listTransitions } from '../transitions/transition-log.ts';
 import { scanPicture } from './phone-camera.ts';
 
 const done = { ok: true } as const;
@@ -33,21 +39,63 @@ function refuse(outcome: Exclude<PairingOutcome, 'paired'>, expired: 'qr_expired
   throw new SandboxError(field === undefined ? 'wrong_state' : 'invalid_request', why, field);
 }
 
-/** The phones of owners as they pair. */
-export function pairingEndpoints({ connections, ownerPhones }: Platform) {
+function presentConnection(connection: Connection, causes: ReadonlyMap<string, OutageCause>) {
+  const { id, workspaceId, phoneNumber, label, provider, license, needsReconnect } = connection;
   return {
-    async listConnections({ query: { limit, cursor, ...filter } }) {
+    ...{ id, workspaceId, phoneNumber, label, provider, needsReconnect },
+    status: detailStatus(connection),
+    licenseStatus: license.status,
+    outage: causes.get(id) ?? null,
+  };
+}
+
+type ListedTransition = Awaited<ReturnType<typeof listTransitions>>[number];
+
+function presentTransition({ at, from, to, trigger, reason, needsReconnect, event }: ListedTransition) {
+  return {
+    at: toIso(at),
+    from: from === null ? null : detailStatus({ state: from }),
+    to: detailStatus({ state: to }),
+    cause: trigger,
+    ...{ reason, needsReconnect, event },
+  };
+}
+
+/** Connections, and how their owners pair them. `database` has the transitions that were recorded. */
+export function pairingEndpoints(
+  { connections, ownerPhones, outages, messages }: Platform,
+  database: Queryable,
+) {
+  return {
+    async listConnections({ query: { limit, cursor, q, workspaceId, phoneNumber } }) {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
-      const listed = await connections.list({ ...givenFields(filter), skip, limit: limit + 1 });
-      return pageAfter(skip, listed, limit, (connection) => ({
-        id: connection.id,
-        workspaceId: connection.workspaceId,
-        phoneNumber: connection.phoneNumber,
-        label: connection.label,
-        provider: connection.provider,
-        status: detailStatus(connection),
-        licenseStatus: connection.license.status,
-      }));
+      const given = { workspace: workspaceId, phone: phoneNumber };
+      const where = [...readFilter(CONNECTION_KEYS, q), ...exactly(given)];
+      const listed = await connections.list({ where, skip, limit: limit + 1 });
+      const causes = await outages.causes(listed.map(({ id }) => id));
+      return pageAfter(skip, listed, limit, (each) => presentConnection(each, causes));
+    },
+
+    async readConnection({ param }) {
+      const connection = await connections.read(param('id'));
+      const { id, license, provider } = connection;
+      const warmup = await messages.warmup(connection);
+      const phone = provider === 'qr' ? await outages.phone(id) : null;
+      return {
+        ...presentConnection(connection, await outages.causes([id])),
+        license: {
+          status: license.status,
+          expiresAt: license.expiresAt === null ? null : toIso(license.expiresAt),
+        },
+        hasSlot: license.expiresAt !== null,
+        warmup: warmup && {
+          ...warmup,
+          endsAt: toIso(warmup.endsAt),
+          stepEndsAt: toIso(warmup.stepEndsAt),
+        },
+        phone: phone && { on: phone.on, blocked: [...phone.blocked] },
+        transitions: (await listTransitions(database, id)).map(presentTransition),
+      };
     },
 
     async scan({ param, body }) {

@@ -51,6 +51,7 @@ describe('the endpoints of the control API', () => {
         'PUT /hosts/{host} 200',
         'DELETE /hosts/{host} 200',
         'GET /calls 200',
+        'GET /connections/{id} 200',
         'GET /contacts 200',
         'GET /messages 200',
         'GET /webhooks 200',

@@ -138,6 +138,7 @@ describe('what has ended', () => {
             },
             now,
             recordEvents: async () => undefined,
+            recordTransition: async () => undefined,
             schedule: async () => undefined,
           }),
         ),

@@ -27,6 +27,10 @@ export interface Outages {
   recover(connectionId: string): Promise<boolean>;
   /** Switches the owner's phone and sets whom it blocks; what is absent stays. Answers how it stands. */
   setPhone(connectionId: string, phone: Partial<OwnerPhone>): Promise<OwnerPhone>;
+  /** The owner's phone as it stands. */
+  phone(connectionId: string): Promise<OwnerPhone>;
+  /** The causes of outages that go on, by connection, whether or not the service has found them. */
+  causes(connectionIds: readonly string[]): Promise<Map<string, OutageCause>>;
 }
 
 interface Options {
@@ -77,6 +81,14 @@ export function createOutages({ changeState, sessions, random }: Options): Outag
         await endOutage(change, connectionId, health);
         return true;
       }),
+
+    phone: (connectionId) =>
+      changeState(async ({ tx }) => {
+        const { phoneOn: on, blocked } = await sessions.read(tx, connectionId);
+        return { on, blocked };
+      }),
+
+    causes: (connectionIds) => changeState(({ tx }) => sessions.readCauses(tx, connectionIds)),
 
     setPhone: (connectionId, wanted) =>
       changeState(async (change) => {
