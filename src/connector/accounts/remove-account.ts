@@ -20,18 +20,18 @@ const OF_ACCOUNT = [
   oauthGrants,
 ];
 
-/** What is left of an account that was removed. */
+/** What remains of a removed account. */
 export interface RemovedAccount {
-  /** The refresh token of its grant, to be revoked; null: it had none. */
+  /** The refresh token of its grant, to be revoked; null if it had none. */
   readonly sealedRefreshToken: string | null;
 }
 
 /**
- * Forgets an account, its credential and its webhook path. Messages, connections and changes stay, they are
- * the CRM's history; its connections are hidden, and another account that lists one of them takes it over.
- * Whoever polls or registers for it loses the lease, so nothing is written for it afterwards. The webhook path of an
- * OAuth app stays: other grants share it.
- * Null when there is no such account. Throws what the database throws.
+ * Deletes an account, its credential and its webhook path. Messages, connections and changes are kept, because
+ * they are the CRM's history; its connections are hidden, and another account that lists one of them takes it
+ * over. Processes that poll or register for it lose the lease, so nothing is written for it afterwards. The
+ * webhook path of an OAuth app is kept: other grants share it. Null if the account does not exist. Throws what
+ * the database throws.
  */
 export async function removeAccount(
   database: Database,

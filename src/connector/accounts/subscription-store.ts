@@ -4,9 +4,15 @@ import { orm } from '../../runtime/database/orm.ts';
 import { isHeld, isHeldByLiving, type Lease } from '../db/lease.ts';
 import { subscriptions } from '../db/schema.ts';
 
-/* The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms, ours. Throws as `query` does. */
+/*
+ * The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms of our clock. Throws
+ * as `query` does.
+ */
 
-/** The kind of lease under which a webhook is registered and its secret replaced, by subscription. */
+/**
+ * The kind of lease under which a webhook is registered and its secret replaced. The rest of the lease name is
+ * the subscription.
+ */
 export const REGISTRATION = 'registration';
 
 const s = subscriptions;
@@ -18,7 +24,7 @@ const UNMARKED = {
   rotationCompromised: false,
 };
 
-/** Adds a subscription that is not there yet. */
+/** Adds a subscription if it does not exist. */
 export async function addSubscription(
   db: Queryable,
   subscription: typeof subscriptions.$inferInsert,
@@ -26,7 +32,10 @@ export async function addSubscription(
   await orm(db).insert(subscriptions).values(subscription).onConflictDoNothing();
 }
 
-/** How a subscription stands; undefined: there is none. `pendingAt`: since when its secret is being replaced. */
+/**
+ * The state of a subscription; undefined if it does not exist. `pendingAt`: since when its secret is being
+ * replaced.
+ */
 export async function readSubscription(db: Queryable, id: string) {
   const { sealedSecret, registeredUrl, registeredAt, rotationPendingAt: pendingAt } = s;
   const [row] = await orm(db)
@@ -41,7 +50,7 @@ export async function readSubscription(db: Queryable, id: string) {
 
 export type SubscriptionState = NonNullable<Awaited<ReturnType<typeof readSubscription>>>;
 
-/** All subscriptions with their secrets, and what says how far each of these holds. */
+/** All subscriptions with their secrets and the periods in which these are valid. */
 export async function readSecrets(db: Queryable, deadlineMs: number) {
   return await orm(db, deadlineMs)
     .select({
@@ -61,11 +70,11 @@ export async function readSecrets(db: Queryable, deadlineMs: number) {
 
 export type SecretRow = Awaited<ReturnType<typeof readSecrets>>[number];
 
-/** A secret is replaced under the lease of its registration, so a mark without a holder was left behind. */
+/** A secret is replaced under the lease of its registration, so a mark without a lease was abandoned. */
 const IN_DOUBT = sql<boolean>`${s.rotationPendingOwner} is not null`;
 const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DOUBT} then 0 end)`;
 
-/** Subscriptions of accounts whose registration is due at `now`, the longest due first, up to `limit`. */
+/** Subscriptions of accounts whose registration is due at `now`, longest due first, up to `limit`. */
 export async function listDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await orm(db)
     .select({ id: s.id })
@@ -76,7 +85,10 @@ export async function listDue(db: Queryable, now: number, limit: number): Promis
   return rows.map(({ id }) => id);
 }
 
-/** When the registration of an account's subscription is due (null: nothing is to be done); null: there is none. */
+/**
+ * When the registration of an account's subscription is due (null if nothing is to be done); null if there is
+ * none.
+ */
 export async function readDue(db: Queryable, id: string) {
   const [row] = await orm(db)
     .select({
@@ -95,7 +107,7 @@ export async function makeDue(db: Queryable, id: string, now: number): Promise<v
   await orm(db).update(subscriptions).set({ registerDueAt: now, registerFailures: 0 }).where(eq(s.id, id));
 }
 
-/** The registration that was due at `dueAt` is done. What became due during the run stays due. */
+/** The registration that was due at `dueAt` is done. If it became due again during the run, it stays due. */
 export async function noteDone(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
   await orm(db)
     .update(subscriptions)
@@ -112,8 +124,7 @@ export async function noteFailed(db: Queryable, lease: Lease, id: string, dueAt:
 }
 
 /**
- * Puts a secret of the configuration in place of the one that it named before, which `before` holds as it is sealed.
- * False: another process was first.
+ * Replaces the secret of the settings. `before` is the sealed previous one. False if another process was first.
  */
 export async function storeConfigured(
   db: Queryable,
@@ -133,7 +144,7 @@ export async function storeConfigured(
   return stored.length > 0;
 }
 
-/** Notes under the lease where the service delivers to. The time is that of the first registration. */
+/** Stores, under the lease, where the service delivers to. The time is that of the first registration. */
 export async function noteRegistered(
   db: Queryable,
   lease: Lease,
@@ -150,24 +161,24 @@ export interface NewMark {
   readonly subscriptionId: string;
   readonly owner: string;
   readonly now: number;
-  /** No call goes out before then, epoch ms. */
+  /** No call is made before then, epoch ms. */
   readonly callAt: number;
   readonly compromised: boolean;
 }
 
-/** What stands in the row once it is marked. */
+/** The row after marking it. */
 interface Marked {
   readonly hasSecret: boolean;
-  /** A mark was there already: a call of somebody else may have voided the stored secret. */
+  /** It was already marked: the call of another process may have invalidated the stored secret. */
   readonly found: boolean;
-  /** When the first call may have gone out. An earlier mark keeps its time. */
+  /** When the first call may have been made. An earlier mark keeps its time. */
   readonly callAt: number;
   readonly compromised: boolean;
 }
 
 /**
- * Sets the mark under the lease; undefined when that is lost. An earlier mark keeps its time, and is `found`: a call of
- * somebody else may have voided the stored secret.
+ * Sets the mark under the lease; undefined if the lease was lost. An earlier mark keeps its time, and is
+ * `found`: the call of another process may have invalidated the stored secret.
  */
 export async function markPending(db: Queryable, lease: Lease, mark: NewMark): Promise<Marked | undefined> {
   const old = orm(db)
@@ -195,7 +206,7 @@ export async function markPending(db: Queryable, lease: Lease, mark: NewMark): P
   return row;
 }
 
-/** Takes this owner's mark away: the stored secret holds. */
+/** Removes the mark of this owner: the stored secret is valid. */
 export async function clearPending(db: Queryable, subscriptionId: string, owner: string): Promise<void> {
   await orm(db)
     .update(subscriptions)
@@ -203,7 +214,7 @@ export async function clearPending(db: Queryable, subscriptionId: string, owner:
     .where(and(eq(s.id, subscriptionId), eq(s.rotationPendingOwner, owner)));
 }
 
-/** Says that nobody knows which secret holds. */
+/** Stores that it is unknown which secret is valid. */
 export async function markAbandoned(db: Queryable, subscriptionId: string, now: number): Promise<void> {
   await orm(db)
     .update(subscriptions)
@@ -219,16 +230,16 @@ export interface StoredSecret {
   readonly subscriptionId: string;
   readonly owner: string;
   readonly sealed: string;
-  /** The secret of before is good for timestamps up to this one … */
+  /** The previous secret is valid for timestamps up to this one … */
   readonly previousMaxTimestamp: number;
-  /** … and on our clock until then; null: for nothing. */
+  /** … and on our clock until then; null if it is not valid. */
   readonly previousAcceptUntil: number | null;
-  /** Null: as it was. */
+  /** Null: unchanged. */
   readonly url: string | null;
   readonly now: number;
 }
 
-/** Puts a new secret in place and takes the mark away; false when the lease or the mark is lost. */
+/** Stores a new secret and removes the mark; false if the lease or the mark was lost. */
 export async function storeIssued(db: Queryable, lease: Lease, secret: StoredSecret): Promise<boolean> {
   const { previousMaxTimestamp, previousAcceptUntil, url, now } = secret;
   const previous =

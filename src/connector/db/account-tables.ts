@@ -1,25 +1,33 @@
 import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
-/** A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is never plain. */
+/**
+ * A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is always encrypted.
+ */
 export const accounts = connectorSchema.table(
   'accounts',
   {
     id: text('id').primaryKey(),
     kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
-    /** The CRM's own name of it. */
+    /** The CRM's own name for it. */
     label: text('label'),
-    /** The CRM's own id of it, as the consent was begun with. */
+    /** The CRM's own id for it, as given when the consent was started. */
     reference: text('reference'),
-    /** Null: receives webhooks only and never calls the service. */
+    /** Null: it only receives webhooks and never calls the service. */
     baseUrl: text('base_url'),
-    /** Where its service lay when the API added it: no call for it leaves that network. Null: the settings name it. */
+    /**
+     * The network of its service when the API added it: calls for it are limited to that network. Null: its
+     * service is the one in the settings.
+     */
     network: text('network').$type<'public' | 'private'>(),
-    /** Null: it is a grant, whose tokens have a table of their own, or never calls the service. */
+    /** Null: it is a grant, whose tokens are in a different table, or it never calls the service. */
     sealedCredential: text('sealed_credential'),
-    /** SHA-256 of an API key: sealed values of one key differ, and one key must not make two accounts. */
+    /**
+     * SHA-256 of an API key. Needed because the sealed values of one key differ, and one key must not have two
+     * accounts.
+     */
     credentialDigest: text('credential_digest').unique(),
-    /** Changes with the API key or the consent, so that a refused one is not tried again until then. */
+    /** Changes with the API key or the consent, so that a refused credential is not tried again until then. */
     credentialVersion: bigint('credential_version', { mode: 'number' }).notNull().default(1),
     subscriptionId: text('subscription_id').notNull(),
     createdAt: epochMs('created_at').notNull(),
@@ -28,7 +36,7 @@ export const accounts = connectorSchema.table(
 );
 
 /**
- * Which credentials the settings of the processes name, and which of them the service has taken: see
+ * The credentials in the settings of the processes, and which of them the service has accepted: see
  * `accounts/admission.ts`. No credential is stored here.
  */
 export const namedSettings = connectorSchema.table(
@@ -36,41 +44,44 @@ export const namedSettings = connectorSchema.table(
   {
     /** An account of the settings, or the subscription of an OAuth app. */
     subject: text('subject').notNull(),
-    /** SHA-256 over all that is named. */
+    /** SHA-256 over all values. */
     digest: text('digest').notNull(),
-    /** When it last came into use; null: the service has not taken it yet. */
+    /** When it was last applied; null if the service has not accepted it yet. */
     acceptedAt: epochMs('accepted_at'),
-    /** When a running process last named it. */
+    /** When a running process last announced it. */
     namedAt: epochMs('named_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.subject, table.digest] })],
 );
 
 /**
- * A webhook path with its signing secret. An API-key account has one of its own; the grants of an OAuth app
- * share one. `secret_version` rises with each secret that is stored.
+ * A webhook path with its signing secret. Each API-key account has its own; the grants of an OAuth app share
+ * one. `secret_version` increases with each stored secret.
  */
 export const subscriptions = connectorSchema.table('subscriptions', {
   id: text('id').primaryKey(),
-  /** The account whose events arrive here; null when an OAuth app's grants share it. */
+  /** The account whose events arrive here; null if the grants of an OAuth app share it. */
   accountId: text('account_id'),
-  /** The one behind the path without an id. */
+  /** The one at the path without an id. */
   isFirst: boolean('is_first').notNull().default(false),
   sealedSecret: text('sealed_secret'),
-  /** The secret that the configuration named last: a new one there replaces the stored one, the same does not. */
+  /** The last secret in the settings: a different one there replaces the stored secret. */
   sealedConfiguredSecret: text('sealed_configured_secret'),
   secretVersion: bigint('secret_version', { mode: 'number' }).notNull().default(0),
   sealedPreviousSecret: text('sealed_previous_secret'),
-  /** The previous secret is good for timestamps up to this one … */
+  /** The previous secret is valid for timestamps up to this one … */
   previousMaxTimestamp: epochMs('previous_max_timestamp'),
   /** … and on our clock until then. */
   previousAcceptUntil: epochMs('previous_accept_until'),
   /** Set before a call that replaces the secret, cleared with the new secret. */
   rotationPendingOwner: text('rotation_pending_owner'),
   rotationPendingAt: epochMs('rotation_pending_at'),
-  /** No call that may void the secret goes out before then; what is signed later is in doubt until the end. */
+  /**
+   * No call that may invalidate the secret is made before then; what is signed later is in doubt until the
+   * replacement ends.
+   */
   rotationCallAt: epochMs('rotation_call_at'),
-  /** The secret that is being replaced is known to somebody else: it has no time of grace. */
+  /** The replaced secret is known to others, so it is no longer accepted at all. */
   rotationCompromised: boolean('rotation_compromised').notNull().default(false),
   registeredUrl: text('registered_url'),
   registeredAt: epochMs('registered_at'),
@@ -81,15 +92,18 @@ export const subscriptions = connectorSchema.table('subscriptions', {
 });
 
 /**
- * The mirror of the service's connections. A row belongs to one account. `version` rises with each change, so
- * that a poll writes only what no event overtook.
+ * The connector's copy of the service's connections. A row belongs to one account. `version` increases with
+ * each change, so that a poll does not overwrite a newer event.
  */
 export const connections = connectorSchema.table(
   'connections',
   {
     connectionId: text('connection_id').primaryKey(),
     accountId: text('account_id').notNull(),
-    /** When its account first listed it. Null: known by an event only, and an account's listing claims it. */
+    /**
+     * When its account first listed it. Null: known only from an event; the account that lists it takes it
+     * over.
+     */
     listedAt: epochMs('listed_at'),
     phoneNumber: text('phone_number'),
     label: text('label'),
@@ -100,7 +114,7 @@ export const connections = connectorSchema.table(
     licenseValid: boolean('license_valid'),
     licenseStatus: text('license_status'),
     licenseExpires: epochMs('license_expires'),
-    /** What the CRM was last told of the coming end of the license: see `license-notice.ts`. */
+    /** The last notice to the CRM about the end of the license, see `license-notice.ts`. */
     licenseNotice: text('license_notice').$type<'ends_soon' | 'end_passed'>(),
     /** Advisory, from the last disconnect. */
     reason: text('reason'),
@@ -110,12 +124,12 @@ export const connections = connectorSchema.table(
     customerRef: text('customer_ref'),
     visible: boolean('visible').notNull().default(true),
     lastVisibleAt: epochMs('last_visible_at'),
-    /** When it was deleted, or the service knew it no longer. A listing that shows it again takes it back. */
+    /** When it was deleted, or the service no longer had it. Cleared if a listing contains it again. */
     deletedAt: epochMs('deleted_at'),
-    /** Payload time of the last connection event that was applied, and its rank among equals. */
+    /** Payload time of the last connection event that was applied, and its rank among events of the same time. */
     lastEventAt: epochMs('last_event_at'),
     lastEventRank: smallint('last_event_rank'),
-    /** When a webhook last brought an event of it that was applied, on our clock. */
+    /** When a webhook last delivered an event of it that was applied, on our clock. */
     webhookAt: epochMs('webhook_at'),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     updatedAt: epochMs('updated_at').notNull(),

@@ -12,9 +12,9 @@ import type { LoggedDelivery } from './merge-columns.ts';
 import { type Fence, mergeStatement } from './merge-statement.ts';
 
 /**
- * Extra CTEs that run in the same statement, each `name AS (…)`, comma-separated. Their parameters are
- * numbered from `$1`. With a fence they must carry `EXISTS (SELECT FROM guard)`. They can read `merged`
- * (`connection_id, id, change_mask, status, previous_status`): the messages that this batch changed.
+ * Further CTEs of the same statement, each `name AS (…)`, comma-separated. Their parameters are numbered from
+ * `$1`. With a fence they must contain `EXISTS (SELECT FROM guard)`. They can read `merged` (`connection_id,
+ * id, change_mask, status, previous_status`): the messages that this batch changed.
  */
 export interface ExtraCtes {
   readonly ctes: string;
@@ -22,32 +22,32 @@ export interface ExtraCtes {
 }
 
 export interface Batch {
-  /** Epoch ms; the time of every change it makes. */
+  /** Epoch ms; the time of all its changes. */
   readonly now: number;
   readonly deliveries?: readonly RawDelivery[];
-  /** Facts beside those of the deliveries, in any order; the batch folds them. */
+  /** Facts that are not from deliveries, in any order; they are folded as well. */
   readonly messages?: readonly MessageFacts[];
   readonly fence?: Fence;
-  /** Which walk or command brought facts that no delivery told. Kept with the changes that it makes. */
+  /** The walk or command that is the source of facts without a delivery. Stored with the changes. */
   readonly via?: string;
   readonly also?: ExtraCtes;
 }
 
 export interface BatchResult {
-  /** False: the fence was lost, and nothing was written. */
+  /** False: the lease was lost, and nothing was written. */
   readonly applied: boolean;
-  /** How many messages it created or changed, by the bits of `CHANGE`. */
+  /** The number of messages created or changed, by the bits of `CHANGE`. */
   readonly masks: ReadonlyMap<number, number>;
-  /** How many deliveries had which outcome. */
+  /** The number of deliveries by outcome. */
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
 }
 
 /**
  * Writes a batch in one SQL statement: the raw log, the merged messages and connections, the changes for the
- * CRM. It resolves after the commit. Repeating a batch is safe: the merge changes nothing the second time,
- * and only the raw log holds its deliveries twice.
+ * CRM. Resolves after the commit. Repeating a batch is safe: the merge changes nothing the second time, and
+ * only the raw log contains its deliveries twice.
  *
- * Throws what the database throws; nothing is written then, unless the error says `mayHaveCommitted`.
+ * Throws what the database throws; nothing is written then, unless the error has `mayHaveCommitted`.
  */
 export async function commitBatch(
   db: Queryable,
@@ -82,7 +82,7 @@ export async function commitBatch(
   };
 }
 
-/** All bodies in a row: text if they are UTF-8 that Postgres takes for text, which has no NUL. */
+/** The concatenated bodies: text if they are UTF-8 without NUL, which Postgres accepts as text. */
 function joinBodies(deliveries: readonly RawDelivery[]): string | Buffer {
   const bodies = Buffer.concat(deliveries.map((delivery) => delivery.body));
   return isUtf8(bodies) && !bodies.includes(0) ? bodies.toString('utf8') : bodies;
@@ -112,7 +112,7 @@ function countOutcomes(words: string | null): BatchResult['outcomes'] {
   return counts;
 }
 
-/** A fact with the index of the delivery that brought it; -1 for one beside the deliveries. */
+/** A fact with the index of its delivery; -1 if it has none. */
 interface Told<Facts> {
   readonly delivery: number;
   readonly facts: Facts;
@@ -135,7 +135,7 @@ function collectFacts(deliveries: readonly RawDelivery[], beside: readonly Messa
   return { messages, connections };
 }
 
-/** Bits of `CHANGE` that each delivery may be credited with. */
+/** The bits of `CHANGE` for which each delivery may be the cause. */
 function creditDeliveries(
   deliveries: readonly RawDelivery[],
   told: Collected,

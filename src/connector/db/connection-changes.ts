@@ -2,9 +2,12 @@ import type { Column } from 'drizzle-orm';
 import type { ConnectionChangeData } from '../../contract/connector/changes.ts';
 import { connections } from './account-tables.ts';
 
-/* What a change tells of a connection, and what makes it worth telling: pieces of the statements that write one. */
+/*
+ * The content of a change of a connection, and the condition for writing one: parts of the statements that
+ * write changes.
+ */
 
-/** Fields of a change that have no column of their own in the row of the connection. */
+/** Fields of a change that do not correspond to a column of the connection. */
 type NotStored = 'id' | 'accountId' | 'updatedAt' | 'changed';
 
 /** The column of each field of a connection in a change. Times are epoch ms; `presentChange` formats them. */
@@ -32,12 +35,15 @@ const COLUMNS = Object.entries({
   }),
 );
 
-/** A connection as it is now, from the row `c`. */
+/** The current connection, from the row `c`. */
 export const CONNECTION_DATA = `jsonb_build_object(${COLUMNS.map(
   ({ name, column }) => `'${name}', c.${column}`,
 ).join(', ')})`;
 
-/** The list calls a live connection `open`, its events and the detail `connected`: the word changes nothing. */
+/**
+ * The list calls a live connection `open`, its events and the detail call it `connected`: the difference is not
+ * a change.
+ */
 const spelled = (row: string): string =>
   `CASE WHEN ${row}.status = 'open' THEN 'connected' ELSE ${row}.status END`;
 
@@ -46,7 +52,7 @@ const differs = (column: string, after: string, before: string): string =>
     ? `${spelled(after)} IS DISTINCT FROM ${spelled(before)}`
     : `${after}.${column} IS DISTINCT FROM ${before}.${column}`;
 
-/** The names of the fields that differ between two rows, as a JSON array; empty: there is nothing to tell. */
+/** The names of the fields that differ between two rows, as a JSON array; if it is empty, no change is written. */
 export function changedFields(after: string, before: string): string {
   const names = COLUMNS.map(
     ({ name, column }) => `CASE WHEN ${differs(column, after, before)} THEN '${name}' END`,

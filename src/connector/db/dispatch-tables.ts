@@ -1,16 +1,16 @@
 import { bigint, boolean, integer, primaryKey, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
-/** One row, made when handlers run on this database for the first time. */
+/** One row, created when handlers run on this database for the first time. */
 export const dispatch = connectorSchema.table('dispatch', {
   only: boolean('only').primaryKey().default(true),
-  /** Every change up to this `seq` has been given to the queue of its connection, or came before the beginning. */
+  /** Every change up to this `seq` was added to the queue of its connection, or precedes the start of dispatch. */
   cursor: bigint('cursor', { mode: 'number' }).notNull(),
 });
 
 /**
- * Changes on their way to the handler, by connection. A row points at its change and goes when the change was
- * taken or set aside, so that what is here is what is still to be done.
+ * The queues of dispatch, by connection. A row refers to its change and is deleted when the change was accepted
+ * or set aside, so the table contains what is still to be done.
  */
 export const dispatchEntries = connectorSchema.table(
   'dispatch_entries',
@@ -25,20 +25,26 @@ export const dispatchEntries = connectorSchema.table(
   (table) => [primaryKey({ name: 'dispatch_entries_pkey', columns: [table.connectionId, table.seq] })],
 );
 
-/** A connection that ever had a change to dispatch. Counts are kept in the statements that change them. */
+/**
+ * A connection that has ever had a change to dispatch. The counts are updated by the statements that change
+ * them.
+ */
 export const dispatchQueues = connectorSchema.table('dispatch_queues', {
   connectionId: text('connection_id').primaryKey(),
-  /** Its rows in the queue. */
+  /** Number of its rows in the queue. */
   waiting: integer('waiting').notNull(),
-  /** Its dead letters. */
+  /** Number of its dead letters. */
   setAside: integer('set_aside').notNull().default(0),
-  /** When its first change may be called. Null: nothing waits. */
+  /** When its first change may be called. Null: its queue is empty. */
   dueAt: epochMs('due_at'),
-  /** The fence of the run that works here; every write of a run names it. Left behind by one that died. */
+  /**
+   * The fencing token of the current run; every write of a run names it. It remains if the process of the run
+   * dies.
+   */
   runFence: bigint('run_fence', { mode: 'number' }),
 });
 
-/** Changes that the handler could not take. */
+/** Changes that the handler failed to process. */
 export const deadLetters = connectorSchema.table('dead_letters', {
   seq: bigint('seq', { mode: 'number' }).primaryKey(),
   connectionId: text('connection_id').notNull(),

@@ -1,25 +1,26 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 
-/** Where a fact about a message came from. */
+/** The source of a fact about a message. */
 export type FactSource = 'webhook' | 'poll' | 'send';
 
-/** Bits of `messages.webhook_seen`: which events a webhook has brought. */
+/** Bits of `messages.webhook_seen`: which events a webhook has delivered. */
 export const WEBHOOK_SEEN = { received: 1, sent: 2, delivered: 4, read: 8, failed: 16 } as const;
 
 /**
- * Bits that state what a write changed on a message. `created`, `status` and `fields` make changes in the feed;
- * `bookkeeping` (which webhooks came, whether a poll saw it) and `conflict` (`read` met `failed`) do not.
+ * Bits for what a write changed on a message. `created`, `status` and `fields` cause changes in the feed;
+ * `bookkeeping` (which webhooks arrived, whether a poll saw it) and `conflict` (both `read` and `failed` were
+ * reported) do not.
  */
 export const CHANGE = { created: 1, status: 2, fields: 4, bookkeeping: 8, conflict: 16 } as const;
 
-/** The bits that make changes in the feed. */
+/** The bits that cause changes in the feed. */
 export const IN_FEED = CHANGE.created | CHANGE.status | CHANGE.fields;
 
-/** What one source tells of one message. Null: the source does not say. */
+/** What one source reports about one message. Null: not reported. */
 export interface MessageFacts {
   readonly connectionId: string;
   readonly messageId: string;
-  /** The account whose credential or subscription the fact came by. */
+  /** The account whose credential or subscription the fact was received with. */
   readonly accountId: string;
   readonly source: FactSource;
   readonly direction: 'incoming' | 'outgoing';
@@ -31,7 +32,10 @@ export interface MessageFacts {
   readonly status: MessageStatus | null;
   readonly errorMessage: string | null;
   readonly waMessageId: string | null;
-  /** Epoch ms. A poll brings the service's own; an event's timestamp or a send's time only stand in for it. */
+  /**
+   * Epoch ms. A poll reports the service's own; until then, the timestamp of an event or the time of a send is
+   * used.
+   */
   readonly createdAt: number;
   /** When the status was reached, epoch ms; orders the statuses of one batch. Default: `createdAt`. */
   readonly statusAt?: number;
@@ -39,7 +43,7 @@ export interface MessageFacts {
   readonly webhookSeen: number;
 }
 
-/** What a `connection.connected` or `connection.disconnected` event tells. Null: the event does not say. */
+/** What a `connection.connected` or `connection.disconnected` event reports. Null: not reported. */
 export interface ConnectionStateFacts {
   readonly connectionId: string;
   readonly accountId: string;
@@ -56,7 +60,7 @@ export interface ConnectionStateFacts {
   readonly reason: string | null;
 }
 
-/** A verified delivery on its way to the raw log. */
+/** A verified delivery for the raw log. */
 export interface RawDelivery {
   readonly subscriptionId: string;
   readonly accountId: string;
@@ -64,21 +68,21 @@ export interface RawDelivery {
   readonly receivedAt: number;
   /** The signed timestamp header, epoch ms. */
   readonly signedAt: number;
-  /** Which secret of the subscription fits its signature. */
+  /** The secret of the subscription that matches its signature. */
   readonly secretVersion?: number;
   readonly body: Uint8Array;
   /** The value of `event`, as far as it could be read. */
   readonly event: string | null;
-  /** What it tells. Absent: nothing to merge, and `outcome` says why. */
+  /** The facts that it reports. Absent: nothing to merge; `outcome` says why. */
   readonly message?: MessageFacts;
   readonly connection?: ConnectionStateFacts;
   readonly outcome?: 'unknown_event' | 'invalid' | 'unmergeable';
   readonly reason?: string;
-  /** What a delivery without facts is about, as far as it could be read: it is found by its message. */
+  /** The message of a delivery without facts, as far as it could be read: the delivery is found by it. */
   readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
 }
 
-/** What became of a delivery, as the raw log keeps it. */
+/** The effect of a delivery, as stored in the raw log. */
 export const DELIVERY_OUTCOMES = [
   'merged',
   'unchanged',

@@ -5,14 +5,14 @@ import { connectorSchema, epochMs } from './connector-schema.ts';
 import { messageStatusEnum } from './message-tables.ts';
 
 /**
- * What changed, for the CRM. Rows are written once and never again: a change's number is that of its batch and
- * its position there. See `tell-changes.ts`, the only way in.
+ * What changed, for the CRM. Rows are never updated: the number of a change results from its batch and its
+ * position in it. Only `tell-changes.ts` writes them.
  */
 export const changes = connectorSchema.table(
   'changes',
   {
     batch: bigint('batch', { mode: 'number' }).notNull(),
-    /** From 1 on, without a gap. */
+    /** Consecutive, from 1. */
     position: integer('position').notNull(),
     type: text('type').$type<ChangeType>().notNull(),
     at: epochMs('at').notNull(),
@@ -20,9 +20,9 @@ export const changes = connectorSchema.table(
     connectionId: text('connection_id').notNull(),
     messageId: text('message_id'),
     source: text('source').$type<'webhook' | 'poll' | 'send' | 'api'>().notNull(),
-    /** Of a change of a message that no delivery brought: the walk or the command that did. */
+    /** For a change of a message without a delivery: the walk or the command. */
     via: text('via'),
-    /** Of a change of a message: the row after it; of a status change, the two statuses alone. */
+    /** For a change of a message: the row after it; for a status change, only the two statuses. */
     status: messageStatusEnum('status'),
     previousStatus: messageStatusEnum('previous_status'),
     direction: text('direction').$type<'incoming' | 'outgoing'>(),
@@ -33,14 +33,15 @@ export const changes = connectorSchema.table(
     errorMessage: text('error_message'),
     createdAt: epochMs('created_at'),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>(),
-    /** Of any other change. */
+    /** For any other change. */
     data: jsonb('data'),
   },
   (table) => [
     primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] }),
     /**
-     * For traces: what no delivery brought, and the sends. A delivery in the inbox names its batch itself, and how a
-     * message became known is found by the time: a catch-up brings many, and here each would make it dearer.
+     * For traces: changes without a delivery, and sends. A delivery in the inbox names its batch itself. How a
+     * message became known is found by its time: a catch-up creates many messages, and an entry for each would
+     * slow it down.
      */
     index('changes_message')
       .on(table.messageId)
@@ -54,9 +55,9 @@ export const changes = connectorSchema.table(
 );
 
 /**
- * The changes that one statement made together. `connector.number_changes` gives committed batches their
- * numbers, without a gap and in the order of `id`: those of a batch are the `size` numbers up to `last_seq`.
- * Readers see numbered batches only.
+ * The changes that one statement made. `connector.number_changes` gives committed batches consecutive numbers
+ * in the order of `id`: those of a batch are the `size` numbers up to `last_seq`. Readers only see numbered
+ * batches.
  */
 export const changeBatches = connectorSchema.table(
   'change_batches',
@@ -75,10 +76,13 @@ export const changeBatches = connectorSchema.table(
   ],
 );
 
-/** One row: the feed's name and the last number given. Its row lock is what makes numbering one at a time. */
+/** One row: the id of the feed and the last number. Its row lock ensures that one process numbers at a time. */
 export const feed = connectorSchema.table('feed', {
   only: boolean('only').primaryKey().default(true),
-  /** Numbers begin anew in another database: readers tell by this, and it stands in every key of dispatch. */
+  /**
+   * Numbers start again in another database. Readers detect this by the id, and it is part of every key of
+   * dispatch.
+   */
   id: text('id').notNull().default(sql`left(md5(random()::text), 12)`),
   lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),
 });

@@ -2,15 +2,15 @@ import { applyStatus } from '../../patterns/message-status.ts';
 import { CHANGE, type ConnectionStateFacts, type MessageFacts } from './facts.ts';
 import { toStorableText } from './storable-text.ts';
 
-/** What a batch tells of one message, ready for the merge statement. */
+/** What a batch reports about one message, as input of the merge statement. */
 export interface FoldedMessage extends Omit<MessageFacts, 'statusAt'> {
   /** A poll is among the sources, so `createdAt` is the service's own. */
   readonly polled: boolean;
-  /** `read` and `failed` were both told. */
+  /** Both `read` and `failed` were reported. */
   readonly statusConflict: boolean;
 }
 
-/** One row for each message, ordered by key, and for each input fact the changes that it may be credited with. */
+/** One row for each message, ordered by key, and for each fact the changes for which it may be the cause. */
 export interface FoldedMessages {
   readonly messages: readonly FoldedMessage[];
   /** Bits of `CHANGE`, by the index of the fact. */
@@ -23,10 +23,10 @@ interface Told {
 }
 
 /**
- * Folds facts into one row for each message and account, as if they were merged one by one: the first value
- * told for a field stands, statuses apply in the order of their timestamps, the creation time is the poll's
- * or else the earliest one told. Rows come ordered by connection and message, so that two batches lock rows
- * in the same order. Pure.
+ * Folds facts into one row for each message and account, as if they were merged one by one: the first value of
+ * a field is kept, statuses apply in the order of their timestamps, and the creation time is that of a poll, or
+ * else the earliest one. Rows are ordered by connection and message, so that all batches lock rows in the same
+ * order. Pure.
  */
 export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
   const groups = new Map<string, Told[]>();
@@ -114,7 +114,7 @@ function adds(before: FoldedMessage, after: FoldedMessage): boolean {
   return before.webhookSeen !== after.webhookSeen || before.polled !== after.polled;
 }
 
-/** The status after all updates of the group. The one that brought it is credited; it overtook the others. */
+/** The status after all updates of the group. Its fact counts as the cause; it overtook the others. */
 function foldStatuses(
   group: readonly Told[],
   credits: number[],
@@ -150,14 +150,14 @@ function byMessageKey(a: FoldedMessage, b: FoldedMessage): number {
   );
 }
 
-/** A connection that a batch names, with the newest event that tells of it, if any. */
+/** A connection that a batch names, with its newest event, if any. */
 export interface FoldedConnection {
   readonly connectionId: string;
   readonly accountId: string;
   readonly event: ConnectionStateFacts | null;
 }
 
-/** One row for each connection and account, ordered by key, and the indexes of the events that stand. */
+/** One row for each connection and account, ordered by key, and the indexes of the events that are applied. */
 export interface FoldedConnections {
   readonly connections: readonly FoldedConnection[];
   readonly standing: ReadonlySet<number>;
@@ -168,7 +168,7 @@ export function rankConnectionEvent(event: ConnectionStateFacts): number {
   return event.event === 'connection.connected' ? 1 : 0;
 }
 
-/** Folds the connections that messages and events name: of several events the newest stands. Pure. */
+/** Folds the connections that messages and events name: of several events, the newest is applied. Pure. */
 export function foldConnections(
   messages: readonly FoldedMessage[],
   events: readonly ConnectionStateFacts[],

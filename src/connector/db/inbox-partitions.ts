@@ -1,26 +1,27 @@
 import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
 
 const DAY_MS = 86_400_000;
-/** Advisory lock under which partitions are made and dropped, one process at a time. */
+/** Advisory lock for creating and dropping partitions, in one process at a time. */
 const LOCK = 7_204_116;
 /** A day may have rows in the default partition that must be moved first. */
 const MOVE_DEADLINE_MS = 60_000;
 /**
- * Making and dropping a day needs a lock that excludes readers, and deliveries queue up behind whoever waits for it.
- * So nobody waits for longer than a sender hardly notices: a reader that takes its time, a backup say, comes first.
+ * Creating or dropping a partition needs a lock that excludes readers, and deliveries wait behind a pending
+ * lock request. So the request is given up after a time that senders hardly notice; slow readers, such as a
+ * backup, take precedence.
  */
 const LOCK_WAIT = `SET LOCAL lock_timeout = '200ms'`;
 const LOCK_NOT_AVAILABLE = '55P03';
 const NAME = /^inbox_(\d{4})(\d{2})(\d{2})$/;
 
-/** The UTC day that `ms` lies in, and the name of its partition. */
+/** The UTC day that contains `ms`, and the name of its partition. */
 function dayOf(ms: number): { readonly name: string; readonly from: number; readonly to: number } {
   const from = Math.floor(ms / DAY_MS) * DAY_MS;
   const name = `inbox_${new Date(from).toISOString().slice(0, 10).replaceAll('-', '')}`;
   return { name, from, to: from + DAY_MS };
 }
 
-/** Names of the partitions of the inbox, the default one included. */
+/** Names of the partitions of the inbox, including the default one. */
 export async function listInboxPartitions(db: Queryable): Promise<string[]> {
   const rows = await db.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -30,10 +31,10 @@ export async function listInboxPartitions(db: Queryable): Promise<string[]> {
 }
 
 /**
- * Makes the partitions of the inbox for the day of `now` and the `ahead` days after it, those that are missing,
- * and resolves with their number. Any number of processes may do it at once. Rows of such a day that are in
- * the default partition move over. Throws as `query` does, also when a long reader of the default partition is in
- * the way; partitions made before the failure stay.
+ * Creates the missing partitions of the inbox for the day of `now` and the `ahead` days after it. Resolves with
+ * their number. Several processes may do this at the same time. Rows of such a day in the default partition are
+ * moved. Throws as `query` does, also if a slow reader of the default partition is in the way; partitions
+ * created before the failure remain.
  */
 export async function makeInboxPartitions(database: Database, now: number, ahead: number): Promise<number> {
   const present = new Set(await listInboxPartitions(database));
@@ -53,7 +54,7 @@ async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeo
   if ((await listInboxPartitions(tx)).includes(name)) return false;
   await tx.query(LOCK_WAIT);
   await tx.query(`CREATE TABLE connector.${name} (LIKE connector.inbox INCLUDING DEFAULTS)`);
-  // From here on nothing can reach the default partition, so no row of the day is left in it.
+  // From here on, nothing can be written to the default partition, so it has no row of the day any more.
   await tx.query('LOCK TABLE connector.inbox_default IN ACCESS EXCLUSIVE MODE');
   await tx.query(
     `WITH moved AS (
@@ -68,15 +69,15 @@ async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeo
   return true;
 }
 
-/** What became of old days: those that are being read stay for the next time. */
+/** Result for old days: those that are being read are dropped next time. */
 export interface DroppedDays {
   readonly dropped: number;
   readonly busy: number;
 }
 
 /**
- * Drops the days of the inbox that ended before `before` (epoch ms), and older rows of the default partition. A day
- * whose readers do not end at once stays: deliveries never wait behind them. Throws as `query` does.
+ * Drops the days of the inbox that ended before `before` (epoch ms), and older rows of the default partition. A
+ * day with slow readers is kept for now, so that deliveries never wait behind them. Throws as `query` does.
  */
 export async function dropInboxPartitions(database: Database, before: number): Promise<DroppedDays> {
   const old = (await listInboxPartitions(database)).filter((name) => endOfPartition(name) <= before);
@@ -102,7 +103,7 @@ async function dropPartition(database: Database, name: string): Promise<boolean>
   }
 }
 
-/** When the oldest kept day of the inbox begins, epoch ms; null when no day was ever made. */
+/** When the oldest kept day of the inbox begins, epoch ms; null if there is none. */
 export async function readInboxSince(db: Queryable): Promise<number | null> {
   const starts = (await listInboxPartitions(db))
     .map((name) => endOfPartition(name) - DAY_MS)
@@ -110,7 +111,7 @@ export async function readInboxSince(db: Queryable): Promise<number | null> {
   return starts.length === 0 ? null : Math.min(...starts);
 }
 
-/** When the day of a partition ends, epoch ms; never (`Infinity`) for one that is not a day. */
+/** When the day of a partition ends, epoch ms; `Infinity` for one that is not a day. */
 export function endOfPartition(name: string): number {
   const [, year, month, day] = NAME.exec(name) ?? [];
   if (year === undefined) return Number.POSITIVE_INFINITY;

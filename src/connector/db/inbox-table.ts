@@ -2,7 +2,7 @@ import { bigint, integer, smallint, text } from 'drizzle-orm/pg-core';
 import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 import type { DeliveryOutcome } from './facts.ts';
 
-/** Of the inbox and of each of its partitions. */
+/** For the inbox and each of its partitions. */
 export const inboxColumns = {
   /** On our clock. */
   receivedAt: epochMs('received_at').notNull(),
@@ -17,16 +17,16 @@ export const inboxColumns = {
   messageId: text('message_id'),
   outcome: text('outcome').$type<DeliveryOutcome>().notNull(),
   reason: text('reason'),
-  /** Bits of `CHANGE` that are credited to the delivery. */
+  /** Bits of `CHANGE` for which the delivery is the cause. */
   changeMask: smallint('change_mask').notNull(),
-  /** The batch of changes that it is in; null: it changed nothing that the feed shows. */
+  /** The batch of its changes; null if it changed nothing that the feed shows. */
   changeBatch: bigint('change_batch', { mode: 'number' }),
-  /** Which secret of the subscription fits its signature. */
+  /** The secret of the subscription that matches its signature. */
   secretVersion: integer('secret_version'),
 };
 
 /**
  * The raw log of verified deliveries, for queries. It is partitioned by day, which drizzle cannot express, so a
- * migration of its own creates it, and `schema.ts` does not contain it.
+ * separate migration creates it, and `schema.ts` does not contain it.
  */
 export const inbox = connectorSchema.table('inbox', inboxColumns);

@@ -1,14 +1,15 @@
-/** A license that ends within this time is announced: long enough to renew it after a weekend. */
+/** A license that ends within this time gets a notice: long enough to renew it after a weekend. */
 export const NOTICE_BEFORE_MS = 3 * 24 * 3_600_000;
 
 /**
- * What may be said of the end of a license by its date alone, from the row `c` at the time `now`, while the service
- * is heard:
+ * The notice about the end of a license by its date, for the row `c` at the time `now`, if the service can be
+ * reached:
  *
- * - `ends_soon`: the end that the service last told lies within three days.
- * - Null: there is nothing to say. The service calls the license over already, hides the connection, or told no end.
+ * - `ends_soon`: the last reported end is within three days.
+ * - Null: no notice. The service already reports the license as ended, hides the connection, or reported no
+ *   end.
  *
- * Whether a license holds is for the service to say. A date never makes it invalid here.
+ * Only the service decides whether a license is valid. A date never makes it invalid here.
  */
 export function noticeWhileHeard(row: string, now: string): string {
   return `CASE WHEN ${row}.license_valid IS NOT FALSE AND ${row}.license_expires > ${now}
@@ -16,8 +17,8 @@ export function noticeWhileHeard(row: string, now: string): string {
 }
 
 /**
- * The same by time alone, with one case more: `end_passed` when the end that the service last told has passed, and
- * the service has listed nothing since. The license may be over or renewed; nobody here knows.
+ * The same by time only, with one more value: `end_passed` if the last reported end has passed and the service
+ * has listed nothing since. The license may have ended or been renewed; this connector does not know.
  * `listedAt` is when the account's connections were last listed.
  */
 export function noticeByTime(row: string, now: string, listedAt: string): string {

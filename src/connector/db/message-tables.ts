@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
-/** The status ladder. Its order is the order in which a status may rise. */
+/** The status ladder: a status can only advance in this order. */
 export const messageStatusEnum = connectorSchema.enum('message_status', [
   'sent',
   'delivered',
@@ -11,8 +11,8 @@ export const messageStatusEnum = connectorSchema.enum('message_status', [
 ]);
 
 /**
- * What is known of each message, from whichever source. Written by the merge statement alone.
- * Text in it holds no NUL and no lone surrogate (they become U+FFFD); the raw bytes are in the inbox.
+ * The known state of each message, from all sources. Only the merge statement writes it. Its texts contain no
+ * NUL and no lone surrogate (they become U+FFFD); the raw bytes are in the inbox.
  */
 export const messages = connectorSchema.table(
   'messages',
@@ -29,31 +29,31 @@ export const messages = connectorSchema.table(
     status: messageStatusEnum('status'),
     errorMessage: text('error_message'),
     waMessageId: text('wa_message_id'),
-    /** The service's, once a poll has shown the message; until then the earliest timestamp of an event. */
+    /** The service's own time, once a poll has read the message; until then the earliest timestamp of an event. */
     createdAt: epochMs('created_at').notNull(),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>().notNull(),
     firstSeenAt: epochMs('first_seen_at').notNull(),
-    /** A poll has shown it, so `created_at` is final. */
+    /** A poll has read it, so `created_at` is final. */
     polled: boolean('polled').notNull(),
     /** The status before the last write, and what that write changed: see `CHANGE` in `facts.ts`. */
     previousStatus: messageStatusEnum('previous_status'),
     changeMask: smallint('change_mask').notNull(),
-    /** Which events a webhook has brought: 1 received, 2 sent, 4 delivered, 8 read, 16 failed. */
+    /** Which events a webhook has delivered: 1 received, 2 sent, 4 delivered, 8 read, 16 failed. */
     webhookSeen: smallint('webhook_seen').notNull(),
-    /** Both `read` and `failed` were told of it; the first one stands. */
+    /** Both `read` and `failed` were reported; the first one is kept. */
     statusConflict: boolean('status_conflict').notNull(),
-    /** When a webhook last brought something of it, on our clock. Null: none has. */
+    /** When a webhook last delivered something about it, on our clock. Null if none has. */
     webhookAt: epochMs('webhook_at'),
   },
   (table) => [
-    /** The id first: messages are also looked up by it alone. */
+    /** The id comes first, because messages are also looked up by the id only. */
     primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId] }),
     /**
-     * The newest of each direction. Who wants both reads both and takes the newest of all. The few of one
-     * millisecond are sorted when they are read: their ids here would make each delivery dearer.
+     * The newest of each direction. For both directions, read both and take the newest. The few messages of the
+     * same millisecond are sorted when they are read: their ids in this index would slow each delivery down.
      */
     index('messages_newest').on(table.connectionId, table.direction, table.createdAt.desc().nullsFirst()),
-    /** A conversation, without the rest of the connection. */
+    /** A conversation, without the other messages of the connection. */
     index('messages_peer')
       .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst())
       .where(sql`${table.peer} is not null`),

@@ -4,7 +4,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { connections, messages } from './schema.ts';
 
-/** Connections and their messages, under the names that `newestMessages` joins them by. */
+/** Connections and their messages, under the names that `newestMessages` uses. */
 export const c = alias(connections, 'c');
 export const m = alias(messages, 'm');
 
@@ -12,8 +12,8 @@ export const m = alias(messages, 'm');
 export const DIRECTIONS = sql`(values ('incoming'), ('outgoing')) d(direction)`;
 
 /**
- * The newest `limit` messages that meet `where`, of the connection `c` and the direction `d`. Join it
- * laterally to both: then each connection is read by the index, however many messages it has.
+ * The newest `limit` messages that match `where`, of the connection `c` and the direction `d`. Use it in a
+ * lateral join to both: then each connection is read by the index, however many messages it has.
  */
 export function newestMessages(db: Queryable, limit: number, where?: SQL) {
   return orm(db)

@@ -2,27 +2,27 @@ import { bigint, index, integer, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /**
- * The tokens of an account of kind `oauth`. `version` rises with each pair, and whoever refreshes names the
- * version that it refreshes, so that one old token is never used twice. No token is stored plain.
+ * The tokens of an account of kind `oauth`. `version` increases with each pair of tokens. A refresh names the
+ * version that it replaces, so that an old token is never used twice. All tokens are encrypted.
  */
 export const oauthGrants = connectorSchema.table('oauth_grants', {
   accountId: text('account_id').primaryKey(),
-  /** What was granted, separated by blanks; null: the server did not say. */
+  /** The granted scopes, separated by spaces; null if the server did not report them. */
   scope: text('scope'),
   version: bigint('version', { mode: 'number' }).notNull().default(1),
   sealedAccessToken: text('sealed_access_token').notNull(),
-  /** Null: the server gave none, so the grant ends with its access token. */
+  /** Null: the server issued none, so the grant ends with its access token. */
   sealedRefreshToken: text('sealed_refresh_token'),
-  /** On our clock; null: the server did not say. */
+  /** On our clock; null if the server did not report it. */
   accessExpiresAt: epochMs('access_expires_at'),
   refreshedAt: epochMs('refreshed_at').notNull(),
-  /** Set before a refresh goes out, cleared with its outcome. It runs out when its process dies. */
+  /** Set before a refresh is sent, cleared with its outcome. It expires if its process dies. */
   refreshOwner: text('refresh_owner'),
   refreshUntil: epochMs('refresh_until'),
-  /** Refreshes in a row that failed and say nothing of the grant. */
+  /** Consecutive failed refreshes that say nothing about the grant. */
   failures: integer('failures').notNull().default(0),
   lastErrorCode: text('last_error_code'),
-  /** No refresh goes out before then. */
+  /** No refresh is sent before then. */
   notBefore: epochMs('not_before'),
   /** The server refuses the refresh token: only a new consent helps. */
   endedAt: epochMs('ended_at'),
@@ -30,33 +30,36 @@ export const oauthGrants = connectorSchema.table('oauth_grants', {
 });
 
 /**
- * Consents that were begun. `state`, start token and cookie are passwords of one flow, so the row has their hashes
- * alone.
+ * Consents in progress. `state`, start token and cookie are secrets of one consent, so the row contains only
+ * their hashes.
  */
 export const oauthFlows = connectorSchema.table(
   'oauth_flows',
   {
     /** SHA-256 of the `state`. */
     id: text('id').primaryKey(),
-    /** SHA-256 of the token in its start address; null: begun by a version that had none. */
+    /** SHA-256 of the token in its start address; null if a version without start tokens created it. */
     startId: text('start_id').unique(),
-    /** SHA-256 of the cookie of the browser that has it; null: nobody has gone on from its start page. */
+    /** SHA-256 of the cookie of the browser that has it; null if nobody has continued from its start page. */
     browser: text('browser'),
-    /** The account that gets the grant; null: a new one is made, whose id is noted here once it is. */
+    /** The account that receives the grant; null for a new one, whose id is stored here once it exists. */
     accountId: text('account_id'),
     label: text('label'),
     /** The CRM's own id of the account. */
     reference: text('reference'),
-    /** Where the browser goes afterwards; null: it stays on a page of ours. */
+    /** Where the browser goes afterwards; null: it stays on a page of the connector. */
     returnUrl: text('return_url'),
     sealedVerifier: text('sealed_verifier').notNull(),
-    /** Where the service asks for the consent; null with the start token. It holds the `state`. */
+    /** Where the service asks for the consent; null if there is no start token. Contains the `state`. */
     sealedAuthorizationUrl: text('sealed_authorization_url'),
     createdAt: epochMs('created_at').notNull(),
     expiresAt: epochMs('expires_at').notNull(),
     /** Set before its code is redeemed. */
     usedAt: epochMs('used_at'),
-    /** What became of it: `connected`, or the code of the failure. Null after a use: a process died over it. */
+    /**
+     * The outcome: `connected`, or the code of the failure. Null although it was used: a process died while
+     * using it.
+     */
     outcome: text('outcome'),
   },
   (table) => [index('oauth_flows_expires').on(table.expiresAt)],

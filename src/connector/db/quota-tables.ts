@@ -1,7 +1,7 @@
 import { integer, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
-/** What `GET /account` last told of an account. */
+/** The last response of `GET /account` for an account. */
 export const quotas = connectorSchema.table('quotas', {
   accountId: text('account_id').primaryKey(),
   slotsTotal: integer('slots_total').notNull(),

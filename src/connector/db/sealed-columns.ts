@@ -1,27 +1,30 @@
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 
-/** What a sealed credential is bound to: it opens in no other row. */
+/** The context of a sealed credential: it can be decrypted in no other row. */
 export function credentialContext(accountId: string): string {
   return `account:${accountId}:credential`;
 }
 
-/** What the sealed secrets of a subscription are bound to. All of its columns share it, since values move. */
+/**
+ * The context of the sealed secrets of a subscription. All of its columns share it, because values move between
+ * them.
+ */
 export function secretContext(subscriptionId: string): string {
   return `subscription:${subscriptionId}:secret`;
 }
 
-/** What a sealed token is bound to: it opens in no other row and no other column. */
+/** The context of a sealed token: it can be decrypted in no other row and no other column. */
 export function tokenContext(accountId: string, which: 'access' | 'refresh'): string {
   return `account:${accountId}:${which}-token`;
 }
 
-/** What the sealed verifier of a consent is bound to. */
+/** The context of the sealed verifier of a consent. */
 export function verifierContext(flowId: string): string {
   return `oauth-flow:${flowId}:verifier`;
 }
 
-/** What the sealed authorization address of a consent is bound to. */
+/** The context of the sealed authorization address of a consent. */
 export function authorizationUrlContext(flowId: string): string {
   return `oauth-flow:${flowId}:authorization-url`;
 }
@@ -29,7 +32,7 @@ export function authorizationUrlContext(flowId: string): string {
 const accessContext = (accountId: string): string => tokenContext(accountId, 'access');
 const refreshContext = (accountId: string): string => tokenContext(accountId, 'refresh');
 
-/** Where sealed values lie, and what each is bound to. */
+/** The columns with sealed values, and the context of each. */
 const SEALED_COLUMNS = [
   { table: 'accounts', key: 'id', column: 'sealed_credential', context: credentialContext },
   { table: 'subscriptions', key: 'id', column: 'sealed_secret', context: secretContext },
@@ -43,7 +46,7 @@ const SEALED_COLUMNS = [
 
 /** A sealed value as it is stored. */
 export interface SealedValue {
-  /** Of its row: an account, a subscription, or a consent that was begun. */
+  /** The id of its row: an account, a subscription, or a consent. */
   readonly id: string;
   /** What it is, for people. */
   readonly what: string;
@@ -51,7 +54,7 @@ export interface SealedValue {
   readonly sealed: string;
 }
 
-/** Every sealed value there is. Throws as `query` does. */
+/** All sealed values. Throws as `query` does. */
 export async function listSealed(db: Queryable): Promise<SealedValue[]> {
   const values: SealedValue[] = [];
   for (const { table, key, column, context } of SEALED_COLUMNS) {
@@ -65,9 +68,9 @@ export async function listSealed(db: Queryable): Promise<SealedValue[]> {
 }
 
 /**
- * Seals anew, with the first key of the ring, whatever another key sealed, and resolves with how many values
- * that were. After it ran everywhere the old key can leave the ring.
- * Throws a `SealingError` when a value was sealed with a key that is not in the ring.
+ * Seals values that another key sealed again with the first key of the key ring. Resolves with their number.
+ * Once this ran everywhere, the old key can be removed. Throws a `SealingError` if a value was sealed with a
+ * key that is not in the key ring.
  */
 export async function resealSecrets(database: Database, keyRing: KeyRing): Promise<number> {
   let resealed = 0;
@@ -78,7 +81,7 @@ export async function resealSecrets(database: Database, keyRing: KeyRing): Promi
     for (const { id, sealed } of rows) {
       if (keyRing.isCurrent(sealed)) continue;
       const fresh = await keyRing.seal(await keyRing.open(sealed, context(id)), context(id));
-      // Another process may have stored a newer secret meanwhile; that one stays.
+      // If another process has stored a newer secret in the meantime, that one is kept.
       await database.query(
         `update connector.${table} set ${column} = $3 where ${key} = $1 and ${column} = $2`,
         [id, sealed, fresh],

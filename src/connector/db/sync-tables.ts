@@ -1,45 +1,45 @@
 import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
-/** How far the polling of an account has come. Written under the account's lease only. */
+/** The polling progress of an account. Written only under the account's lease. */
 export const coverage = connectorSchema.table('coverage', {
   accountId: text('account_id').primaryKey(),
-  /** Service time: every visible message created before it has been seen by polling. Null: none has. */
+  /** Service time: polling has read every visible message created before it. Null if it has read none. */
   watermark: epochMs('watermark'),
-  /** The watermark as it stood when connections were last listed: up to there no listed one was missed. */
+  /** The watermark when connections were last listed: until then, nothing of a listed connection was missed. */
   listedWatermark: epochMs('listed_watermark'),
   /** When connections were last listed, on our clock. */
   listedAt: epochMs('listed_at'),
 });
 
-/** What polling does next for an account, and how it last went. */
+/** What polling does next for an account, and the result of the last poll. */
 export const pollStates = connectorSchema.table('poll_states', {
   accountId: text('account_id').primaryKey(),
-  /** When it is to be polled next. In the past: it is due, or being polled. */
+  /** When it is to be polled next. If in the past, it is due or being polled. */
   dueAt: epochMs('due_at'),
   lastStartedAt: epochMs('last_started_at'),
   lastGoodAt: epochMs('last_good_at'),
-  /** Service time at the last good poll: the age of an open status is taken from there in a full sweep. */
+  /** Service time at the last successful poll; a full sweep measures the age of open statuses from there. */
   lastGoodReference: epochMs('last_good_reference'),
-  /** Failures since the last good poll. */
+  /** Failures since the last successful poll. */
   failures: integer('failures').notNull().default(0),
   lastErrorCode: text('last_error_code'),
   lastErrorAt: epochMs('last_error_at'),
   /** No call before then: the service's `Retry-After`, or our own back-off. */
   notBefore: epochMs('not_before'),
-  /** True when it was the service that asked to wait. */
+  /** True if the service requested the wait. */
   askedToWait: boolean('asked_to_wait').notNull().default(false),
-  /** The credential with this version was refused for good. */
+  /** The credential with this version was refused permanently. */
   refusedCredentialVersion: bigint('refused_credential_version', { mode: 'number' }),
   needsFullSweep: boolean('needs_full_sweep').notNull().default(true),
-  /** Statuses that stayed open beyond the longest sweep, as last counted. */
+  /** Statuses that stayed open beyond the widest horizon, as last counted. */
   unresolved: integer('unresolved').notNull().default(0),
 });
 
 /**
- * Open stretches of the message list. `slot` tells gaps of a kind apart: `coverage` gaps are numbered from
- * the oldest, a `visibility` gap carries the id of its connection, a `sweep` gap the name of its horizon. The one of
- * kind `end` holds the cursor of the list's last page and stays.
+ * Ranges of the message list that have not been read. `slot` distinguishes gaps of a kind: `coverage` gaps are
+ * numbered from the oldest, a `visibility` gap has the id of its connection, a `sweep` gap the name of its
+ * horizon. The one of kind `end` has the cursor of the list's last page and is never closed.
  */
 export const gaps = connectorSchema.table(
   'gaps',
@@ -90,7 +90,7 @@ export const repairs = connectorSchema.table(
   ],
 );
 
-/** How much polling had to repair, per connection. */
+/** How much polling has repaired, per connection. */
 export const repairTotals = connectorSchema.table('repair_totals', {
   connectionId: text('connection_id').primaryKey(),
   accountId: text('account_id').notNull(),

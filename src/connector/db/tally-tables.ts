@@ -2,16 +2,15 @@ import { bigint, primaryKey, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /**
- * What the receiver met in each hour, over all processes: how often, when last, and the milliseconds that go with
- * it. For people who look for a cause afterwards; nothing else reads it. Counted in memory and added from time to
- * time, kept for two days.
+ * The receiver's counts for each hour, over all processes: how often, when last, and the related milliseconds.
+ * Only for diagnosis. Counted in memory and added periodically, kept for two days.
  */
 export const receiverTallies = connectorSchema.table(
   'receiver_tallies',
   {
     /** The beginning of the hour, on our clock. */
     hour: epochMs('hour').notNull(),
-    /** Empty where none was named or known. */
+    /** Empty if none was named or known. */
     subscriptionId: text('subscription_id').notNull(),
     kind: text('kind').notNull(),
     count: bigint('count', { mode: 'number' }).notNull(),

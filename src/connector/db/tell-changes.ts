@@ -5,18 +5,18 @@ import { changes } from './feed-tables.ts';
 type Column = Exclude<keyof typeof changes.$inferInsert, 'batch' | 'position'>;
 type Required = 'type' | 'at' | 'accountId' | 'connectionId' | 'source';
 
-/** Changes of one kind: an SQL expression for each column that they have, over the rows of `from`. */
+/** Changes of one kind: an SQL expression for each of their columns, over the rows of `from`. */
 export type ToldChange = Readonly<Record<Required, string>> &
   Readonly<Partial<Record<Exclude<Column, Required>, string>>> & {
-    /** `FROM …` and what follows it. One change is told for each of its rows. */
+    /** `FROM …` and what follows it. One change is written for each of its rows. */
     readonly from: string;
   };
 
-/** Changes to tell, as pieces of the statement that makes them. */
+/** Changes to write, as parts of the statement that makes them. */
 export interface ToldChanges {
   /** The CTEs that lock and change rows. All of them. */
   readonly made: readonly string[];
-  /** The changes, in the order in which they are told. */
+  /** The changes, in the order in which they are written. */
   readonly changes: readonly ToldChange[];
 }
 
@@ -25,10 +25,10 @@ const COLUMNS = Object.entries(getTableColumns(changes)) as [Column, (typeof cha
 /**
  * CTEs `batch`, `changed` and `told`: they write changes for the CRM, in the statement that makes them.
  *
- * The id of the batch is taken when every row is locked that the statement changes, and held until it commits.
- * So if two statements change a row, the ids of their batches are in the order in which they changed it, and
- * whoever sees the second batch committed sees the first one committed too: numbering batches by their ids
- * keeps the order of every row's changes.
+ * The id of the batch is taken when all rows that the statement changes are locked, and they stay locked until
+ * it commits. So if two statements change a row, the ids of their batches are in the order in which they
+ * changed it, and a reader that sees the second batch committed sees the first one, too: numbering batches by
+ * their ids keeps the order of every row's changes.
  */
 export function tellChanges({ made, changes: told }: ToldChanges): string {
   const locked = made.map((cte) => `(SELECT count(*) FROM ${cte}) AS all_${cte}`).join(', ');

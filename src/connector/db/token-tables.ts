@@ -2,8 +2,8 @@ import { text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /**
- * Which tokens of the API the settings named at the last start, so that the next one can tell what has changed: see
- * `api/loaded-tokens.ts`. One row. No token is stored here, only digests, and these are sealed.
+ * Which API tokens the settings contained at the last start, so that the next start can report what has
+ * changed: see `api/loaded-tokens.ts`. One row. It contains no token, only digests, which are sealed.
  */
 export const loadedTokens = connectorSchema.table('loaded_tokens', {
   id: text('id').primaryKey(),
