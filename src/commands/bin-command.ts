@@ -7,6 +7,7 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   doctor: () => import('./doctor-command.ts'),
   replay: () => import('./replay-command.ts'),
   sandbox: () => import('./sandbox-command.ts'),
+  console: () => import('./console-command.ts'),
   conformance: () => import('./conformance-command.ts'),
 };
 

@@ -28,8 +28,10 @@ const start = createRoute({
   getParentRoute: () => root,
   path: '/',
   beforeLoad: () => {
-    throw redirect({ to: screensOf(mode())[0]?.path ?? '/deliveries' });
+    const [first] = screensOf(mode());
+    if (first !== undefined) throw redirect({ to: first.path });
   },
+  component: NotFound,
 });
 
 const deliveries = createRoute({

@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs';
+import { createConsoleApp } from '../console-host/console-app.ts';
+import { changeList } from '../contract/connector/changes.ts';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { startHttpServer } from '../runtime/http-server/http-server.ts';
+import { type CommandOptions, UsageError } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
+import { runCommand } from './run-command.ts';
+import { serveUntilStopped } from './serve-until-stopped.ts';
+
+const SHUTDOWN_MS = 2_000;
+const CHECK_MS = 10_000;
+const DEFAULT_PORT = 4030;
+
+const COMMAND = {
+  name: 'console',
+  summary: COMMANDS.console,
+  options: {
+    connector: {
+      type: 'string',
+      value: 'URL',
+      description: 'address of the connector, for example https://connector.example.com',
+    },
+    port: {
+      type: 'string',
+      value: 'N',
+      description: `listen on this port of 127.0.0.1 (default ${DEFAULT_PORT}); 0 uses a free one`,
+    },
+    write: {
+      type: 'boolean',
+      description: 'also forward calls that change something; without it, the console only reads',
+    },
+    'token-file': {
+      type: 'string',
+      value: 'FILE',
+      description: "file with the token of the connector's API (default: CONNECTOR_API_TOKEN)",
+    },
+    json: {
+      type: 'boolean',
+      description: 'print one JSON line when ready, {"url", "connectorUrl", "write"}',
+    },
+  },
+  more: '\nThe token stays in this process: the page never has it, and only this machine can open the page.\n',
+} as const;
+
+function readPort(value: string | boolean | undefined): number {
+  if (value === undefined) return DEFAULT_PORT;
+  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw new UsageError(`--port must be 0 or a number up to 65535, not "${String(value)}".`);
+}
+
+function readConnectorUrl(value: string | boolean | undefined): string {
+  if (value === undefined)
+    throw new UsageError('--connector is missing: pass the address of the connector. See --help.');
+  const text = String(value);
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new UsageError(
+      `--connector must be an address such as https://connector.example.com, not "${text}".`,
+    );
+  return text.replace(/\/+$/, '');
+}
+
+function readToken(options: CommandOptions, env: Environment): string {
+  const file = options['token-file'];
+  if (file === undefined) {
+    const token = env['CONNECTOR_API_TOKEN']?.trim() ?? '';
+    if (token === '')
+      throw new UsageError('The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.');
+    return token;
+  }
+  try {
+    const token = readFileSync(String(file), 'utf8').trim();
+    if (token !== '') return token;
+  } catch (error) {
+    throw new UsageError(`--token-file cannot be read: ${(error as Error).message}`);
+  }
+  throw new UsageError(`--token-file ${String(file)} is empty.`);
+}
+
+/** Calls the connector once, so that a wrong address or token is reported here and not by every screen. */
+async function checkConnector(url: string, token: string): Promise<void> {
+  const response = await fetch(`${url}/v1/changes?after=latest&limit=1`, {
+    headers: { authorization: `Bearer ${token}` },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(CHECK_MS),
+  }).catch((error: unknown) => {
+    const { message, cause } = error as Error & { cause?: { code?: string } };
+    throw new Error(
+      `The connector at ${url} does not respond (${cause?.code ?? message}). Is --connector its address?`,
+    );
+  });
+  const body: unknown = await response.json().catch(() => undefined);
+  if (response.status === 401)
+    throw new Error(
+      `The connector at ${url} does not accept the token. Use one of its CONNECTOR_API_TOKEN or CONNECTOR_API_TOKENS.`,
+    );
+  if (response.status === 403)
+    throw new Error(
+      'The token has no right to read. The console needs `read`, and for --write also `write` or `operate`.',
+    );
+  if (!response.ok || !changeList.safeParse(body).success)
+    throw new Error(
+      `The server at ${url} is not a connector of this version: it returned status ${response.status}.`,
+    );
+}
+
+await runCommand(COMMAND, async ({ options, env, clock, print, typos }) => {
+  const connector = { url: readConnectorUrl(options['connector']), token: readToken(options, env) };
+  const port = readPort(options['port']);
+  const write = options['write'] === true;
+  await checkConnector(connector.url, connector.token);
+  const serving = {
+    level: 'error',
+    name: 'console',
+    destination: 'stderr',
+    typos,
+    clock,
+    shutdownMs: SHUTDOWN_MS,
+  } as const;
+  await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
+    let url = '';
+    const app = createConsoleApp({ ownUrl: () => url, connector, write });
+    const starting = startHttpServer({ app, host: '127.0.0.1', port, portSetting: '--port', clock, logger });
+    const server = await lifecycle.whenStarted('console', starting, (started) => started.drain());
+    url = server.url;
+    const ready = { url: `${url}/`, connectorUrl: connector.url, write };
+    const rights = write ? 'reads and writes' : 'reads only; --write permits changes';
+    print(
+      options['json']
+        ? `${JSON.stringify(ready)}\n`
+        : `console     ${ready.url}\nconnector   ${connector.url}, ${rights}\n`,
+    );
+  });
+});
