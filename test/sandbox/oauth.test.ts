@@ -87,6 +87,10 @@ describe('OAuth in the sandbox', () => {
         workspaceId: test.sandbox.seed.workspaceId,
         scopes: ['messaging.read'],
         refreshes: 1,
+        refreshTokens: [
+          { expiresAt: expect.any(String), usedAt: null },
+          { expiresAt: expect.any(String), usedAt: expect.any(String) },
+        ],
         revokedAt: null,
       },
     ]);

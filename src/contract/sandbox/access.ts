@@ -208,7 +208,24 @@ export const grant = z.object({
     .describe('When its newest refresh token expires, in virtual time; null if none was issued.'),
 });
 export type Grant = z.infer<typeof grant>;
-export const grantList = entriesOf(grant);
+
+/** A grant in a list, with its family of refresh tokens. */
+const listedGrant = z.object({
+  ...grant.shape,
+  refreshTokens: z
+    .array(
+      z.object({
+        expiresAt: dateTime.describe('When the token expires, in virtual time.'),
+        usedAt: dateTime
+          .nullable()
+          .describe(
+            'When it was replaced by the next one, in virtual time; null for the one that can be used.',
+          ),
+      }),
+    )
+    .describe('Its refresh tokens, newest first, the latest 20. Using a replaced one again ends the grant.'),
+});
+export const grantList = entriesOf(listedGrant);
 
 /** Body of `PATCH /grants/{id}`: what the grant is reduced to. Extending a grant requires another consent. */
 export const narrowGrantRequest = z.strictObject({

@@ -1,9 +1,9 @@
 import { and, desc, eq, isNull, lt, sql } from 'drizzle-orm';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { EXISTING_CONNECTIONS } from '../credentials/find-granted.ts';
-import { oauthGrants } from '../db/oauth-tables.ts';
+import { oauthGrants, oauthRefreshTokens } from '../db/oauth-tables.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { revokeGrant } from './find-grant.ts';
@@ -30,10 +30,19 @@ export interface NarrowedGrant {
   readonly connectionIds?: readonly string[];
 }
 
+/** A refresh token, without the token. Times are virtual epoch ms. */
+export interface RefreshTokenRecord {
+  readonly expiresAt: number;
+  /** When it was replaced by the next one; null while it is the one to use. */
+  readonly usedAt: number | null;
+}
+
 /** The portal's hand on what people have consented to. Changes act on the next call. */
 export interface OauthGrants {
   /** Newest first; `before` is a position. */
   list(options: { readonly limit: number; readonly before?: number }): Promise<GrantRecord[]>;
+  /** The refresh tokens of grants that have not been removed yet, newest first, by grant. */
+  families(ids: readonly string[]): Promise<Map<string, RefreshTokenRecord[]>>;
   /**
    * Takes scopes or connections away; what is absent stays. Throws `not_found` for a grant that is unknown or
    * revoked, `invalid_request` for what it does not have: more needs another consent.
@@ -75,6 +84,16 @@ export function createOauthGrants(database: Queryable, changeState: ChangeState)
         .where(before === undefined ? undefined : lt(oauthGrants.position, before))
         .orderBy(desc(oauthGrants.position))
         .limit(limit),
+
+    async families(ids) {
+      const { grantId, expiresAt, consumedAt: usedAt } = oauthRefreshTokens;
+      const rows = await orm(database)
+        .select({ grantId, expiresAt, usedAt })
+        .from(oauthRefreshTokens)
+        .where(isAnyOf(grantId, ids))
+        .orderBy(desc(expiresAt), sql`${usedAt} desc nulls first`);
+      return Map.groupBy(rows, (row) => row.grantId);
+    },
 
     narrow: (id, { scopes, connectionIds }) =>
       changeState(async ({ tx }) => {

@@ -17,6 +17,9 @@ function window(query: { readonly limit: number; readonly cursor?: string | unde
   return { limit: query.limit + 1, ...givenFields({ before }) };
 }
 
+/** Refresh tokens that are shown of each grant. */
+const MAX_TOKENS = 20;
+
 function presentGrant(grant: GrantRecord): Grant {
   return {
     id: grant.id,
@@ -74,7 +77,14 @@ export function oauthEndpoints({ oauth, webhooks }: Pick<Platform, 'oauth' | 'we
 
     async listGrants({ query }) {
       const found = await grants.list(window(query));
-      return pageOf(found, query.limit, presentGrant, ({ position }) => position);
+      const families = await grants.families(found.map(({ id }) => id));
+      const present = (grant: GrantRecord) => ({
+        ...presentGrant(grant),
+        refreshTokens: (families.get(grant.id) ?? [])
+          .slice(0, MAX_TOKENS)
+          .map(({ expiresAt, usedAt }) => ({ expiresAt: toIso(expiresAt), usedAt: isoOrNull(usedAt) })),
+      });
+      return pageOf(found, query.limit, present, ({ position }) => position);
     },
 
     async narrowGrant({ param, body }) {
