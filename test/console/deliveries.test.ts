@@ -41,6 +41,56 @@ describe('Deliveries', () => {
     await page.context().close();
   });
 
+  it('edits a copy and sends it, signed afresh and marked, by keyboard alone', async () => {
+    const id = await test.client.write(await test.client.qrConnection(), 'The original');
+    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    await page.getByRole('link', { name: /message\.received/ }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Edit and send' }).waitFor();
+    await page.keyboard.press('e');
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText('{"event":"message.received","changed":true}');
+    await page.keyboard.press('ControlOrMeta+Enter');
+    await page.getByText(/^copy of \d+$/).waitFor();
+    await page.getByText('"changed": true').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('shows what is wrong with a filter, in the words of the server', async () => {
+    const { page } = await openPage(browser, url('/deliveries'));
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.insertText('colour:red');
+    await page.keyboard.press('Enter');
+    await page
+      .getByText(/`colour:red` has an unknown key; the keys are status, type/)
+      .first()
+      .waitFor();
+    expect(new URL(page.url()).searchParams.get('q')).toBe('colour:red');
+    await page.context().close();
+  });
+
+  it('is live in every tab over one stream, and goes on when the first tab is closed', async () => {
+    const first = await openPage(browser, url('/deliveries'));
+    await first.page.getByText('live', { exact: true }).waitFor();
+    const others = await Promise.all(
+      Array.from({ length: 7 }, async () => {
+        const page = await first.page.context().newPage();
+        await page.goto(url('/deliveries'));
+        await page.getByText('live', { exact: true }).waitFor();
+        return page;
+      }),
+    );
+    await test.client.write(await test.client.qrConnection(), 'To all tabs');
+    for (const page of [first.page, ...others]) await page.getByText('To all tabs').first().waitFor();
+    await first.page.close();
+    await test.client.write(await test.client.qrConnection(), 'To those that stay');
+    for (const page of others) await page.getByText('To those that stay').first().waitFor();
+    await first.page.context().close();
+  });
+
   it.each([
     ['light', 1280],
     ['dark', 1280],

@@ -1,3 +1,6 @@
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { source as axeSource } from 'axe-core';
 import { type Browser, type Page, chromium as playwright } from 'playwright-core';
@@ -6,11 +9,34 @@ import { expect } from 'vitest';
 /** They make the browser weaker than the ones that people use, or less stable. */
 const UNWANTED = ['--single-process', '--disable-web-security', '--disable-site-isolation-trials'];
 
+/**
+ * Unpacks Chromium once for all processes of a run: beside the place where they look for it, since one that starts
+ * what another still writes fails.
+ */
+async function unpackChromium(): Promise<string> {
+  chromium.setGraphicsMode = false;
+  const shared = join(tmpdir(), 'chromium-of-tests');
+  if (existsSync(shared)) return join(shared, 'chromium');
+  const own = mkdtempSync(join(tmpdir(), 'chromium-'));
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = own;
+  try {
+    await chromium.executablePath();
+    renameSync(own, shared);
+  } catch (error) {
+    rmSync(own, { recursive: true });
+    if (!existsSync(shared)) throw error;
+  } finally {
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
+  }
+  return join(shared, 'chromium');
+}
+
 /** Starts the Chromium that npm installed, without a window. */
 export async function launchChromium(): Promise<Browser> {
-  chromium.setGraphicsMode = false;
   return playwright.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: await unpackChromium(),
     args: chromium.args.filter((arg) => !UNWANTED.includes(arg)),
     headless: true,
   });

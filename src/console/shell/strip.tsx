@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { sandbox } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
 import { mode, useStreamState } from '../data/live.ts';
-import { showDateTime } from '../ui/times.tsx';
+import { showDate, showTime } from '../ui/times.tsx';
 
 const STATES = { connecting: 'connecting', live: 'live', gone: 'no server' } as const;
 
@@ -47,7 +47,14 @@ function SandboxFacts() {
       <div>
         <dt>Virtual time</dt>
         <dd>
-          {time === undefined ? '–' : showDateTime(time.now)}
+          {time === undefined ? (
+            '–'
+          ) : (
+            <>
+              <span className="minor">{showDate(time.now)} </span>
+              {showTime(time.now)}
+            </>
+          )}
           {time?.isFrozen === true ? <span className="chip warn">frozen</span> : null}
         </dd>
       </div>

@@ -40,6 +40,7 @@ export function useKeys(group: string, bindings: readonly KeyBinding[]): void {
   current.current = bindings;
   const described = bindings.map(({ keys, label }) => `${keys}\t${label}`).join('\n');
   useEffect(() => {
+    if (described === '') return;
     groups.set(
       group,
       described.split('\n').map((line, place) => {

@@ -1,6 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { ApiError } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { useKeys } from './keys.tsx';
 import { EmptyState, Failure, Loading } from './states.tsx';
@@ -65,11 +66,12 @@ export function Table<Row>(props: TableProps<Row>) {
     list.pause();
     setAt(target);
     virtual.scrollToIndex(target);
-    requestAnimationFrame(() =>
-      scroller.current
-        ?.querySelector<HTMLElement>(`[data-index="${target}"] a`)
-        ?.focus({ preventScroll: true }),
-    );
+    // A row out of view is drawn first.
+    const find = (): HTMLElement | null | undefined =>
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${target}"] a`);
+    const drawn = find();
+    if (drawn !== null && drawn !== undefined) drawn.focus({ preventScroll: true });
+    else requestAnimationFrame(() => find()?.focus({ preventScroll: true }));
   };
   const current = (): number => {
     const focused = scroller.current
@@ -94,8 +96,11 @@ export function Table<Row>(props: TableProps<Row>) {
       run: () => (state.isPaused ? showNew() : list.pause()),
     },
   ]);
-  const tracks = columns.map(({ width }) => width).join(' ');
-  const style = { '--tracks': tracks } as React.CSSProperties;
+  const tracks = (some: readonly Column<Row>[]): string => some.map(({ width }) => width).join(' ');
+  const style = {
+    '--tracks': tracks(columns),
+    '--tracks-narrow': tracks(columns.filter(({ isMinor }) => isMinor !== true)),
+  } as React.CSSProperties;
 
   return (
     <section className="table" aria-label={label} style={style}>
@@ -121,7 +126,9 @@ export function Table<Row>(props: TableProps<Row>) {
           if (currentTarget.scrollTop > ROW_HEIGHT) list.pause();
         }}
       >
-        {state.error === undefined ? null : <Failure error={state.error} onRetry={() => list.refresh()} />}
+        {state.error === undefined || isOfFilter(state.error) ? null : (
+          <Failure error={state.error} onRetry={() => list.refresh()} />
+        )}
         {state.isLoading ? <Loading label={`Loading ${label}`} /> : null}
         {!state.isLoading && state.error === undefined && rows.length === 0 ? empty : null}
         <ul style={{ height: virtual.getTotalSize() }} aria-label={label}>
@@ -164,6 +171,11 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
     </section>
   );
+}
+
+/** The filter bar shows what is wrong with the filter. */
+function isOfFilter(error: unknown): boolean {
+  return error instanceof ApiError && error.field === 'q';
 }
 
 function cellClass(isMinor: boolean | undefined, align: 'end' | undefined): string {

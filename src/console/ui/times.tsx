@@ -6,10 +6,15 @@ export function showTime(at: number): string {
   return `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
+/** `2026-01-15` in the reader's zone. */
+export function showDate(at: number): string {
+  const date = new Date(at);
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+}
+
 /** `2026-01-15 14:03:07` in the reader's zone. */
 export function showDateTime(at: number): string {
-  const date = new Date(at);
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${showTime(at)}`;
+  return `${showDate(at)} ${showTime(at)}`;
 }
 
 /** `0.4 ms`, `12 ms`, `1.25 s`, `3 min`. */

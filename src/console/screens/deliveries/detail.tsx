@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useId } from 'react';
-import type { Delivery, ResendRequest } from '../../../contract/sandbox/deliveries.ts';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useId, useState } from 'react';
+import type { Delivery, DeliveryAttempt, ResendRequest } from '../../../contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { Chip } from '../../ui/chip.tsx';
@@ -9,6 +10,7 @@ import { CopyAs } from '../../ui/copy-as.tsx';
 import { useKeys } from '../../ui/keys.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
+import { EditCopy } from './copy.tsx';
 import { outcomeOf, REASONS } from './describe.ts';
 import { groupAttempts, resultOf, type Series } from './series.ts';
 import { Axis, Waterfall } from './waterfall.tsx';
@@ -24,6 +26,7 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
   if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading label="Loading the delivery" />;
   const { word, tone } = outcomeOf(data);
+  const { reason } = data;
   const series = groupAttempts(data.createdAt, data.attempts);
   return (
     <div className="detail">
@@ -31,6 +34,11 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
         <div className="line">
           <Chip tone={tone}>{word}</Chip>
           <h1 className="mono">{data.event}</h1>
+          {data.copyOf === undefined ? null : (
+            <Link to="/deliveries/$id" params={{ id: data.copyOf }} search={true} className="chip warn">
+              copy of {data.copyOf}
+            </Link>
+          )}
         </div>
         <p className="soft">
           {showDateTime(Date.parse(data.createdAt))} · {data.attempts.length}{' '}
@@ -38,7 +46,7 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
         </p>
         <Actions delivery={data} />
       </header>
-      {data.reason === undefined ? null : <p className="note">{REASONS[data.reason]}</p>}
+      {reason === undefined ? null : <p className="note">{REASONS[reason]}</p>}
       <section aria-label="Attempts">
         <h2>Attempts</h2>
         {series.length === 0 ? <p className="soft">None yet.</p> : null}
@@ -56,6 +64,7 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
 function Actions({ delivery }: { readonly delivery: Delivery }) {
   const { id, outcome, held } = delivery;
   const menu = useId();
+  const [isEditing, setEditing] = useState(false);
   const store = (changed: Delivery): void => void queries.setQueryData(['deliveries', id], changed);
   const resend = useMutation({
     mutationFn: (body: ResendRequest) => sandbox('POST', RESEND, { params: { id }, body }),
@@ -72,7 +81,10 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
     document.getElementById(menu)?.hidePopover();
     resend.mutate(body);
   };
-  useKeys('Delivery', [{ keys: 'r', label: 'Resend the same bytes', run: () => resend.mutate({}) }]);
+  useKeys('Delivery', [
+    { keys: 'r', label: 'Resend the same bytes', run: () => resend.mutate({}) },
+    { keys: 'e', label: 'Edit a copy and send it', run: () => setEditing(true) },
+  ]);
   const more: readonly (readonly [string, ResendRequest])[] = [
     ['Sign again and send', { resign: true }],
     ['Send 5 copies', { times: 5 }],
@@ -101,6 +113,15 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
             </button>
           ))}
         </div>
+        <button
+          type="button"
+          className="button"
+          aria-expanded={isEditing}
+          aria-keyshortcuts="e"
+          onClick={() => setEditing(!isEditing)}
+        >
+          Edit and send
+        </button>
         {outcome === 'pending' ? (
           <button type="button" className="button" disabled={hold.isPending} onClick={() => hold.mutate()}>
             {held === true ? 'Release' : 'Hold'}
@@ -111,6 +132,7 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
           items={[{ label: 'raw body', text: delivery.body }]}
         />
       </div>
+      {isEditing ? <EditCopy delivery={delivery} onClose={() => setEditing(false)} /> : null}
       {resend.error === null ? null : <Failure error={resend.error} />}
       {hold.error === null ? null : <Failure error={hold.error} />}
     </>
@@ -119,7 +141,7 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
 
 /** A little air after the last mark. */
 const AXIS_SHARE = 1.15;
-const SHORTEST_AXIS_MS = 1_150;
+const SHORTEST_AXIS_MS = 1_800;
 
 function SeriesView({ series, isFirst }: { readonly series: Series; readonly isFirst: boolean }) {
   const end = Math.max(...series.attempts.map(({ to }) => to));
@@ -139,16 +161,21 @@ function SeriesView({ series, isFirst }: { readonly series: Series; readonly isF
               {placed.attempt.status ?? (resultOf(placed.attempt) === 'open' ? 'in flight' : 'no answer')} ·{' '}
               {showDuration(placed.attempt.ms)}
             </span>
-            {placed.attempt.error === undefined ? null : (
-              <p className="series-note">{placed.attempt.error}</p>
-            )}
-            {placed.attempt.faults === undefined ? null : (
-              <p className="series-note">Fault: {placed.attempt.faults.join(', ')}</p>
-            )}
+            <SeriesNote attempt={placed.attempt} />
           </div>
         ))}
       </div>
     </div>
+  );
+}
+
+function SeriesNote({ attempt: { error, faults } }: { readonly attempt: DeliveryAttempt }) {
+  if (error === undefined && faults === undefined) return null;
+  return (
+    <p className="series-note">
+      {error}
+      {faults === undefined ? null : <span className="faint"> by the fault {faults.join(', ')}</span>}
+    </p>
   );
 }
 
@@ -201,13 +228,22 @@ function Signature({ delivery }: { readonly delivery: Delivery }) {
   );
 }
 
+/** Leads to everything with the same token. */
+function Filter({ token }: { readonly token: string }) {
+  return (
+    <Link to="/deliveries" search={{ q: token }} title="Show all deliveries of it">
+      {token.slice(token.indexOf(':') + 1)}
+    </Link>
+  );
+}
+
 function About({ delivery }: { readonly delivery: Delivery }) {
   const { id, connectionId, messageId, subscription, workspaceId, createdAt } = delivery;
-  const facts: readonly (readonly [string, React.ReactNode])[] = [
+  const facts: readonly (readonly [string, ReactNode])[] = [
     ['Delivery', id],
     ['Created', <Time key="t" iso={createdAt} kind="real" />],
-    ['Message', messageId ?? '–'],
-    ['Connection', connectionId],
+    ['Message', messageId === null ? '–' : <Filter key="m" token={`message:${messageId}`} />],
+    ['Connection', <Filter key="c" token={`connection:${connectionId}`} />],
     ['Workspace', workspaceId],
     ['Webhook of', `${subscription.kind} ${subscription.id}`],
   ];

@@ -41,18 +41,23 @@ const COLUMNS: readonly Column<Delivery>[] = [
   },
   {
     heading: 'Event',
-    width: 'minmax(120px, 0.8fr)',
-    cell: ({ event }) => <span className="mono">{event}</span>,
+    width: 'minmax(92px, 156px)',
+    cell: ({ event, copyOf }) => (
+      <span className="mono">
+        {event}
+        {copyOf === undefined ? '' : ' (copy)'}
+      </span>
+    ),
   },
   {
     heading: 'About',
-    width: 'minmax(60px, 1.4fr)',
+    width: 'minmax(80px, 2fr)',
     isMinor: true,
     cell: (row) => <bdi className="soft">{summaryOf(row)}</bdi>,
   },
   {
     heading: <Axis axis={ROW_AXIS_MS} isLabeled />,
-    width: 'minmax(90px, 180px)',
+    width: 'minmax(54px, 0.8fr)',
     cell: ({ createdAt, attempts }) => (
       <Waterfall series={groupAttempts(createdAt, attempts)[0]} axis={ROW_AXIS_MS} />
     ),

@@ -2,10 +2,10 @@ import { showDuration } from '../../ui/times.tsx';
 import { resultOf, type Series } from './series.ts';
 import './deliveries.css';
 
-/** When the service tries: at once, after half a second, after a second. */
-const TRIES_MS = [0, 500, 1_000] as const;
+/** When the service tries: at once, half a second later, and a second after that. */
+const TRIES_MS = [0, 500, 1_500] as const;
 /** What the axis of a row shows, so that rows can be compared. */
-export const ROW_AXIS_MS = 1_600;
+export const ROW_AXIS_MS = 2_000;
 
 const percent = (ms: number, axis: number): string => `${Math.min(100, Math.max(0, (ms / axis) * 100))}%`;
 
@@ -15,7 +15,7 @@ export function Axis({ axis, isLabeled = false }: { readonly axis: number; reado
     <span className="axis" aria-hidden="true">
       {TRIES_MS.map((ms) => (
         <span key={ms} className="axis-mark" style={{ left: percent(ms, axis) }}>
-          {isLabeled ? `${ms / 1_000}${ms === 1_000 ? ' s' : ''}` : null}
+          {isLabeled ? `${ms / 1_000}${ms === 1_500 ? ' s' : ''}` : null}
         </span>
       ))}
     </span>

@@ -1,0 +1,93 @@
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import type { CopyRequest, Delivery } from '../../../contract/sandbox/deliveries.ts';
+import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
+import { CopyAs } from '../../ui/copy-as.tsx';
+import { Failure } from '../../ui/states.tsx';
+
+const COPIES = '/deliveries/{id}/copies';
+
+/** `Name: value` lines as headers. */
+function readHeaders(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', ...rest] = line.split(':');
+      return [name.trim(), rest.join(':').trim()];
+    }),
+  );
+}
+
+/** Opened by a key, so that typing goes on there. */
+const focusIt = (field: HTMLElement | null): void => field?.focus();
+
+/** Edits a copy of a delivery and sends it, signed afresh. The copy opens, marked as one. */
+export function EditCopy({
+  delivery,
+  onClose,
+}: {
+  readonly delivery: Delivery;
+  readonly onClose: () => void;
+}) {
+  const { id } = delivery;
+  const fields = useId();
+  const navigate = useNavigate();
+  const [body, setBody] = useState(delivery.body);
+  const [headers, setHeaders] = useState('');
+  const copy: CopyRequest = { body, ...(headers.trim() === '' ? {} : { headers: readHeaders(headers) }) };
+  const send = useMutation({
+    mutationFn: () => sandbox('POST', COPIES, { params: { id }, body: copy }),
+    onSuccess: (sent) => {
+      onClose();
+      void navigate({ to: '/deliveries/$id', params: { id: sent.id }, search: true });
+    },
+  });
+  return (
+    <form
+      className="copy"
+      aria-label="Edit and send"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send.mutate();
+      }}
+    >
+      <label htmlFor={`${fields}-body`}>Body</label>
+      <textarea
+        id={`${fields}-body`}
+        ref={focusIt}
+        spellCheck={false}
+        rows={Math.min(16, body.split('\n').length + 6)}
+        value={body}
+        onChange={({ target }) => setBody(target.value)}
+        onKeyDown={({ key, metaKey, ctrlKey }) => {
+          if (key === 'Enter' && (metaKey || ctrlKey)) send.mutate();
+          if (key === 'Escape') onClose();
+        }}
+      />
+      <label htmlFor={`${fields}-headers`}>Headers to add or replace, one in a line</label>
+      <textarea
+        id={`${fields}-headers`}
+        spellCheck={false}
+        rows={2}
+        placeholder="X-Trace-Id: 1"
+        value={headers}
+        onChange={({ target }) => setHeaders(target.value)}
+      />
+      <p className="soft">
+        The copy gets a new timestamp and signature. It is marked as a copy, and changes nothing in the
+        service.
+      </p>
+      <div className="line">
+        <button type="submit" className="button main" disabled={send.isPending}>
+          Sign and send
+        </button>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', COPIES, { params: { id }, body: copy })} />
+      </div>
+      {send.error === null ? null : <Failure error={send.error} />}
+    </form>
+  );
+}
