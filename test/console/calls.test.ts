@@ -1,0 +1,42 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { callJson } from '../support/loop-client.ts';
+
+let test: TestLoop;
+let browser: Browser;
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+describe('Calls', () => {
+  it('says which check refused a call, as it happens, by keyboard alone', async () => {
+    const { baseUrl, sandboxUrl } = test.loop.info();
+    const { page, complaints } = await openPage(browser, `${sandboxUrl}/calls?q=status:4*`);
+    await page.getByText('No call matches').waitFor();
+    await expect(callJson(`${baseUrl}/account`, { token: 'nonsense' })).rejects.toThrow('answered 401');
+    await page.getByRole('link', { name: /401 GET \/account invalid_key none/ }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Refused by the check credential' }).waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+
+    await page.keyboard.press('g');
+    await page.keyboard.press('d');
+    await page.waitForURL('**/deliveries');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await page.context().close();
+  });
+});
