@@ -117,6 +117,8 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       provider: 'qr',
       status: 'connected',
       licenseStatus: 'active',
+      outage: null,
+      needsReconnect: false,
     });
     const lines = (await told('connections', '--limit', '1')).split('\n');
     expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  license active  Front desk`]);
