@@ -168,9 +168,8 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         entry.id,
         entry.phoneNumber,
         entry.provider,
-        entry.status,
+        entry.outage === null ? entry.status : `${entry.status}, outage ${entry.outage}`,
         `license ${entry.licenseStatus}`,
-        entry.outage === null ? '' : `outage ${entry.outage}`,
         entry.label,
       ]);
       return { json, text: table(rows, 'no connections') };
