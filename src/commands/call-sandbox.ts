@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
-import { sandboxErrorBody } from '../contract/sandbox/errors.ts';
+import { type SandboxErrorBody, sandboxErrorBody } from '../contract/sandbox/errors.ts';
+import { ERRORS, type ErrorCode, errorBody } from '../contract/service/errors.ts';
 import { invoke } from './invocation.ts';
 
 /** An advance of time is answered after everything that was due has happened. */
@@ -30,23 +31,52 @@ export type CallSandbox = <Called extends Name>(
   request?: SandboxRequest,
 ) => Promise<AnswerOf<Called>>;
 
-/** A client of the control API at a base address, without its prefix. */
-export function callSandboxAt(url: string): CallSandbox {
-  return async (name, { params = {}, query = {}, body } = {}) => {
-    const { method, path, answers } = SANDBOX_ENDPOINTS[name];
-    const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''));
-    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
-    const response = await fetch(`${url}/sandbox/v1${filled}${search}`, {
+/** Any call of the sandbox's port. `body` is JSON. */
+export interface PortRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly body?: string;
+  /** The workspace whose API key a call below `/service` uses. */
+  readonly workspaceId?: string;
+}
+
+/** Makes a call of the sandbox's port, and resolves with its JSON response. @throws Error with the reason for a failure. */
+export type CallPort = (request: PortRequest) => Promise<unknown>;
+
+/** A client of the sandbox's port at a base address. */
+export function callPortAt(url: string): CallPort {
+  return async ({ method, path, body, workspaceId }) => {
+    const response = await fetch(`${url}${path}`, {
       method,
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
-      body: body === undefined ? null : JSON.stringify(body),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(workspaceId === undefined ? {} : { 'x-workspace-id': workspaceId }),
+      },
+      body: body ?? null,
       signal: AbortSignal.timeout(DEADLINE_MS),
     }).catch((error: unknown) => {
       throw explainSilence(url, error);
     });
     const answer: unknown = await response.json().catch(() => null);
     if (!response.ok) throw explainRefusal(url, response.status, answer);
+    return answer;
+  };
+}
+
+/** A client of the control API at a base address, without its prefix. */
+export function callSandboxAt(url: string): CallSandbox {
+  const callPort = callPortAt(url);
+  return async (name, { params = {}, query = {}, body } = {}) => {
+    const { method, path, answers } = SANDBOX_ENDPOINTS[name];
+    const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''));
+    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+    const answer = await callPort({
+      method,
+      path: `/sandbox/v1${filled}${search}`,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     const read = answers[0].schema.safeParse(answer);
     if (!read.success) throw new Error(`The server at ${url} is not a sandbox of this version.`);
     return read.data as never;
@@ -63,8 +93,17 @@ function explainSilence(url: string, error: unknown): Error {
   );
 }
 
+/** The service answers with a code, and a field and a hint where there are any. */
+function describeServiceError(answer: unknown): SandboxErrorBody | undefined {
+  const { error, field, hint } = errorBody.safeParse(answer).data ?? {};
+  if (error === undefined) return undefined;
+  const { meaning } = ERRORS[error as ErrorCode] ?? { meaning: '' };
+  const named = field === undefined ? '' : `'${field}': `;
+  return { error, message: `${named}${hint ?? meaning}` };
+}
+
 function explainRefusal(url: string, status: number, answer: unknown): Error {
-  const refusal = sandboxErrorBody.safeParse(answer).data;
+  const refusal = sandboxErrorBody.safeParse(answer).data ?? describeServiceError(answer);
   if (refusal === undefined)
     return new Error(`The server at ${url} is not a sandbox: it returned status ${status}.`);
   return new Error(`${refusal.error}: ${refusal.message}`);

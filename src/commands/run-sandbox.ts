@@ -1,4 +1,4 @@
-import { callSandboxAt } from './call-sandbox.ts';
+import { callPortAt, callSandboxAt } from './call-sandbox.ts';
 import { type CommandDefinition, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { type CommandStreams, runCommand } from './run-command.ts';
@@ -61,8 +61,10 @@ export async function runSandbox(given: readonly string[], streams?: CommandStre
         const what = name === '' ? 'A subcommand is missing' : `There is no subcommand "${name}"`;
         throw new UsageError(`${what}.\n${listSubcommands()}`);
       }
+      const url = baseUrl(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL));
       const { json, text } = await chosen.run({
-        call: callSandboxAt(baseUrl(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL))),
+        call: callSandboxAt(url),
+        callPort: callPortAt(url),
         word: (of) => words[of] ?? '',
         optional: (of) => words[of],
         options,

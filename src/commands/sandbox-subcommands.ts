@@ -1,6 +1,6 @@
 import { FAULT_ACTIONS, type FaultActionType, type FaultSurface } from '../contract/sandbox/faults.ts';
 import { givenFields } from '../sandbox/endpoints/given-fields.ts';
-import type { CallSandbox } from './call-sandbox.ts';
+import type { CallPort, CallSandbox } from './call-sandbox.ts';
 import type { CommandDefinition, CommandOptions } from './command-line.ts';
 import { UsageError } from './command-line.ts';
 import { describeReset, describeService } from './describe-loop.ts';
@@ -8,6 +8,7 @@ import { describeReset, describeService } from './describe-loop.ts';
 /** The input of a subcommand. */
 interface Given {
   readonly call: CallSandbox;
+  readonly callPort: CallPort;
   /** The required argument with this name in its usage. */
   readonly word: (name: string) => string;
   /** The same for an optional argument. */
@@ -17,7 +18,7 @@ interface Given {
 
 /** The output of a subcommand: for `--json`, and as text. */
 interface Answered {
-  readonly json: object;
+  readonly json: unknown;
   readonly text: string;
 }
 
@@ -77,6 +78,27 @@ async function readConnection(call: CallSandbox, word: string): Promise<string> 
   if (found === undefined)
     throw new Error(`No connection has the id, the phone number or the label "${word}".`);
   return found.id;
+}
+
+/** The value at `a.0.b`, as text. */
+function readField(json: unknown, path: string): string {
+  let value = json;
+  for (const key of path.split('.')) {
+    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
+    if (!isThere) throw new Error(`The response has no field "${path}": ${JSON.stringify(json)}`);
+    value = Reflect.get(value as object, key);
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** `Name: value` as a header. */
+function readHeader(text: string | undefined): Record<string, string> | undefined {
+  if (text === undefined) return undefined;
+  const [, name, value] = /^([^:]+):\s*(.*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new UsageError(`--header must be "Name: value", not "${text}".`);
+  }
+  return { [name.trim()]: value };
 }
 
 function readAction(word: string): FaultActionType {
@@ -332,7 +354,8 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     options: { ...LIMIT, ...WORKSPACE, ...FILTER },
     async run({ call, options }) {
       const json = await call('listDeliveries', page(options));
-      const rows = json.entries.map(({ createdAt, event, messageId, outcome, attempts }) => [
+      const rows = json.entries.map(({ id, copyOf, createdAt, event, messageId, outcome, attempts }) => [
+        copyOf === undefined ? id : `${id} copy of ${copyOf}`,
         createdAt,
         event,
         messageId,
@@ -340,6 +363,82 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         attempts.map(({ status, error }) => error ?? status).join(', '),
       ]);
       return { json, text: table(rows, 'no deliveries') };
+    },
+  },
+  copy: {
+    words: '<delivery>',
+    summary: 'sends a copy of a delivery, changed and signed with the current secret, and prints its id.',
+    options: {
+      body: { type: 'string', value: 'TEXT', description: 'body to send (default: that of the delivery)' },
+      header: { type: 'string', value: 'HEADER', description: 'header to add or replace, as "Name: value"' },
+    },
+    async run({ call, word, options }) {
+      const body = givenFields({
+        body: readText(options, 'body'),
+        headers: readHeader(readText(options, 'header')),
+      });
+      const json = await call('copyDelivery', { params: { id: word('delivery') }, body });
+      return { json, text: json.id };
+    },
+  },
+  'explain-signature': {
+    words: '<delivery>',
+    summary:
+      'compares a signature that your server computed with the one that was sent, and names the mistake.',
+    options: {
+      signature: { type: 'string', value: 'TEXT', description: 'the signature that your server computed' },
+      timestamp: { type: 'string', value: 'TEXT', description: 'the timestamp that it used, if another' },
+      body: { type: 'string', value: 'TEXT', description: 'the body that it used, if another' },
+    },
+    async run({ call, word, options }) {
+      const signature = readText(options, 'signature');
+      if (signature === undefined)
+        throw new UsageError('--signature is missing: the one that your server computed.');
+      const given = givenFields({
+        timestamp: readText(options, 'timestamp'),
+        body: readText(options, 'body'),
+      });
+      const json = await call('explainSignature', {
+        params: { id: word('delivery') },
+        body: { signature, ...given },
+      });
+      const { matches, expected, cause, furtherCauses = [], firstDifference: first } = json;
+      const causes = [cause ?? [], furtherCauses].flat();
+      const rows = [
+        ['matches', matches ? 'yes' : 'no'],
+        ['sent', expected],
+        ...(first === undefined
+          ? []
+          : [['differs', `at character ${first.index}: "${first.expected}", not "${first.actual}"`]]),
+        ...(causes.length === 0 ? [] : [['cause', causes.join(', ')]]),
+      ];
+      return { json, text: `${table(rows, '')}\n${json.explanation}` };
+    },
+  },
+  call: {
+    words: '<method> <path> [body]',
+    summary: 'calls /service, /connector or /sandbox/v1 with a JSON body, and prints the response.',
+    options: {
+      field: {
+        type: 'string',
+        value: 'NAMES',
+        description:
+          'print only these fields of the response, such as connection.id, or entries.0.id,nextCursor',
+      },
+      workspace: {
+        type: 'string',
+        value: 'ID',
+        description: 'workspace whose API key /service uses (default: that of the API key)',
+      },
+    },
+    async run({ callPort, word, optional, options }) {
+      const path = word('path');
+      if (!path.startsWith('/')) throw new UsageError(`<path> must begin with a slash, not "${path}".`);
+      const given = givenFields({ body: optional('body'), workspaceId: readText(options, 'workspace') });
+      const json = await callPort({ method: word('method').toUpperCase(), path, ...given });
+      const fields = readText(options, 'field')?.split(',');
+      const text = fields?.map((field) => readField(json, field)).join(' ') ?? JSON.stringify(json);
+      return { json, text };
     },
   },
   calls: {

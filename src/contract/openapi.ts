@@ -22,6 +22,7 @@ import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from './sandbox/endpoints
 import { SANDBOX_ERRORS, sandboxErrorBody } from './sandbox/errors.ts';
 import * as sandboxFaults from './sandbox/faults.ts';
 import * as sandboxInfo from './sandbox/info.ts';
+import * as sandboxSignatures from './sandbox/signatures.ts';
 import type { EndpointDefinition } from './schema/endpoint.ts';
 import * as serviceAccount from './service/account.ts';
 import * as serviceConnections from './service/connections.ts';
@@ -133,6 +134,7 @@ export function buildSandboxOpenApi(options: OpenApiOptions<SandboxEndpointName>
     modules: [
       { acknowledgement: serviceConnections.acknowledgement, mediaObject: serviceMessages.mediaObject },
       sandboxInfo,
+      sandboxSignatures,
       sandboxAccess,
       sandboxConnections,
       sandboxContacts,

@@ -2,6 +2,7 @@ import type { PortalSessions } from '../platform/oauth/portal-session.ts';
 import type { PlatformPorts } from '../platform/platform.ts';
 import { type CallBoard, createCallBoard } from './calls/call-board.ts';
 import { HeldDeliveries } from './deliveries/held-deliveries.ts';
+import { IssuedSecrets } from './deliveries/issued-secrets.ts';
 import { presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
@@ -17,6 +18,7 @@ export interface SandboxPorts {
   readonly calls: CallBoard;
   readonly hosts: TunnelBoard;
   readonly held: HeldDeliveries;
+  readonly secrets: IssuedSecrets;
   /** Passes on what happens in the service to the readers of the stream. */
   readonly events: EventHub;
   /** Calls `listener` whenever events are new in the ledger. */
@@ -57,6 +59,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
   const calls = createCallBoard();
   const hosts = createTunnelBoard(tunnelTargets);
   const held = new HeldDeliveries();
+  const secrets = new IssuedSecrets();
   const events = createEventHub();
   const ledgerListeners: (() => void)[] = [];
   let seededWorkspace: string | undefined;
@@ -66,6 +69,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
     calls,
     hosts,
     held,
+    secrets,
     events,
     onLedger: (listener) => void ledgerListeners.push(listener),
     platform: {
@@ -86,6 +90,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
       webhookSecrets: {
         next: (workspaceId, reason) =>
           workspaceId === seededWorkspace && reason === 'put' ? webhookSecret : undefined,
+        inUse: (owner, secret) => secrets.add(owner, secret),
       },
     },
     seeded(workspaceId) {

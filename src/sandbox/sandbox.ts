@@ -97,6 +97,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     delivery: platform.delivery,
     webhooks: platform.webhooks,
     held: ports.held,
+    secrets: ports.secrets,
     clock: options.clock,
     onChange: (record) => ports.events.publish(() => ({ type: 'delivery', entry: presentDelivery(record) })),
   });
@@ -120,6 +121,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     await platform.reset();
     ports.faults.reset();
     ports.held.clear();
+    ports.secrets.clear();
     followed.reset();
     await saveTunnels();
     await serviceKeys.forget();

@@ -229,11 +229,71 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     );
   });
 
+  it('call: any call of the port, and one field of its response', async () => {
+    const id = await told(
+      'call',
+      'POST',
+      '/service/connections',
+      '{"label":"Desk"}',
+      '--field',
+      'connection.id',
+    );
+    expect(await told('id', 'Desk')).toBe(id);
+    expect(await told('call', 'get', '/connector/v1/messages?limit=1', '--field', 'messages,hasMore')).toBe(
+      '[] false',
+    );
+    const workspace = await told('workspace');
+    const options = ['--workspace', workspace, '--field', 'connections.total'];
+    expect(await told('call', 'GET', '/service/account', ...options)).toBe('0');
+    expect(await json('call', 'GET', '/sandbox/v1/timing')).toEqual({ sendScale: expect.any(Number) });
+    for (const [words, said] of [
+      [['GET', '/service/connections/none'], 'not_found: '],
+      [['POST', '/service/messages', '{}'], 'invalid_request: '],
+      [['GET', 'service/account'], '<path> must begin with a slash'],
+      [['GET', '/service/account', '--field', 'slots.gone'], 'The response has no field "slots.gone"'],
+    ] as const) {
+      const { code, stderr } = await run('call', ...words);
+      expect(code).not.toBe(0);
+      expect(stderr).toContain(said);
+    }
+  });
+
+  it('copy, explain-signature: a delivery changed, and its signature compared', async () => {
+    await told('say', FRONT_DESK, CONTACT, 'Hello');
+    const path = '/sandbox/v1/deliveries?limit=1&outcome=delivered';
+    await test.loop.settle();
+    const [delivery] = (await json('call', 'GET', path)).entries;
+    const copy = await json('copy', delivery.id, '--body', '{"event":"x"}', '--header', 'X-Test: a: b');
+    expect(copy).toMatchObject({ copyOf: delivery.id, body: '{"event":"x"}' });
+    await test.loop.settle();
+    expect(await told('deliveries', '--limit', '1')).toContain(`${copy.id} copy of ${delivery.id}`);
+    expect((await run('copy', delivery.id, '--header', 'x')).stderr).toContain(
+      '--header must be "Name: value"',
+    );
+
+    const sent = delivery.headers['X-Service-Signature'];
+    const bare = sent.replace('sha256=', '');
+    const printed = await told('explain-signature', delivery.id, '--signature', bare);
+    expect(printed.split('\n')).toEqual([
+      'matches  no',
+      `sent     ${sent}`,
+      `differs  at character 0: "s", not "${bare[0]}"`,
+      'cause    prefix_missing',
+      expect.stringContaining('begins with `sha256=`'),
+    ]);
+    expect(await json('explain-signature', delivery.id, '--signature', sent)).toMatchObject({
+      matches: true,
+    });
+    expect((await run('explain-signature', delivery.id)).stderr).toContain('--signature is missing');
+  });
+
   it('deliveries, calls: what became of them', async () => {
     const messageId = await told('say', FRONT_DESK, CONTACT, 'Hello');
     await test.loop.settle();
     const deliveries = await told('deliveries');
-    expect(deliveries).toMatch(new RegExp(`^\\S+Z  message\\.received  ${messageId}  delivered  200$`, 'm'));
+    expect(deliveries).toMatch(
+      new RegExp(`^\\d+  \\S+Z  message\\.received  ${messageId}  delivered  200$`, 'm'),
+    );
     await told('faults', 'status', '--path', '/account', '--code', '429');
     await expect(service('GET', '/account')).rejects.toThrow('429');
     // The connector asks for the account, too.

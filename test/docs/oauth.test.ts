@@ -22,7 +22,10 @@ it('docs/oauth.md: an app is installed, loses its consent, and gets it back', {
     const script = others
       .join("\nprintf '\\n=====\\n'\n")
       .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`);
-    const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT }).ended;
+    const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], {
+      cwd: ROOT,
+      env: { SANDBOX_URL: `http://127.0.0.1:${base}` },
+    }).ended;
     expect(code, `${stdout}\n${stderr}`).toBe(0);
     const [connected = '', shown = '', ended = '', again = ''] = stdout.split('\n=====\n');
     expect(connected).toContain('<h1>Connected</h1>');

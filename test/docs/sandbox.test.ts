@@ -23,6 +23,7 @@ const [
   timing,
   people,
   lists,
+  signature,
   fault,
   clock,
   reset,
@@ -137,6 +138,14 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     const [deliveries, calls] = await paste(lists);
     expect(deliveries.entries).toMatchObject([{ connectionId: variables['CONNECTION'] }]);
     expect(calls.entries).toMatchObject([{ method: 'POST', path: '/messages', status: 200 }]);
+  });
+
+  it('explains a signature, and sends a copy', async () => {
+    const [explained, copy] = await paste(signature);
+    expect(explained).toMatchObject({ matches: false, expected: expect.stringMatching(/^sha256=/) });
+    expect(explained.firstDifference.index).toBeGreaterThanOrEqual('sha256='.length);
+    expect(copy).toMatchObject({ connectionId: variables['CONNECTION'], copyOf: expect.any(String) });
+    await expect.poll(() => received.map(({ body }) => body)).toContain('{"event":"message.new"}');
   });
 
   it('pairs numbers by picture and by code, which sends no connection.connected', async () => {

@@ -4,6 +4,7 @@ import { apiCall, apiCallList, listCallsQuery, sandboxEvent } from './calls.ts';
 import * as deliveries from './deliveries.ts';
 import { sandboxPageQuery } from './lists.ts';
 import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
+import * as signatures from './signatures.ts';
 
 const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
 
@@ -47,6 +48,15 @@ export const DELIVERY_ENDPOINTS = {
         schema: deliveries.delivery,
       },
     ],
+    errors: [...onExisting, 'wrong_state'],
+  },
+  explainSignature: {
+    method: 'POST',
+    path: '/deliveries/{id}/explain-signature',
+    summary:
+      'Compares a signature that your server computed with the one that was sent, and finds the mistake that leads to it: parsed and serialized again, another secret, the timestamp left out, and more. The secret is not shown.',
+    body: { schema: signatures.explainSignatureRequest, required: true },
+    answers: [{ status: 200, description: 'The explanation.', schema: signatures.signatureExplanation }],
     errors: [...onExisting, 'wrong_state'],
   },
   holdDelivery: {

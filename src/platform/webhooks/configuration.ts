@@ -24,6 +24,8 @@ export interface Destination {
 /** Issues secrets in place of random ones; undefined leaves one to chance. */
 export interface WebhookSecrets {
   next(subscriptionId: string, reason: 'put' | 'rotate'): string | undefined;
+  /** Told of each secret that is in use: once it is stored, and of all stored ones at the start. */
+  inUse?(subscriptionId: string, secret: string): void;
 }
 
 export interface WebhookConfigurationOptions {
@@ -107,13 +109,18 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     return turn;
   };
 
+  const use = (subscriptionId: string, destination: Destination): void => {
+    current.set(subscriptionId, destination);
+    options.secrets?.inUse?.(subscriptionId, destination.secret);
+  };
+
   const store = async (subscriptionId: string, destination: Destination): Promise<void> => {
     const row = { ...destination, changedAt: clock.now() };
     await orm(database)
       .insert(webhookConfigurations)
       .values({ subscriptionId, ...row })
       .onConflictDoUpdate({ target: webhookConfigurations.subscriptionId, set: row });
-    current.set(subscriptionId, destination);
+    use(subscriptionId, destination);
   };
 
   const issue = (subscriptionId: string, reason: 'put' | 'rotate'): string =>
@@ -123,7 +130,7 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     async load() {
       const { subscriptionId, url, secret } = webhookConfigurations;
       const rows = await orm(database).select({ subscriptionId, url, secret }).from(webhookConfigurations);
-      for (const { subscriptionId: id, ...destination } of rows) current.set(id, destination);
+      for (const { subscriptionId: id, ...destination } of rows) use(id, destination);
     },
     get(subscriptionId) {
       const set = current.get(subscriptionId);

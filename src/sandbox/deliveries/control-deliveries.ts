@@ -1,3 +1,4 @@
+import type { SignatureExplanation } from '../../contract/sandbox/signatures.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Envelope } from '../../platform/webhooks/active-delivery.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
@@ -6,7 +7,9 @@ import type { Delivery } from '../../platform/webhooks/delivery.ts';
 import type { Attempt, DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import { signEvent } from '../../platform/webhooks/sign-event.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { type Computed, explainSignature } from './explain-signature.ts';
 import type { HeldDeliveries, HoldableRecord } from './held-deliveries.ts';
+import type { IssuedSecrets } from './issued-secrets.ts';
 
 /** How the bytes of a delivery are sent again. */
 interface ResendOptions {
@@ -95,19 +98,23 @@ export interface DeliveryControl {
    * id, with `unsigned` when no webhook is set to sign for.
    */
   copy(id: number, options?: CopyOptions): Promise<HoldableRecord | 'unsigned' | null>;
+  /** Why a signature is not the one of a delivery. Null for an unknown id, `waiting` for one that was never signed. */
+  explain(id: number, computed: Computed): Promise<SignatureExplanation | 'waiting' | null>;
 }
 
 interface Options {
   readonly delivery: Delivery;
   readonly webhooks: WebhookConfiguration;
   readonly held: HeldDeliveries;
+  readonly secrets: IssuedSecrets;
   /** The system clock. */
   readonly clock: Clock;
   /** Called with each delivery that was changed. */
   readonly onChange: (record: HoldableRecord) => void;
 }
 
-export function controlDeliveries({ delivery, webhooks, held, clock, onChange }: Options): DeliveryControl {
+export function controlDeliveries(options: Options): DeliveryControl {
+  const { delivery, webhooks, held, secrets, clock, onChange } = options;
   const changed = async (id: number): Promise<HoldableRecord | null> => {
     const record = await delivery.find(id);
     if (record === null) return null;
@@ -143,6 +150,14 @@ export function controlDeliveries({ delivery, webhooks, held, clock, onChange }:
       const attempts = await Promise.all(Array.from({ length: times }, once));
       await delivery.append(id, envelope, attempts);
       return changed(id);
+    },
+    async explain(id, computed) {
+      const record = await delivery.find(id);
+      if (record === null) return null;
+      const signed = signedBefore(record);
+      return signed === null
+        ? 'waiting'
+        : explainSignature(signed, computed, secrets.of(record.subscriptionId));
     },
     async copy(id, { body, headers = {} } = {}) {
       const record = await delivery.find(id);

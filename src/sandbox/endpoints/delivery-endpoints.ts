@@ -157,6 +157,12 @@ export function deliveryEndpoints(
       return record === 'unsigned' ? refuseUnsigned() : presentDelivery(record);
     },
 
+    async explainSignature({ param, body }) {
+      const explained = (await control.explain(readId(param('id')), givenFields(body))) ?? refuseUnknown();
+      if (explained !== 'waiting') return explained;
+      throw new SandboxError('wrong_state', 'The delivery has not been signed; there is nothing to compare.');
+    },
+
     async holdDelivery({ param }) {
       const record = (await control.hold(readId(param('id')))) ?? refuseUnknown();
       if (record === 'over') throw new SandboxError('wrong_state', 'This delivery has no further attempt.');

@@ -45,6 +45,7 @@ describe('the endpoints of the control API', () => {
         'GET /deliveries 200',
         'POST /deliveries/{id}/resend 200',
         'POST /deliveries/{id}/copies 201',
+        'POST /deliveries/{id}/explain-signature 200',
         'POST /deliveries/{id}/hold 200',
         'POST /deliveries/{id}/release 200',
         'GET /ledger 200',

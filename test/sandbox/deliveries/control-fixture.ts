@@ -4,6 +4,7 @@ import {
   type DeliveryControl,
 } from '../../../src/sandbox/deliveries/control-deliveries.ts';
 import { HeldDeliveries, type HoldableRecord } from '../../../src/sandbox/deliveries/held-deliveries.ts';
+import { IssuedSecrets } from '../../../src/sandbox/deliveries/issued-secrets.ts';
 import { type Hooked, useHook } from '../../platform/webhooks/fixture.ts';
 
 /** A webhook, and the control over its deliveries. */
@@ -33,6 +34,7 @@ export function useControl(limits: Partial<QueueLimits> = {}): Controlled {
         delivery,
         webhooks,
         held,
+        secrets: new IssuedSecrets(),
         clock,
         onChange: (one) => void changes.push(one),
       });

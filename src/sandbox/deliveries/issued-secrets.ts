@@ -1,0 +1,30 @@
+import type { SignatureSecrets } from './explain-signature.ts';
+
+/** How many secrets of a webhook are remembered. */
+const REMEMBERED = 10;
+
+/** The secrets that the service has issued since its start, and those of before that were valid then. */
+export class IssuedSecrets {
+  /** By the owner of the webhook, newest first. */
+  readonly #secrets = new Map<string, readonly string[]>();
+
+  /** Remembers the secret of a webhook as its newest one. */
+  add(owner: string, secret: string): void {
+    const before = this.#secrets.get(owner) ?? [];
+    const others = before.filter((one) => one !== secret);
+    this.#secrets.set(owner, [secret, ...others].slice(0, REMEMBERED));
+  }
+
+  /** What a receiver of the deliveries of one owner may have used. */
+  of(owner: string): SignatureSecrets {
+    const own = this.#secrets.get(owner) ?? [];
+    const others = [...this.#secrets].flatMap(([other, secrets]) =>
+      other === owner ? [] : secrets.map((secret) => ({ owner: other, secret })),
+    );
+    return { own, others };
+  }
+
+  clear(): void {
+    this.#secrets.clear();
+  }
+}
