@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import type { Queryable } from '../../src/runtime/database/database.ts';
 
 /** A statement that runs for every delivery, poll, send or call, or every second in every process. */
@@ -37,7 +40,7 @@ export interface Plan {
 }
 
 /** A plan's node and all below it. */
-export const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 /** All nodes of the plan of a statement. */
 export async function explain(db: Queryable, { text, params }: SentStatement): Promise<Plan[]> {
@@ -47,7 +50,7 @@ export async function explain(db: Queryable, { text, params }: SentStatement): P
 }
 
 /** A statement for a file: one entry for each line where a line would be too long to review. */
-export function formatStatement(text: string): string {
+function formatStatement(text: string): string {
   return `${text
     .trim()
     .split('\n')
@@ -55,4 +58,51 @@ export function formatStatement(text: string): string {
       line.length <= 120 ? line : line.replaceAll(', ', `,\n${/^ */.exec(line)?.[0] ?? ''}    `),
     )
     .join('\n')}\n`;
+}
+
+export interface HotStatements {
+  readonly statements: Readonly<Record<string, HotStatement>>;
+  /** The folder of the reviewed texts. */
+  readonly golden: string;
+  /** Functions of the database whose text is in that folder, too. */
+  readonly functions?: readonly string[];
+  /** Tables that are large. In a small table, reading all of it is the cheapest plan. */
+  readonly large: RegExp;
+  /** The name of the index that a node of a plan uses. Default: as it is. */
+  readonly indexOf?: (node: Plan) => string;
+  /** Opened before the tests run. */
+  readonly database: () => Queryable;
+}
+
+const nameOfIndex = ({ 'Index Name': name = '' }: Plan): string => name;
+
+/** Tests that each statement has the reviewed text, and that its plan uses its indexes. */
+export function describeHotStatements(hot: HotStatements): void {
+  const { statements, golden, functions = [], large, indexOf = nameOfIndex, database } = hot;
+
+  describe('the text of a hot statement', () => {
+    it.each(Object.entries(statements))('is the reviewed one: %s', async (name, { run }) => {
+      const { text } = await sentBy(run);
+      await expect(formatStatement(text)).toMatchFileSnapshot(join(golden, `${name}.sql`));
+    });
+
+    it('has no file without a statement', () => {
+      const files = [...Object.keys(statements), ...functions].map((name) => `${name}.sql`);
+      expect(readdirSync(golden).sort()).toEqual(files.sort());
+    });
+  });
+
+  describe('the plan of a hot statement', () => {
+    it.each(Object.entries(statements))(
+      'finds rows by an index and reads no other large table: %s',
+      async (_name, { run, indexes = [], whole = [] }) => {
+        const nodes = await explain(database(), await sentBy(run));
+        expect([...new Set(nodes.map(indexOf))]).toEqual(expect.arrayContaining([...indexes]));
+        const read = nodes.filter(
+          (node) => node['Node Type'] === 'Seq Scan' && large.test(node['Relation Name'] ?? ''),
+        );
+        expect([...new Set(read.map((node) => node['Relation Name']))].sort()).toEqual([...whole].sort());
+      },
+    );
+  });
 }

@@ -1,5 +1,4 @@
 import { eq, isNull, or, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { LicenseNotice } from '../../contract/connector/connections.ts';
 import type { ReadConnectionDetail } from '../../contract/service/read-answers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
@@ -7,6 +6,8 @@ import { orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { connections } from './account-tables.ts';
 import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { columnNames } from './connector-schema.ts';
+import { column, other, type Parameters } from './input-columns.ts';
 import { noticeByTime, noticeWhileHeard } from './license-notice.ts';
 import { toStorableText } from './storable-text.ts';
 import { tellChanges } from './tell-changes.ts';
@@ -33,9 +34,6 @@ function tellConnections(
     changes: [{ type: `'connection.updated'`, at: now, ...owner, source: `'${source}'`, data, from }],
   });
 }
-
-const columns = (of: readonly PgColumn[], row?: string): string =>
-  of.map(({ name }) => (row === undefined ? name : `${row}.${name}`)).join(', ');
 
 /** A live connection needs nobody; one that is known not to be live waits for its owner. */
 const needsReconnect = (status: string, otherwise: string): string =>
@@ -87,13 +85,15 @@ detail AS (
     FROM (SELECT) one LEFT JOIN seen s ON true
 ),
 kept AS (
-  INSERT INTO connector.connections AS c (connection_id, account_id, ${columns(DETAILED)}, visible, version, updated_at)
-  SELECT $1, $2, ${columns(DETAILED)}, true, 1, $10::bigint FROM detail
+  INSERT INTO connector.connections AS c
+    (connection_id, account_id, ${columnNames(DETAILED)}, visible, version, updated_at)
+  SELECT $1, $2, ${columnNames(DETAILED)}, true, 1, $10::bigint FROM detail
   ON CONFLICT (connection_id) DO UPDATE
-     SET (${columns(DETAILED)}) = ROW(${columns(DETAILED, 'excluded')}), reason = ${REASON},
+     SET (${columnNames(DETAILED)}) = ROW(${columnNames(DETAILED, 'excluded')}), reason = ${REASON},
          deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE c.account_id = excluded.account_id AND c.version = $3::bigint
-     AND (c.deleted_at IS NOT NULL OR (${columns(DETAILED, 'c')}) IS DISTINCT FROM (${columns(DETAILED, 'excluded')}))
+     AND (c.deleted_at IS NOT NULL
+          OR (${columnNames(DETAILED, 'c')}) IS DISTINCT FROM (${columnNames(DETAILED, 'excluded')}))
   RETURNING c.*
 ),
 ${tellConnections(['kept'], {
@@ -263,41 +263,31 @@ export async function releaseConnections(db: Queryable, accountId: string, now: 
 }
 
 /** What a listing reports of a connection. */
-const LISTED = [
-  connections.phoneNumber,
-  connections.label,
-  connections.provider,
-  connections.tier,
-  connections.status,
-  connections.needsReconnect,
-  connections.licenseValid,
-  connections.licenseStatus,
-  connections.licenseExpires,
-  connections.isDefault,
-  connections.profilePicUrl,
-];
+const REPORTED = [
+  'phoneNumber',
+  'label',
+  'provider',
+  'tier',
+  'status',
+  'licenseValid',
+  'licenseStatus',
+  'licenseExpires',
+  'isDefault',
+  'profilePicUrl',
+] as const;
+
+/** A connection as a listing of the service shows it. */
+export type ListedConnection = { readonly id: string } & Readonly<
+  Pick<typeof connections.$inferSelect, (typeof REPORTED)[number]>
+>;
+
+/** The columns that a listing writes. */
+const LISTED = [...REPORTED.map((field) => connections[field]), connections.needsReconnect];
 const FILLED = LISTED.map(({ name }) => `coalesce(excluded.${name}, c.${name})`).join(', ');
 
 /** What a listing leaves of a row, for the notice that its license ends. */
 const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS license_valid,
                  coalesce(excluded.license_expires, c.license_expires) AS license_expires) n`;
-
-/** A connection as a listing of the service shows it. */
-export type ListedConnection = { readonly id: string } & Readonly<
-  Pick<
-    typeof connections.$inferSelect,
-    | 'phoneNumber'
-    | 'label'
-    | 'provider'
-    | 'tier'
-    | 'status'
-    | 'licenseValid'
-    | 'licenseStatus'
-    | 'licenseExpires'
-    | 'isDefault'
-    | 'profilePicUrl'
-  >
->;
 
 /** Versions of the rows that a listing may touch, as they stood before the request was made. */
 export type KnownVersions = ReadonlyMap<string, number>;
@@ -314,54 +304,96 @@ export async function readKnownVersions(db: Queryable, accountId: string): Promi
   return new Map(rows.map((row) => [row.id, row.version]));
 }
 
+const KNOWN = [
+  column(connections.connectionId, ({ id }: KnownRow) => id),
+  column(connections.version, ({ version }: KnownRow) => version),
+];
+
+const INPUT = [
+  column(connections.connectionId, ({ id }: ListedRow) => id),
+  ...REPORTED.map((field) =>
+    column(connections[field], (row: ListedRow) => {
+      const value = row[field];
+      return typeof value === 'string' ? toStorableText(value) : value;
+    }),
+  ),
+  other('version', 'bigint', ({ version }: ListedRow) => version, true),
+];
+
+interface KnownRow {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** `version` is that of the row before the listing was requested; null: there was none. */
+type ListedRow = ListedConnection & { readonly version: number | null };
+
+/** What `listingCtes` writes. */
+export interface ListingRows {
+  /** Each connection once. */
+  readonly listed: readonly ListedRow[];
+  /** What was known and is not listed. */
+  readonly hidden: readonly KnownRow[];
+}
+
+/** The rows to write: compares what is listed with what was known before the listing was requested. */
+export function compareListing(listed: readonly ListedConnection[], known: KnownVersions): ListingRows {
+  const rows = new Map(listed.map((row) => [row.id, { ...row, version: known.get(row.id) ?? null }]));
+  const hidden = [...known].flatMap(([id, version]) => (rows.has(id) ? [] : [{ id, version }]));
+  return { listed: [...rows.values()], hidden };
+}
+
 /**
  * CTEs that write a listing for a statement with the CTEs `guard` and `coverage`. `kept` are the rows that the listing
  * changed, `hidden` those that it does not show any more, `before` is the snapshot at the start of the statement, where
- * the data-modifying CTEs have not happened. Uses `$1` to `$16`: see `listingParams`.
+ * the data-modifying CTEs have not happened.
+ * `accountId` and `now` are SQL expressions; the rows are parameters of `p`.
  */
-export const LISTING_CTES = `
+export function listingCtes<Input extends ListingRows>(
+  p: Parameters<Input>,
+  { accountId, now }: { readonly accountId: string; readonly now: string },
+): string {
+  const listed = p.arrays(INPUT, (input) => input.listed);
+  const hidden = p.arrays(KNOWN, (input) => input.hidden);
+  return `
 listed AS (
-  SELECT u.id AS connection_id, u.phone_number, u.label, u.provider, u.tier, u.status,
-         ${needsReconnect('u.status', 'NULL')} AS needs_reconnect,
-         u.license_valid, u.license_status, u.license_expires, u.is_default, u.profile_pic_url, u.version
-    FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[],
-                $10::text[], $11::bigint[], $12::boolean[], $13::text[], $14::bigint[])
-      AS u(id, phone_number, label, provider, tier, status, license_valid, license_status, license_expires,
-           is_default, profile_pic_url, version)
+  SELECT u.*, ${needsReconnect('u.status', 'NULL')} AS needs_reconnect
+    FROM unnest(${listed})
+      AS u(${columnNames(INPUT)})
    WHERE EXISTS (SELECT FROM guard)
 ),
 before AS (
   SELECT c.* FROM connector.connections c
-   WHERE c.account_id = $1 OR c.connection_id IN (SELECT connection_id FROM listed)
+   WHERE c.account_id = ${accountId} OR c.connection_id IN (SELECT connection_id FROM listed)
 ),
 kept AS (
   INSERT INTO connector.connections AS c
-    (connection_id, account_id, ${columns(LISTED)}, license_notice, listed_at, visible, version, updated_at)
-  SELECT l.connection_id, $1, ${columns(LISTED, 'l')}, ${noticeWhileHeard('l', '$2::bigint')},
-         $2::bigint, true, 1, $2::bigint
+    (connection_id, account_id, ${columnNames(LISTED)}, license_notice, listed_at, visible, version, updated_at)
+  SELECT l.connection_id, ${accountId}, ${columnNames(LISTED, 'l')}, ${noticeWhileHeard('l', now)},
+         ${now}, true, 1, ${now}
     FROM listed l ORDER BY l.connection_id
   ON CONFLICT (connection_id) DO UPDATE
-     SET (${columns(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
-         license_notice = (SELECT ${noticeWhileHeard('n', '$2::bigint')} FROM ${LICENSE}),
+     SET (${columnNames(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
+         license_notice = (SELECT ${noticeWhileHeard('n', now)} FROM ${LICENSE}),
          account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
      AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)
      AND (c.listed_at IS NULL OR NOT c.visible OR c.deleted_at IS NOT NULL
-          OR (${columns(LISTED, 'c')}) IS DISTINCT FROM (${FILLED}))
+          OR (${columnNames(LISTED, 'c')}) IS DISTINCT FROM (${FILLED}))
   RETURNING c.*
 ),
 hidden AS (
   UPDATE connector.connections c
      SET visible = false, license_valid = nullif(c.license_valid, true), license_notice = NULL,
-         last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1, updated_at = $2::bigint
-    FROM unnest($15::text[], $16::bigint[]) AS k(connection_id, version)
-   WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = $1
+         last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1, updated_at = ${now}
+    FROM unnest(${hidden}) AS k(${columnNames(KNOWN)})
+   WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = ${accountId}
      AND c.visible AND c.listed_at IS NOT NULL AND EXISTS (SELECT FROM guard)
   RETURNING c.*
 ),
 ${tellConnections(['kept', 'hidden'], {
-  now: '$2::bigint',
+  now,
   source: 'poll',
   data: connectionChange('d.changed'),
   from: `FROM (SELECT * FROM kept UNION ALL SELECT * FROM hidden) c
@@ -370,35 +402,4 @@ ${tellConnections(['kept', 'hidden'], {
      SELECT CASE WHEN b.listed_at IS NOT NULL THEN ${changedFields('c', 'b')} END AS changed) d
    WHERE d.changed IS DISTINCT FROM '[]' ORDER BY c.connection_id`,
 })}`;
-
-/** The parameters of `LISTING_CTES`. Connections in `known` that are not in `listed` are hidden. */
-export function listingParams(
-  accountId: string,
-  now: number,
-  listed: readonly ListedConnection[],
-  known: KnownVersions,
-): readonly unknown[] {
-  const rows = [...new Map(listed.map((connection) => [connection.id, connection])).values()];
-  const ids = new Set(rows.map((connection) => connection.id));
-  const missing = [...known].filter(([id]) => !ids.has(id));
-  const text = (read: (connection: ListedConnection) => string | null) =>
-    rows.map((connection) => toStorableText(read(connection)));
-  return [
-    accountId,
-    now,
-    rows.map((connection) => connection.id),
-    text((connection) => connection.phoneNumber),
-    text((connection) => connection.label),
-    text((connection) => connection.provider),
-    text((connection) => connection.tier),
-    text((connection) => connection.status),
-    rows.map((connection) => connection.licenseValid),
-    text((connection) => connection.licenseStatus),
-    rows.map((connection) => connection.licenseExpires),
-    rows.map((connection) => connection.isDefault),
-    text((connection) => connection.profilePicUrl),
-    rows.map((connection) => known.get(connection.id) ?? null),
-    missing.map(([id]) => id),
-    missing.map(([, version]) => version),
-  ];
 }

@@ -21,3 +21,8 @@ export function selectList(columns: Readonly<Record<string, PgColumn>>, alias: s
     .map(([key, { name }]) => `${alias}.${name} AS "${key}"`)
     .join(', ');
 }
+
+/** For SQL as text: the names of columns, each of the row `alias` if one is given. */
+export function columnNames(columns: readonly { readonly name: string }[], alias?: string): string {
+  return columns.map(({ name }) => (alias === undefined ? name : `${alias}.${name}`)).join(', ');
+}

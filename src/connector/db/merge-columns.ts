@@ -1,10 +1,9 @@
-import { is } from 'drizzle-orm';
-import { type PgColumn, PgEnumColumn } from 'drizzle-orm/pg-core';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import { connections } from './account-tables.ts';
-import { sqlType } from './connector-schema.ts';
 import type { CHANGE, ConnectionStateFacts, RawDelivery } from './facts.ts';
 import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from './fold-facts.ts';
 import { inbox } from './inbox-table.ts';
+import { column, type InputColumn, other, type ValueOf } from './input-columns.ts';
 import { messages } from './message-tables.ts';
 import { toStorableText } from './storable-text.ts';
 
@@ -12,16 +11,6 @@ import { toStorableText } from './storable-text.ts';
  * The columns of the merge. Name and type come from the schema. What stands here of a column is what a fact gives for
  * it, and how the row takes that; `merge-statement.ts` makes its parameters, aliases and lists of columns from it.
  */
-
-/** A column of an input of the merge: one array, an element for each row. */
-export interface InputColumn<Row> {
-  readonly name: string;
-  /** The cast of its array. */
-  readonly cast: string;
-  /** It may be NULL in every row: then it is sent without elements, which costs nothing, and `unnest` fills it up. */
-  readonly isNullable: boolean;
-  readonly value: (row: Row) => unknown;
-}
 
 /** How a row takes what is reported for a column. */
 export interface Merge {
@@ -31,29 +20,6 @@ export interface Merge {
   readonly changes: string;
   /** The bit of `CHANGE` for such a change. */
   readonly bit: keyof typeof CHANGE;
-}
-
-type ValueOf<Column extends PgColumn> =
-  | Column['_']['data']
-  | (Column['_']['notNull'] extends true ? never : null);
-
-function column<Row, Column extends PgColumn>(
-  of: Column,
-  value: (row: Row) => ValueOf<Column>,
-): InputColumn<Row> {
-  // The driver knows no array of an enum.
-  const cast = is(of, PgEnumColumn) ? `text[]::${sqlType(of)}[]` : `${sqlType(of)}[]`;
-  return { name: of.name, cast, isNullable: !of.notNull, value };
-}
-
-/** A column of no table, or of one that the statement computes. */
-function other<Row>(
-  name: string,
-  type: string,
-  value: (row: Row) => unknown,
-  isNullable = false,
-): InputColumn<Row> {
-  return { name, cast: `${type}[]`, isNullable, value };
 }
 
 /** A delivery for the raw log. */

@@ -1,13 +1,14 @@
 import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { columnNames } from './connector-schema.ts';
 import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
+import { Parameters } from './input-columns.ts';
 import { heldLease } from './lease.ts';
 import { noticeWhileHeard } from './license-notice.ts';
 import {
   CONNECTION_COLUMNS,
   DELIVERY_COLUMNS,
   EVENT_COLUMNS,
-  type InputColumn,
   type LoggedDelivery,
   MESSAGE_COLUMNS,
 } from './merge-columns.ts';
@@ -15,7 +16,7 @@ import { tellChanges } from './tell-changes.ts';
 
 /*
  * The merge: one SQL statement for a batch of any size. Parameters are arrays, so one prepared text serves
- * every size. `test/connector/golden` contains the text of each of its forms. What it promises:
+ * every size. `test/connector/statements/golden` contains the text of each of its forms. What it promises:
  *
  * - The merge is the deduplication. A second copy of a fact finds the row as it would make it and changes nothing.
  *   [delivery.duplicates] [events.received.dedupe]
@@ -80,40 +81,6 @@ export function mergeStatement(input: MergeInput): MergeStatement {
   return statement;
 }
 
-/** Numbers parameters where the text takes them, and remembers how each is read from the input. */
-class Parameters {
-  readonly #reads: ((input: MergeInput) => unknown)[] = [];
-
-  take(cast: string, read: (input: MergeInput) => unknown): string {
-    this.#reads.push(read);
-    return `$${this.#reads.length}::${cast}`;
-  }
-
-  /** An array for each column, for `unnest`. */
-  arrays<Row>(columns: readonly InputColumn<Row>[], rows: (input: MergeInput) => readonly Row[]): string {
-    return columns
-      .map(({ cast, isNullable, value }) =>
-        this.take(cast, (input) => {
-          const values = rows(input).map(value);
-          return isNullable && values.every((each) => each === null) ? [] : values;
-        }),
-      )
-      .join(', ');
-  }
-
-  get count(): number {
-    return this.#reads.length;
-  }
-
-  valuesOf = (input: MergeInput): unknown[] => [
-    ...this.#reads.map((read) => read(input)),
-    ...(input.also?.params ?? []),
-  ];
-}
-
-const names = (columns: readonly { readonly name: string }[], row?: string): string =>
-  columns.map(({ name }) => (row === undefined ? name : `${row}.${name}`)).join(', ');
-
 /** What is done to the columns of a message that was known, and when any of that is a change of this kind. */
 const MERGED = MESSAGE_COLUMNS.flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
@@ -158,7 +125,7 @@ interface MergeForm {
 }
 
 function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement {
-  const p = new Parameters();
+  const p = new Parameters<MergeInput>();
   const when = (wanted: boolean, sql: string): string => (wanted ? sql : '');
   const eventColumns = events ? EVENT_COLUMNS : [];
   const connectionColumns = [...CONNECTION_COLUMNS, ...eventColumns];
@@ -206,15 +173,15 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
   const text = `WITH ${when(fenced, `guard AS (${guard}),\n`)}input_deliveries AS (
   SELECT d.*, substring(${bodies} FROM d.starts_at FOR d.bytes) AS body
     FROM unnest(${deliveries}) WITH ORDINALITY
-      AS d(${names(DELIVERY_COLUMNS)}, position)${whileHeld}
+      AS d(${columnNames(DELIVERY_COLUMNS)}, position)${whileHeld}
 ),
 input_messages AS (
   SELECT m.* FROM unnest(${messages})
-    AS m(${names(MESSAGE_COLUMNS)})${whileHeld}
+    AS m(${columnNames(MESSAGE_COLUMNS)})${whileHeld}
 ),
 input_connections AS (
   SELECT i.* FROM unnest(${connections}) WITH ORDINALITY
-    AS i(${names(connectionColumns)}, position)${whileHeld}
+    AS i(${columnNames(connectionColumns)}, position)${whileHeld}
 ),
 
 -- A connection belongs to one account; an unknown one is made for the account whose fact names it first. If another
@@ -225,8 +192,8 @@ known AS (
 ),
 made AS (
   INSERT INTO connector.connections AS c
-    (${names(connectionColumns)}${when(events, ', webhook_at')}, visible, version, updated_at)
-  SELECT DISTINCT ON (connection_id) ${names(connectionColumns)}${when(
+    (${columnNames(connectionColumns)}${when(events, ', webhook_at')}, visible, version, updated_at)
+  SELECT DISTINCT ON (connection_id) ${columnNames(connectionColumns)}${when(
     events,
     `, CASE WHEN last_event_at IS NOT NULL THEN ${now} END`,
   )}, true, 1, ${now}
@@ -264,9 +231,9 @@ moved AS (
 )}
 merged AS (
   INSERT INTO connector.messages AS m
-    (${names(MESSAGE_COLUMNS)},
+    (${columnNames(MESSAGE_COLUMNS)},
      first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
-  SELECT ${names(MESSAGE_COLUMNS, 'i')},
+  SELECT ${columnNames(MESSAGE_COLUMNS, 'i')},
          ${source}, ${now}, NULL,
          ${CHANGE.created | CHANGE.fields | CHANGE.bookkeeping}
            | CASE WHEN i.status IS NULL THEN 0 ELSE ${CHANGE.status} END
@@ -349,7 +316,10 @@ ${when(
           FROM made c JOIN input_connections i ON i.connection_id = c.connection_id AND i.account_id = c.account_id
          WHERE NOT c.is_new AND i.last_event_at IS NOT NULL) AS raced`,
 )}`;
-  return { text: withoutComments(text), valuesOf: p.valuesOf };
+  return {
+    text: withoutComments(text),
+    valuesOf: (input) => [...p.valuesOf(input), ...(input.also?.params ?? [])],
+  };
 }
 
 /** Comments are for readers of this file. */

@@ -3,6 +3,9 @@ import { bigint, boolean, index, integer, text, unique } from 'drizzle-orm/pg-co
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 
+/** SQL: the states of a send that has not ended. Literals, so that the index of queues serves them. */
+export const UNFINISHED = `('queued', 'sending')`;
+
 /**
  * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one by one, those to one
  * recipient in the order of `position`. A row changes under the lease of its queue, or while it is `queued`.
@@ -51,7 +54,7 @@ export const outbound = connectorSchema.table(
     unique('outbound_reference').on(table.accountId, table.reference),
     index('outbound_queue')
       .on(table.connectionId, table.position)
-      .where(sql`${table.state} in ('queued', 'sending')`),
+      .where(sql`${table.state} in ${sql.raw(UNFINISHED)}`),
     /** Whether a message is the outcome of a send already. */
     index('outbound_message')
       .on(table.connectionId, table.messageId)
@@ -67,6 +70,9 @@ export const outbound = connectorSchema.table(
     ),
   ],
 );
+
+/** For drizzle: a send that has not ended. */
+export const IS_UNFINISHED = sql`${outbound.state} in ${sql.raw(UNFINISHED)}`;
 
 /** The files of sends that may still need them. */
 export const outboundMedia = connectorSchema.table('outbound_media', {

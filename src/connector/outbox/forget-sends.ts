@@ -1,7 +1,7 @@
-import { and, inArray, lt, notInArray } from 'drizzle-orm';
+import { and, inArray, lt, not } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { outbound, outboundMedia } from '../db/outbox-tables.ts';
+import { IS_UNFINISHED, outbound, outboundMedia } from '../db/outbox-tables.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** How long the file of a failed send is kept for a retry by an operator. */
@@ -22,7 +22,7 @@ export async function forgetOldSends(database: Queryable, now: number): Promise<
   await db.delete(outboundMedia).where(inArray(outboundMedia.outboundId, failed));
 
   const before = now - SENDS_KEPT_MS;
-  const isOver = and(lt(updatedAt, before), notInArray(state, ['queued', 'sending']));
+  const isOver = and(lt(updatedAt, before), not(IS_UNFINISHED));
   // A send ends after it was created, so the index of creation times finds those that may be old enough.
   const old = db
     .select({ id })

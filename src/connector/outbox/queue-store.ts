@@ -1,12 +1,12 @@
-import { and, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull } from 'drizzle-orm';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import { selectList } from '../db/connector-schema.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
-import { outbound } from '../db/outbox-tables.ts';
+import { IS_UNFINISHED, outbound, UNFINISHED } from '../db/outbox-tables.ts';
 import { SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
 
 /** The kind of lease that protects a queue. The rest of the lease name is the connection. */
@@ -29,8 +29,6 @@ const OF_QUEUE = {
 export type QueuedSend = StoredOutbound & Readonly<Pick<typeof outbound.$inferSelect, keyof typeof OF_QUEUE>>;
 
 const COLUMNS = selectList({ ...SHOWN, ...OF_QUEUE }, 'o');
-
-const UNFINISHED = `('queued', 'sending')`;
 
 /**
  * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
@@ -206,18 +204,11 @@ export async function settleSend(
  * that have a send due now. A wait that the service asked for remains.
  */
 export async function endWaits(db: Queryable, accountId: string, now: number): Promise<readonly string[]> {
-  const { state, awaitsService, nextAttemptAt } = outbound;
+  const { awaitsService, nextAttemptAt } = outbound;
   const ended = await orm(db)
     .update(outbound)
     .set({ nextAttemptAt: now })
-    .where(
-      and(
-        eq(outbound.accountId, accountId),
-        sql`${state} in ${sql.raw(UNFINISHED)}`,
-        awaitsService,
-        gt(nextAttemptAt, now),
-      ),
-    )
+    .where(and(eq(outbound.accountId, accountId), IS_UNFINISHED, awaitsService, gt(nextAttemptAt, now)))
     .returning({ connectionId: outbound.connectionId });
   return [...new Set(ended.map(({ connectionId }) => connectionId))];
 }
@@ -278,12 +269,7 @@ export async function readClaimed(
   const rows = await orm(db)
     .select({ messageId: outbound.messageId })
     .from(outbound)
-    .where(
-      and(
-        eq(outbound.connectionId, connectionId),
-        sql`${outbound.messageId} = any(${sql.param(messageIds)}::text[])`,
-      ),
-    );
+    .where(and(eq(outbound.connectionId, connectionId), isAnyOf(outbound.messageId, messageIds)));
   return new Set(rows.flatMap(({ messageId }) => messageId ?? []));
 }
 

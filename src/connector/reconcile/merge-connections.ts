@@ -1,10 +1,12 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import {
+  compareListing,
   type KnownVersions,
-  LISTING_CTES,
   type ListedConnection,
-  listingParams,
+  type ListingRows,
+  listingCtes,
 } from '../db/connection-rows.ts';
+import { Parameters } from '../db/input-columns.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 
 export interface ListingMerge {
@@ -26,6 +28,15 @@ export interface ListingResult {
   readonly foreign: number;
 }
 
+const p = new Parameters<ListingMerge & ListingRows>();
+const NOW = p.take('bigint', ({ now }) => now);
+const ACCOUNT = p.take('text', ({ accountId }) => accountId);
+const OVERLAP = p.take('bigint', ({ overlapMs }) => overlapMs);
+const GUARD = heldLease(
+  p.take('text', ({ lease }) => lease.name),
+  p.take('bigint', ({ lease }) => lease.fence),
+);
+
 /*
  * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
  * polling has read all of its messages. A watermark in the future of our clock is ignored. For a connection
@@ -33,16 +44,16 @@ export interface ListingResult {
  * beginning. A gap that is already open is not shortened.
  */
 const MERGE = `
-WITH guard AS (${heldLease('$17', '$18')}),
-coverage AS (SELECT watermark, listed_watermark, listed_at FROM connector.coverage WHERE account_id = $1),
-${LISTING_CTES},
+WITH guard AS (${GUARD}),
+coverage AS (SELECT watermark, listed_watermark, listed_at FROM connector.coverage WHERE account_id = ${ACCOUNT}),
+${listingCtes(p, { accountId: ACCOUNT, now: NOW })},
 gaps AS (
   INSERT INTO connector.gaps AS g (account_id, kind, slot, floor, restarts, opened_at)
-  SELECT $1, 'visibility', h.connection_id,
-         CASE WHEN v.listed_watermark <= $2::bigint + $19::bigint THEN v.listed_watermark - $19::bigint END, 0, $2::bigint
+  SELECT ${ACCOUNT}, 'visibility', h.connection_id,
+         CASE WHEN v.listed_watermark <= ${NOW} + ${OVERLAP} THEN v.listed_watermark - ${OVERLAP} END, 0, ${NOW}
     FROM hidden h LEFT JOIN coverage v ON true
   UNION ALL
-  SELECT $1, 'visibility', k.connection_id, NULL, 0, $2::bigint
+  SELECT ${ACCOUNT}, 'visibility', k.connection_id, NULL, 0, ${NOW}
     FROM kept k LEFT JOIN before b ON b.connection_id = k.connection_id
    WHERE b.listed_at IS NULL AND EXISTS (SELECT FROM coverage WHERE listed_at IS NOT NULL)
    ORDER BY 3
@@ -53,14 +64,14 @@ gaps AS (
 ),
 noted AS (
   INSERT INTO connector.coverage AS v (account_id, listed_watermark, listed_at)
-  SELECT $1, NULL, $2::bigint WHERE EXISTS (SELECT FROM guard)
+  SELECT ${ACCOUNT}, NULL, ${NOW} WHERE EXISTS (SELECT FROM guard)
   ON CONFLICT (account_id) DO UPDATE SET listed_watermark = v.watermark, listed_at = excluded.listed_at
 )
 SELECT EXISTS (SELECT FROM guard) AS applied,
        (SELECT count(*) FROM kept) AS changed,
        (SELECT count(*) FROM hidden) AS hidden,
        (SELECT count(*) FROM listed l JOIN before b USING (connection_id)
-         WHERE b.account_id <> $1 AND b.listed_at IS NOT NULL) AS "foreign"`;
+         WHERE b.account_id <> ${ACCOUNT} AND b.listed_at IS NOT NULL) AS "foreign"`;
 
 /**
  * Writes a listing to the rows of connections in one fenced statement. Rows that changed after their version
@@ -68,8 +79,7 @@ SELECT EXISTS (SELECT FROM guard) AS applied,
  * for what they miss. The listing is the truth about connections if an event was dropped.
  */
 export async function mergeConnections(db: Queryable, merge: ListingMerge): Promise<ListingResult> {
-  const { accountId, now, listed, known, lease, overlapMs } = merge;
-  const params = [...listingParams(accountId, now, listed, known), lease.name, lease.fence, overlapMs];
-  const [result] = await db.query<ListingResult>(MERGE, params);
+  const input = { ...merge, ...compareListing(merge.listed, merge.known) };
+  const [result] = await db.query<ListingResult>(MERGE, p.valuesOf(input));
   return result ?? { applied: false, changed: 0, hidden: 0, foreign: 0 };
 }

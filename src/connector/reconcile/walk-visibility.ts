@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm';
-import { orm } from '../../runtime/database/orm.ts';
+import { and, eq } from 'drizzle-orm';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { isHeld } from '../db/lease.ts';
 import { gaps } from '../db/sync-tables.ts';
 import { pollConnections, type VisibleConnections } from './poll-connections.ts';
@@ -49,12 +49,5 @@ async function closeGaps(
   const { accountId: account, kind, slot } = gaps;
   await orm(database)
     .delete(gaps)
-    .where(
-      and(
-        eq(account, accountId),
-        eq(kind, 'visibility'),
-        sql`${slot} = any(${sql.param(slots)}::text[])`,
-        isHeld(lease),
-      ),
-    );
+    .where(and(eq(account, accountId), eq(kind, 'visibility'), isAnyOf(slot, slots), isHeld(lease)));
 }

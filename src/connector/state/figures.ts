@@ -5,6 +5,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import type { HealthFacts } from '../connections/judge-health.ts';
 import { noticeByTime } from '../db/license-notice.ts';
 import { c } from '../db/newest-messages.ts';
+import { IS_UNFINISHED } from '../db/outbox-tables.ts';
 import {
   changeBatches,
   coverage,
@@ -37,15 +38,12 @@ export function oldestWaitMs({ oldestAt }: Waiting, now: number): number {
 /** The count stops here. */
 const MAX = 10_000;
 
-/** A literal, so that the index of unfinished sends is used. */
-const UNFINISHED = sql`${outbound.state} in ('queued', 'sending')`;
-
 /** Sends that are queued or in progress, at most 10,000. */
 export async function readSends(db: Queryable): Promise<Waiting> {
   const sends = orm(db)
     .select({ at: outbound.createdAt })
     .from(outbound)
-    .where(UNFINISHED)
+    .where(IS_UNFINISHED)
     .limit(MAX)
     .as('sends');
   const [row] = await orm(db)
@@ -66,7 +64,7 @@ export async function listSendQueues(db: Queryable) {
       nextAttemptAt: outbound.nextAttemptAt,
     })
     .from(outbound)
-    .where(UNFINISHED)
+    .where(IS_UNFINISHED)
     .orderBy(outbound.connectionId, outbound.position)
     .limit(MAX_QUEUES);
 }

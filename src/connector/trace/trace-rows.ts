@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { union, unionAll } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { changeBatches, changes, connections, messages, outbound } from '../db/schema.ts';
 
 /* What is stored about a message, for its trace. Times in epoch ms. */
@@ -83,7 +83,7 @@ export async function readMessageChanges(db: Queryable, messageId: string, batch
     .leftJoin(changeBatches, ofBatch)
     .where(
       and(
-        sql`${changes.batch} = any(${sql.param(batches)})`,
+        isAnyOf(changes.batch, batches),
         eq(changes.messageId, messageId),
         isNull(changes.via),
         eq(changes.source, 'webhook'),

@@ -9,7 +9,8 @@ type Tables = Record<string, never>;
 // biome-ignore lint/suspicious/noExplicitAny: the parameters of a generic method, for every type argument.
 type PrepareArguments = Parameters<typeof PgRemoteSession.prototype.prepareQuery<any>>;
 
-const opened = new WeakMap<Queryable, PgRemoteDatabase>();
+/** By handle and deadline. */
+const opened = new WeakMap<Queryable, Map<number | undefined, PgRemoteDatabase>>();
 
 /**
  * drizzle over `db`, which may be a pool or a transaction: the schema types parameters and rows, and every
@@ -18,7 +19,9 @@ const opened = new WeakMap<Queryable, PgRemoteDatabase>();
  * `Queryable.query`.
  */
 export function orm(db: Queryable, deadlineMs?: number): PgRemoteDatabase {
-  const known = deadlineMs === undefined ? opened.get(db) : undefined;
+  const byDeadline = opened.get(db) ?? new Map<number | undefined, PgRemoteDatabase>();
+  opened.set(db, byDeadline);
+  const known = byDeadline.get(deadlineMs);
   if (known !== undefined) return known;
   const deadline = deadlineMs === undefined ? {} : { deadlineMs };
   const dialect = new PgDialect();
@@ -33,7 +36,7 @@ export function orm(db: Queryable, deadlineMs?: number): PgRemoteDatabase {
     undefined,
   );
   const database = new PgRemoteDatabase(dialect, session, undefined);
-  if (deadlineMs === undefined) opened.set(db, database);
+  byDeadline.set(deadlineMs, database);
   return database;
 }
 

@@ -1,9 +1,8 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
-import { explain, formatStatement, type Plan, sentBy } from '../../support/statements.ts';
+import { describeHotStatements, explain, type Plan } from '../../support/statements.ts';
 import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
 
@@ -67,38 +66,23 @@ async function fill(): Promise<void> {
 const indexOf = ({ 'Index Name': name = '' }: Plan): string =>
   name.replace(/^inbox_\d+_message_id_change_batch_received_at_idx$/, 'inbox_message');
 
-describe('the text of a hot statement', () => {
-  it.each(Object.entries(HOT_STATEMENTS))('is the reviewed one: %s', async (name, { run }) => {
-    const { text } = await sentBy(run);
-    await expect(formatStatement(text)).toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
-  });
+describeHotStatements({
+  statements: HOT_STATEMENTS,
+  golden: GOLDEN,
+  functions: FUNCTIONS,
+  large: LARGE,
+  indexOf,
+  database: () => database,
+});
 
-  it.each(FUNCTIONS)('is the reviewed one in the database: connector.%s', async (name) => {
+describe('a hot statement in the database', () => {
+  it.each(FUNCTIONS)('is the reviewed one: connector.%s', async (name) => {
     const [row] = await database.query<{ text: string }>(
       `SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p WHERE p.proname = $1`,
       [name],
     );
     await expect(row?.text ?? '').toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
   });
-
-  it('has no file without a statement', () => {
-    const files = [...Object.keys(HOT_STATEMENTS), ...FUNCTIONS].map((name) => `${name}.sql`);
-    expect(readdirSync(GOLDEN).sort()).toEqual(files.sort());
-  });
-});
-
-describe('the plan of a hot statement', () => {
-  it.each(Object.entries(HOT_STATEMENTS))(
-    'finds rows by an index and reads no other large table: %s',
-    async (_name, { run, indexes = [], whole = [] }) => {
-      const nodes = await explain(database, await sentBy(run));
-      expect([...new Set(nodes.map(indexOf))]).toEqual(expect.arrayContaining([...indexes]));
-      const read = nodes.filter(
-        (node) => node['Node Type'] === 'Seq Scan' && LARGE.test(node['Relation Name'] ?? ''),
-      );
-      expect([...new Set(read.map((node) => node['Relation Name']))].sort()).toEqual([...whole].sort());
-    },
-  );
 
   it('numbers a backlog by the index of what has no number', async () => {
     const [row] = await database.query<{ source: string }>(

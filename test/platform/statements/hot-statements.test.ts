@@ -1,11 +1,10 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { explain, formatStatement, sentBy } from '../../support/statements.ts';
+import { describeHotStatements } from '../../support/statements.ts';
 import { HOT_STATEMENTS, T0 } from './hot-statements.ts';
 
 const GOLDEN = join(import.meta.dirname, 'golden');
@@ -63,29 +62,4 @@ async function fill(): Promise<void> {
   }
 }
 
-describe('the text of a hot statement', () => {
-  it.each(Object.entries(HOT_STATEMENTS))('is the reviewed one: %s', async (name, { run }) => {
-    const { text } = await sentBy(run);
-    await expect(formatStatement(text)).toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
-  });
-
-  it('has no file without a statement', () => {
-    const files = Object.keys(HOT_STATEMENTS).map((name) => `${name}.sql`);
-    expect(readdirSync(GOLDEN).sort()).toEqual(files.sort());
-  });
-});
-
-describe('the plan of a hot statement', () => {
-  it.each(Object.entries(HOT_STATEMENTS))(
-    'finds rows by an index and reads no other large table: %s',
-    async (_name, { run, indexes = [], whole = [] }) => {
-      const nodes = await explain(database, await sentBy(run));
-      const used = nodes.map((node) => node['Index Name'] ?? '');
-      expect([...new Set(used)]).toEqual(expect.arrayContaining([...indexes]));
-      const read = nodes.filter(
-        (node) => node['Node Type'] === 'Seq Scan' && LARGE.test(node['Relation Name'] ?? ''),
-      );
-      expect([...new Set(read.map((node) => node['Relation Name']))].sort()).toEqual([...whole].sort());
-    },
-  );
-});
+describeHotStatements({ statements: HOT_STATEMENTS, golden: GOLDEN, large: LARGE, database: () => database });

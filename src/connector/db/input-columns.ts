@@ -1,0 +1,70 @@
+import { is } from 'drizzle-orm';
+import { type PgColumn, PgEnumColumn } from 'drizzle-orm/pg-core';
+import { sqlType } from './connector-schema.ts';
+
+/* The parameters of statements that take any number of rows: see `merge-statement.ts` and `connection-rows.ts`. */
+
+/** A column of the rows that a statement is given: one array, an element for each row. */
+export interface InputColumn<Row> {
+  readonly name: string;
+  /** The cast of its array. */
+  readonly cast: string;
+  /** It may be NULL in every row: then it is sent without elements, which costs nothing, and `unnest` fills it up. */
+  readonly isNullable: boolean;
+  readonly value: (row: Row) => unknown;
+}
+
+/** What a column takes. */
+export type ValueOf<Column extends PgColumn> =
+  | Column['_']['data']
+  | (Column['_']['notNull'] extends true ? never : null);
+
+/** An input for a column of a table, which gives its name and type. */
+export function column<Row, Column extends PgColumn>(
+  of: Column,
+  value: (row: Row) => ValueOf<Column>,
+): InputColumn<Row> {
+  // The driver knows no array of an enum.
+  const cast = is(of, PgEnumColumn) ? `text[]::${sqlType(of)}[]` : `${sqlType(of)}[]`;
+  return { name: of.name, cast, isNullable: !of.notNull, value };
+}
+
+/** A column of no table, or of one that the statement computes. */
+export function other<Row>(
+  name: string,
+  type: string,
+  value: (row: Row) => unknown,
+  isNullable = false,
+): InputColumn<Row> {
+  return { name, cast: `${type}[]`, isNullable, value };
+}
+
+/** Numbers parameters where the text takes them, and remembers how each is read from the input. */
+export class Parameters<Input> {
+  readonly #reads: ((input: Input) => unknown)[] = [];
+
+  take(cast: string, read: (input: Input) => unknown): string {
+    this.#reads.push(read);
+    return `$${this.#reads.length}::${cast}`;
+  }
+
+  /** An array for each column, for `unnest`. */
+  arrays<Row>(columns: readonly InputColumn<Row>[], rows: (input: Input) => readonly Row[]): string {
+    return columns
+      .map(({ cast, isNullable, value }) =>
+        this.take(cast, (input) => {
+          const values = rows(input).map(value);
+          return isNullable && values.every((each) => each === null) ? [] : values;
+        }),
+      )
+      .join(', ');
+  }
+
+  get count(): number {
+    return this.#reads.length;
+  }
+
+  valuesOf(input: Input): unknown[] {
+    return this.#reads.map((read) => read(input));
+  }
+}
