@@ -13,15 +13,15 @@ import { toStorableText } from './storable-text.ts';
 import { tellChanges } from './tell-changes.ts';
 
 /*
- * All that is written to `connector.connections`, but for what the merge of a batch writes: a listing, a detail, a
- * creation, a deletion, the CRM's mapping, the notice of a license that ends, the removal of an account. Each statement
- * reports its changes itself. `version` rises with what the service says, so that what was read before a newer fact is
- * not written over it.
+ * All writes to `connector.connections` except those of the merge: a listing, a detail, a creation, a deletion,
+ * the CRM's mapping, a license notice, the removal of an account. Each statement also writes its changes to the
+ * feed. `version` increases with every fact from the service, so that an older fact does not overwrite a newer
+ * one.
  */
 
 /**
- * CTEs of `tellChanges` with one `connection.updated` for each row `c` of `from`. `data` is that of the change: see
- * `connection-changes.ts`.
+ * CTEs of `tellChanges` that write one `connection.updated` for each row `c` of `from`. `data` is that of the
+ * change, see `connection-changes.ts`.
  */
 function tellConnections(
   made: readonly string[],
@@ -35,21 +35,21 @@ function tellConnections(
   });
 }
 
-/** A live connection needs nobody; one that is known not to be live waits for its owner. */
+/** A live connection needs no action; one that is known not to be live waits for its owner. */
 const needsReconnect = (status: string, otherwise: string): string =>
   `CASE WHEN ${status} IN ('open', 'connected') THEN false
             WHEN ${status} IN ('disconnected', 'connecting') THEN true ELSE ${otherwise} END`;
 
-/** The reason of an outage stays until the connection is known to be live again. */
+/** The reason of an outage is kept until the connection is known to be live again. */
 const REASON = 'CASE WHEN excluded.needs_reconnect IS DISTINCT FROM false THEN c.reason END';
 
-/** What the mirror contained for a connection before a call. Times in epoch milliseconds. */
+/** The stored row of a connection before a call. Times in epoch milliseconds. */
 export type MirrorRow = Pick<
   typeof connections.$inferSelect,
   'accountId' | 'status' | 'version' | 'deletedAt'
 >;
 
-/** The mirror's row of a connection; null if it has none. */
+/** The stored row of a connection; null if there is none. */
 export async function readMirrorRow(db: Queryable, connectionId: string): Promise<MirrorRow | null> {
   const { accountId, status, version, deletedAt } = connections;
   const [row] = await orm(db)
@@ -70,8 +70,8 @@ const DETAILED = [
 ];
 
 /*
- * A live connection is `open` in the list and `connected` in the detail: a difference in the word alone is
- * not a change. Fields missing in the detail are kept.
+ * A live connection is `open` in the list and `connected` in the detail: this difference is not a change.
+ * Fields missing in the detail are kept.
  */
 const STORE_DETAIL = `
 WITH seen AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1 AND c.account_id = $2),
@@ -105,9 +105,9 @@ ${tellConnections(['kept'], {
 SELECT FROM kept`;
 
 /**
- * Writes the detail of a connection to the mirror. `version` is that of the row before the detail was
- * requested, null if there was none: what an event or a poll reported meanwhile is newer and is kept. True if
- * it changed something. Throws as `query` does.
+ * Writes the detail of a connection to its row. `version` is that of the row before the detail was requested,
+ * null if there was none: what an event or a poll reported in the meantime is newer and is kept. True if it
+ * changed something. Throws as `query` does.
  */
 export async function storeDetail(
   db: Queryable,
@@ -149,8 +149,8 @@ ${tellConnections(['gone'], {
 SELECT FROM gone`;
 
 /**
- * Records that a connection no longer exists at the service. The row is kept, because messages refer to it; a
- * list that contains the connection restores it. True if this was not recorded before. Throws as `query` does.
+ * Stores that a connection no longer exists at the service. The row is kept, because messages refer to it; a
+ * list that contains the connection restores it. True if this was not stored before. Throws as `query` does.
  */
 export async function markDeleted(
   db: Queryable,
@@ -163,8 +163,8 @@ export async function markDeleted(
 }
 
 /**
- * CTEs that mirror a connection which was just created, as the service lists it only once it has paired. Takes SQL
- * expressions and `from`, whose row `d` has `account_id` and `label`.
+ * CTEs that add the row of a connection which was just created, because the service lists it only once it has
+ * paired. Takes SQL expressions and `from`, whose row `d` has `account_id` and `label`.
  */
 export function mirrorCreated(created: {
   readonly id: string;
@@ -196,7 +196,10 @@ ${tellConnections(['mapped'], {
 })}
 SELECT FROM mapped`;
 
-/** Maps a connection to the CRM's own record; null ends that. No poll or event changes it. Throws as `query` does. */
+/**
+ * Maps a connection to the CRM's own record; null removes the mapping. No poll or event changes it. Throws as
+ * `query` does.
+ */
 export async function storeCustomer(
   db: Queryable,
   connectionId: string,
@@ -210,8 +213,8 @@ const LISTED_AT = '(SELECT v.listed_at FROM connector.coverage v WHERE v.account
 const NOTICE = noticeByTime('c', '$1::bigint', LISTED_AT);
 
 /*
- * Rows are locked in the order of their keys, as everywhere. The condition is evaluated again on the locked row, so
- * what another process has noted meanwhile is not reported twice.
+ * Rows are locked in the order of their keys, as everywhere. The condition is evaluated again on the locked
+ * row, so a notice that another process has written in the meantime is not written twice.
  */
 const NOTE_LICENSE_ENDS = `
 WITH due AS (
@@ -232,22 +235,22 @@ ${tellConnections(['noticed'], {
 })}
 SELECT connection_id AS id, license_notice AS notice FROM noticed`;
 
-/** A connection of which something new may be said. Null: there is nothing to say any more. */
+/** A connection with a new notice. Null: the notice is removed. */
 export interface NotedEnd {
   readonly id: string;
   readonly notice: LicenseNotice | null;
 }
 
 /**
- * Reports licenses whose end comes near or has passed by the date, each once, whether or not the service can be
- * reached. Any number of processes may do it at once. The rule is in `license-notice.ts`; it never makes a license
- * invalid. Throws as `query` does.
+ * Writes notices about licenses whose end is near or has passed, each once, whether or not the service can be
+ * reached. Several processes may run it at the same time. The rule is in `license-notice.ts`; a notice never
+ * makes a license invalid. Throws as `query` does.
  */
 export async function noteLicenseEnds(db: Queryable, now: number): Promise<NotedEnd[]> {
   return await db.query<NotedEnd>(NOTE_LICENSE_ENDS, [now]);
 }
 
-/** Hides the connections of an account that is removed. Another account that lists one of them takes it over. */
+/** Hides the connections of a removed account. Another account that lists one of them takes it over. */
 export async function releaseConnections(db: Queryable, accountId: string, now: number): Promise<void> {
   await orm(db)
     .update(connections)
@@ -276,7 +279,7 @@ const REPORTED = [
   'profilePicUrl',
 ] as const;
 
-/** A connection as a listing of the service shows it. */
+/** A connection as it appears in a listing of the service. */
 export type ListedConnection = { readonly id: string } & Readonly<
   Pick<typeof connections.$inferSelect, (typeof REPORTED)[number]>
 >;
@@ -285,16 +288,16 @@ export type ListedConnection = { readonly id: string } & Readonly<
 const LISTED = [...REPORTED.map((field) => connections[field]), connections.needsReconnect];
 const FILLED = LISTED.map(({ name }) => `coalesce(excluded.${name}, c.${name})`).join(', ');
 
-/** What a listing leaves of a row, for the notice that its license ends. */
+/** The license fields of a row after a listing, for the license notice. */
 const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS license_valid,
                  coalesce(excluded.license_expires, c.license_expires) AS license_expires) n`;
 
-/** Versions of the rows that a listing may touch, as they stood before the request was made. */
+/** Versions of the rows that a listing may change, read before the request was made. */
 export type KnownVersions = ReadonlyMap<string, number>;
 
 /**
- * Reads the versions before a listing is requested. What changes in between was reported by an event, which is
- * newer than the listing or as new: the listing must not overwrite it.
+ * Reads the versions before a listing is requested. A change between the two was reported by an event that is
+ * at least as new as the listing, so the listing must not overwrite it.
  */
 export async function readKnownVersions(db: Queryable, accountId: string): Promise<KnownVersions> {
   const rows = await orm(db)

@@ -8,13 +8,14 @@ import { messages } from './message-tables.ts';
 import { toStorableText } from './storable-text.ts';
 
 /*
- * The columns of the merge. Name and type come from the schema. What stands here of a column is what a fact gives for
- * it, and how the row takes that; `merge-statement.ts` makes its parameters, aliases and lists of columns from it.
+ * The columns of the merge. Name and type come from the schema. Each entry defines the value that a fact gives
+ * for the column, and how the row applies it; `merge-statement.ts` generates its parameters, aliases and lists
+ * of columns from these entries.
  */
 
-/** How a row takes what is reported for a column. */
+/** How a row applies the reported value of a column. */
 export interface Merge {
-  /** SQL: the value afterwards, of the row `m` and of what is reported, `excluded`. */
+  /** SQL: the new value, from the row `m` and the reported row `excluded`. */
   readonly value: string;
   /** SQL: whether that is a change. */
   readonly changes: string;
@@ -27,7 +28,7 @@ export interface LoggedDelivery {
   readonly delivery: RawDelivery;
   /** Where its body starts in the bodies of the batch, counted from 1. */
   readonly startsAt: number;
-  /** Bits of `CHANGE` that it may be credited with. */
+  /** Bits of `CHANGE` for which it may be the cause. */
   readonly credit: number;
 }
 
@@ -50,7 +51,7 @@ export const DELIVERY_COLUMNS: readonly InputColumn<LoggedDelivery>[] = [
   other('credit', 'smallint', ({ credit }) => credit),
 ];
 
-/** The first value that a source reports for a field stands. */
+/** The first reported value of a field is kept. */
 const first = (name: string): Merge => ({
   value: `coalesce(m.${name}, excluded.${name})`,
   changes: `(m.${name} IS NULL AND excluded.${name} IS NOT NULL)`,
@@ -58,8 +59,8 @@ const first = (name: string): Merge => ({
 });
 
 /**
- * The ladder is the order of the enum: sent, delivered, read, failed. Nothing follows `read` or `failed`.
- * [status.consumer.rank] [status.consumer.never-back]
+ * The status ladder is the order of the enum: sent, delivered, read, failed. Nothing follows `read` or
+ * `failed`. [status.consumer.rank] [status.consumer.never-back]
  */
 const rises = `((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL))`;
@@ -69,7 +70,7 @@ const status = (): Merge => ({
   bit: 'status',
 });
 
-/** A poll reports the service's own time. Until one has, the earliest time of an event stands. */
+/** A poll reports the service's own time. Until then, the earliest time of an event is used. */
 const believedTime = `CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               ELSE least(m.created_at, excluded.created_at) END`;
@@ -102,7 +103,7 @@ const conflict = (): Merge => ({
 });
 
 export interface MessageColumn extends InputColumn<FoldedMessage> {
-  /** Absent: what the first report says stays, whatever follows. */
+  /** Absent: the first reported value is kept permanently. */
   readonly merge: Merge | undefined;
 }
 
@@ -114,7 +115,7 @@ function ofMessage<Column extends PgColumn>(
   return { ...column(of, value), merge: merge?.(of.name) };
 }
 
-/** What sources report of a message, and how its row takes it. */
+/** What sources report about a message, and how its row applies it. */
 export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
   ofMessage(messages.connectionId, (message) => message.connectionId),
   ofMessage(messages.id, (message) => message.messageId),
@@ -139,13 +140,13 @@ export const CONNECTION_COLUMNS: readonly InputColumn<FoldedConnection>[] = [
 ];
 
 export interface EventColumn extends InputColumn<FoldedConnection> {
-  /** SQL: the value afterwards, of the row `c` and of the event `e`. */
+  /** SQL: the new value, from the row `c` and the event `e`. */
   readonly merged: string;
 }
 
-/** The row takes what the newest event says. */
+/** The row takes the value of the newest event. */
 const asReported = (name: string): string => `e.${name}`;
-/** The row keeps what the event does not say. */
+/** The row keeps its value if the event has none. */
 const ifReported = (name: string): string => `coalesce(e.${name}, c.${name})`;
 
 function ofEvent<Column extends PgColumn>(
@@ -157,7 +158,7 @@ function ofEvent<Column extends PgColumn>(
   return { ...column<FoldedConnection, PgColumn>(of, read), isNullable: true, merged: merged(of.name) };
 }
 
-/** What the newest event of a batch reports of its connection. */
+/** What the newest event of a batch reports about its connection. */
 export const EVENT_COLUMNS: readonly EventColumn[] = [
   ofEvent(connections.phoneNumber, (event) => event.phoneNumber, ifReported),
   ofEvent(connections.label, (event) => event.label, ifReported),

@@ -32,26 +32,26 @@ import { tellChanges } from './tell-changes.ts';
  * and the fence, which only polls need, are left out where they are not needed.
  */
 
-/** A lease that must still be held when the batch is written. */
+/** A lease that must still be valid when the batch is written. */
 export interface Fence {
   readonly lease: string;
   readonly fence: number;
 }
 
-/** What a batch gives to the statement. */
+/** The input of the statement for one batch. */
 export interface MergeInput {
-  /** Epoch ms; the time of every change it makes. */
+  /** Epoch ms; the time of all its changes. */
   readonly now: number;
   readonly source: FactSource;
   readonly deliveries: readonly LoggedDelivery[];
-  /** The bodies of the deliveries, one after the other: text if they are UTF-8. */
+  /** The concatenated bodies of the deliveries: text if they are UTF-8. */
   readonly bodies: string | Uint8Array;
   readonly messages: readonly FoldedMessage[];
   readonly connections: readonly FoldedConnection[];
-  /** Which walk or command reported the facts; undefined for a webhook or a send. */
+  /** The walk or command that reported the facts; undefined for a webhook or a send. */
   readonly via: string | undefined;
   readonly fence: Fence | undefined;
-  /** Further CTEs, comma-separated, whose parameters are numbered from `$1`. */
+  /** Further CTEs, comma-separated, with parameters numbered from `$1`. */
   readonly also: { readonly ctes: string; readonly params: readonly unknown[] } | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface MergeStatement {
 const statements = new Map<string, MergeStatement>();
 const MAX_STATEMENTS = 64;
 
-/** The statement for an input. The same form of input gives the same text, so that it is prepared once. */
+/** The statement for an input. Inputs of the same form have the same text, so that it is prepared once. */
 export function mergeStatement(input: MergeInput): MergeStatement {
   const form = {
     events: input.connections.some(({ event }) => event !== null),
@@ -81,7 +81,7 @@ export function mergeStatement(input: MergeInput): MergeStatement {
   return statement;
 }
 
-/** What is done to the columns of a message that was known, and when any of that is a change of this kind. */
+/** How the columns of a known message are updated, and when that is a change of this kind. */
 const MERGED = MESSAGE_COLUMNS.flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
 );
@@ -91,14 +91,14 @@ const changes = (bit: keyof typeof CHANGE): string =>
     .join('\n        OR ')})`;
 const KINDS = ['status', 'fields', 'bookkeeping', 'conflict'] as const;
 
-/** What an event leaves of a row, for the notice that its license ends. */
+/** The license fields of a row after an event, for the license notice. */
 const LICENSE = `(SELECT c.license_valid, coalesce(e.license_expires, c.license_expires) AS license_expires) l`;
 const EVENT_CHANGED = changedFields('c', '(e.was)');
 
-/** What is reported of a connection that only a message has named; a reader takes an absent field for null. */
+/** What is reported about a connection that only a message has named; readers treat an absent field as null. */
 const NAMED_ONLY = `'{"visible": true}'::jsonb`;
 
-/** What a change shows of a message, and what a change of its status alone does not. */
+/** The fields of a message in a change, and those that a status change omits. */
 const SHOWN = {
   direction: 'm.direction',
   peer: 'm.peer',
@@ -130,8 +130,8 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
   const eventColumns = events ? EVENT_COLUMNS : [];
   const connectionColumns = [...CONNECTION_COLUMNS, ...eventColumns];
   const deliveries = p.arrays(DELIVERY_COLUMNS, (input) => input.deliveries);
-  // One value, cut apart here: an array of bodies is slow to read. UTF-8 is sent as it is, anything else as
-  // hexadecimal digits, which are twice as long.
+  // One value, which is split in the statement: an array of bodies is slow to read. UTF-8 is sent as it is,
+  // anything else as hexadecimal digits, which are twice as long.
   const bodies = utf8
     ? `(SELECT convert_to(${p.take('text', (input) => input.bodies)}, 'UTF8'))`
     : p.take('bytea', (input) => input.bodies);
@@ -147,7 +147,7 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
       )
     : '';
   const whileHeld = when(fenced, '\n   WHERE EXISTS (SELECT FROM guard)');
-  // A walk and a replay bring nothing by a webhook.
+  // The facts of a walk or a replay are not from a webhook.
   const webhookAt = via ? 'NULL::bigint' : `CASE WHEN i.webhook_seen <> 0 THEN ${now} END`;
   const connectionChanged = (from: string) => ({
     type: `'connection.updated'`,
@@ -322,7 +322,7 @@ ${when(
   };
 }
 
-/** Comments are for readers of this file. */
+/** The comments are only for readers of this file. */
 function withoutComments(sql: string): string {
   return sql
     .replace(/^ *--.*\n/gm, '')

@@ -7,8 +7,9 @@ import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 export const UNFINISHED = `('queued', 'sending')`;
 
 /**
- * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one by one, those to one
- * recipient in the order of `position`. A row changes under the lease of its queue, or while it is `queued`.
+ * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one after the other,
+ * those to one recipient in the order of `position`. A row changes only under the lease of its queue, or while
+ * it is `queued`.
  */
 export const outbound = connectorSchema.table(
   'outbound',
@@ -17,7 +18,7 @@ export const outbound = connectorSchema.table(
     position: bigint('position', { mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
     accountId: text('account_id').notNull(),
     connectionId: text('connection_id').notNull(),
-    /** The CRM's own id, with a fingerprint of what was to be sent under it. */
+    /** The CRM's own id, with a fingerprint of its content. */
     reference: text('reference').notNull(),
     fingerprint: text('fingerprint').notNull(),
     recipient: text('recipient').notNull(),
@@ -31,20 +32,20 @@ export const outbound = connectorSchema.table(
     state: text('state').$type<OutboundState>().notNull(),
     messageId: text('message_id'),
     attempts: integer('attempts').notNull().default(0),
-    /** The attempt under way. Null while `sending`: its answer was lost, and the message is looked up. */
+    /** The attempt in progress. Null while `sending`: its answer was lost, and the message is being looked up. */
     attemptId: text('attempt_id'),
     /** With this idempotency key. */
     firstAttemptAt: epochMs('first_attempt_at'),
     lastAttemptAt: epochMs('last_attempt_at'),
     /** When the answer of a file was lost: it is looked up from then on. */
     lostAt: epochMs('lost_at'),
-    /** The answer of an attempt was lost, and none has settled it since. */
+    /** The answer of an attempt was lost, and no later answer has resolved the doubt. */
     inDoubt: boolean('in_doubt').notNull().default(false),
     lastError: text('last_error'),
     nextAttemptAt: epochMs('next_attempt_at'),
     /**
-     * It waits because the service was away, so it need not wait once the service answers its account again. A send
-     * that is being looked up holds its whole queue while this is true.
+     * It waits because the service was unavailable; the wait ends when the service answers its account again.
+     * While this is true for a send that is being looked up, its whole queue waits.
      */
     awaitsService: boolean('awaits_service').notNull().default(false),
     createdAt: epochMs('created_at').notNull(),
@@ -55,12 +56,12 @@ export const outbound = connectorSchema.table(
     index('outbound_queue')
       .on(table.connectionId, table.position)
       .where(sql`${table.state} in ${sql.raw(UNFINISHED)}`),
-    /** Whether a message is the outcome of a send already. */
+    /** Whether a message is already the result of a send. */
     index('outbound_message')
       .on(table.connectionId, table.messageId)
       .where(sql`${table.messageId} is not null`),
     index('outbound_newest').on(table.createdAt.desc().nullsFirst(), table.id.desc().nullsFirst()),
-    /** Lists of one connection, one account, one state. */
+    /** Lists by connection, by account, by state. */
     ...[
       { name: 'outbound_newest_of_connection', of: table.connectionId },
       { name: 'outbound_newest_of_account', of: table.accountId },
