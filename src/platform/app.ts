@@ -20,8 +20,8 @@ export interface AppOptions {
   /** Serves files. */
   readonly media: RequestHandler;
   /**
-   * Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored.
-   * They send whatever host they were asked for.
+   * Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is trusted; empty: the header is ignored.
+   * Requests from them may have any `Host`.
    */
   readonly trustedProxies: readonly string[];
   /** Any address of the service, read on each request. */
@@ -35,8 +35,8 @@ const FOREIGN = new PlatformError(ASSUMPTIONS.foreignHost.value, {
 });
 
 /**
- * On a loopback address the service is asked for by the names of this machine alone: a web page whose own name was
- * made to lead here (DNS rebinding) is refused. A service with a public address leaves that to whoever serves its name.
+ * A service on a loopback address accepts only loopback names in `Host`, so that a web page cannot reach it by DNS
+ * rebinding. A service with a public address leaves this check to the server in front of it.
  */
 function ownHostsOnly({
   ownUrl,
@@ -53,9 +53,8 @@ function ownHostsOnly({
 }
 
 /**
- * The service's HTTP face. Whatever is asked of it, a refusal is `{ error }`. The caller's address is the
- * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
- * written by the caller.
+ * The HTTP interface of the service. Every refusal is `{ error }`. The caller's address is the rightmost address of
+ * `X-Forwarded-For` and the socket that is not a trusted proxy: the addresses left of it were written by the caller.
  */
 export function createApp({ rest, auth = [], media, trustedProxies, ownUrl }: AppOptions): Express {
   const app = createJsonApp();

@@ -15,7 +15,7 @@ import { DoubtfulEvents } from './webhooks/doubtful-events.ts';
 import { loadEvents, type RecordedEvent, recordEvents } from './webhooks/ledger.ts';
 import { noTunnels } from './webhooks/tunnel-hosts.ts';
 
-/** Time, events and the one way to change state: what everything else of the service stands on. */
+/** Time, events and state changes, on which all other parts of the service depend. */
 export interface Core {
   readonly clock: MovableClock;
   readonly gate: WriteGate;
@@ -47,7 +47,7 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
   return { webhooks, delivery };
 }
 
-/** Joins the parts. Nothing runs yet: `runner.rearm` and `delivery.start` begin. */
+/** Connects the parts. Nothing runs until `runner.rearm` and `delivery.start` are called. */
 export function composeCore(
   options: PlatformOptions,
   state: ServiceState,

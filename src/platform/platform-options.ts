@@ -16,30 +16,30 @@ import type { DeliveryRecord } from './webhooks/delivery-record.ts';
 import type { RecordedEvent } from './webhooks/ledger.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
 
-/** What the sandbox hands over. Each is absent in a service that nobody plays with. */
+/** Ports that the sandbox provides. All are optional. */
 export interface PlatformPorts {
-  /** Stands around the HTTP client of deliveries. */
+  /** Wraps the HTTP client of deliveries. */
   readonly aroundAttempt?: AroundAttempt;
-  /** Asked before each attempt of a delivery; default: it begins when it is due. */
+  /** Called before each attempt of a delivery; default: an attempt begins when it is due. */
   readonly mayBegin?: MayBegin;
-  /** Stands around each call to the API, the authorization server and the tools. */
+  /** Wraps each call to the API, the authorization server and the tools. */
   readonly aroundCall?: AroundCall;
-  /** Stands around the storing of each message that the network has. */
+  /** Wraps the storing of each message that the network has accepted. */
   readonly aroundStore?: AroundStore;
-  /** Who is signed in to the developer portal; default: nobody. */
+  /** Sessions of the developer portal; default: none. */
   readonly portal?: PortalSessions;
   readonly hosts?: TunnelHosts;
   /** Resolves the names of receivers; default: the system. */
   readonly lookup?: HostLookup;
-  /** Issues signing secrets in place of random ones. */
+  /** Provides signing secrets instead of random ones. */
   readonly webhookSecrets?: WebhookSecrets;
   /** Draws in [0, 1). */
   readonly random?: () => number;
-  /** Told of each call to the API and to the authorization server. */
+  /** Called for each call to the API and to the authorization server. */
   readonly onCall?: OnCall;
-  /** Told once events are in the ledger. Must not throw or block; so must the two below. */
+  /** Called once events are in the ledger. Must not throw or block; neither must the two below. */
   readonly onEvents?: (events: readonly RecordedEvent[]) => void;
-  /** Told of each change of a delivery; `read` answers how it stands then. */
+  /** Called for each change of a delivery; `read` returns its state. */
   readonly onDelivery?: (read: () => DeliveryRecord) => void;
   /** Stores each transition of a connection in its transaction. What it throws undoes the change. */
   readonly recordTransition?: RecordTransition;
@@ -47,20 +47,20 @@ export interface PlatformPorts {
   readonly onTimers?: (timers: readonly StoredTimer[]) => void;
 }
 
-/** What the service needs to start. */
+/** Options of the service. */
 export interface PlatformOptions {
-  /** Migrated; stays open when the platform closes. */
+  /** Must be migrated. It stays open when the platform closes. */
   readonly database: Database;
   readonly systemClock: Clock;
   readonly logger: Logger;
   readonly baseUrls: () => BaseUrls;
-  /** The pace of sends at start and after a reset. 1 is real, 0 none. */
+  /** The scale of send latency at start and after a reset: 1 is real, 0 is none. */
   readonly sendScale: number;
-  /** Sends of one connection in a minute before the abuse limiter steps in; absent: the assumed. */
+  /** Sends of one connection per minute that the abuse limiter allows; absent: the value in `assumptions.ts`. */
   readonly sendsPerMinute?: number;
-  /** Addresses and CIDR ranges of proxies whose `X-Forwarded-For` is believed; default: none. */
+  /** Addresses and CIDR ranges of proxies whose `X-Forwarded-For` is trusted; default: none. */
   readonly trustedProxies?: readonly string[];
   readonly ports?: PlatformPorts;
-  /** Called when another process took over the database; this one must end. */
+  /** Called when another process has taken over the database; this process must end. */
   readonly onTakenOver?: () => void;
 }

@@ -39,15 +39,15 @@ import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts';
 
 export type { PlatformOptions, PlatformPorts } from './platform-options.ts';
 
-/** The service. `app` is what its clients see; the rest is for the hand that moves people, phones and time. */
+/** The service. Clients use `app`; the sandbox uses the rest to control people, phones and time. */
 export interface Platform {
   /** Serves `/api/v1`, the authorization server and the tool server. */
   readonly app: express.Express;
-  /** Serves the identical API alone, for the legacy address. */
+  /** Serves only the API, identically, for the legacy address. */
   readonly legacyApp: express.Express;
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
-  /** OAuth apps, and what people consented to. */
+  /** OAuth apps, grants and portal approvals. */
   readonly oauth: Pick<Oauth, 'apps' | 'grants' | 'approvals'>;
   readonly connections: Connections;
   /** Outages of sessions, and the owners' phones. */
@@ -56,29 +56,29 @@ export interface Platform {
   readonly messages: MessageControls;
   readonly timing: SendTiming;
   readonly contacts: Contacts;
-  /** Phones that scan pairing pictures and take pairing codes. */
+  /** The actions of owners that pair: scanning a QR code, typing a pairing code. */
   readonly ownerPhones: OwnerPhones;
   readonly time: VirtualTime;
   readonly webhooks: WebhookConfiguration;
   readonly delivery: Delivery;
-  /** Every event the service meant to deliver, in order. */
+  /** Every event that the service is to deliver, in order. */
   readonly ledger: Ledger;
-  /** Answers those who wait for something long. Called as soon as the service is to stop; `close` comes later. */
+  /** Ends long waits of clients with an answer. Call it when a shutdown begins, before `close`. */
   endWaits(): void;
-  /** Runs all that is due on both clocks until no request is open. */
+  /** Runs everything that is due on both clocks until no request is in progress. */
   settle(): Promise<void>;
-  /** Removes everything but time. New objects get new ids. */
+  /** Deletes everything except time. New objects get new ids. */
   reset(): Promise<void>;
-  /** Ends sends under way, deliveries and timers, and frees the database for another process. */
+  /** Ends sends in progress, deliveries and timers, and releases the database for another process. */
   close(): Promise<void>;
 }
 
-/** The seed of the service's own draws, where no port gives them; with this one the first sends are ordinary. */
+/** The seed of random draws if no port provides them. With this seed, the first sends are ordinary. */
 const SEED = 2;
 
 /**
- * Starts the service on a migrated database: takes the process lease, loads time, ends what a crash left
- * under way. Throws `PlatformAlreadyRuns` when another process serves this database.
+ * Starts the service on a migrated database: acquires the process lease, loads time, and completes or ends the work
+ * that a crash interrupted. Throws `PlatformAlreadyRuns` if another process serves this database.
  */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { database, systemClock: clock, logger } = options;

@@ -1,6 +1,6 @@
 /**
- * A stream of draws in [0, 1) that depends on the seed alone (mulberry32). For behaviour that should look
- * random and repeat; never for ids, keys or secrets.
+ * A stream of draws in [0, 1) that depends only on the seed (mulberry32). For behavior that looks random and is
+ * reproducible; never for ids, keys or secrets.
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;

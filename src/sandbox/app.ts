@@ -17,15 +17,15 @@ export const SANDBOX_PREFIX = '/sandbox/v1';
 export interface SandboxAppOptions {
   readonly handlers: Handlers;
   readonly streams?: StreamHandlers;
-  /** Told of each call that succeeded. */
+  /** Called for each successful call. */
   readonly onServed?: (name: SandboxEndpointName) => void;
   readonly logger: Logger;
   readonly serverUrl: () => string;
-  /** `{base_url}` of the service, for its document. */
+  /** `{base_url}` of the service, for its OpenAPI document. */
   readonly serviceUrl: () => string;
-  /** Hosts besides this machine's own names that may be asked for, without a port. */
+  /** Values of `Host` that are accepted besides this machine's own names, without a port. */
   readonly allowedHosts?: readonly string[];
-  /** Where `/connector` leads; null while none is attached. */
+  /** The target of `/connector`; null while no connector is attached. */
   readonly connector?: () => ForwardTarget | null;
   /** An API key of a workspace, for `/service`; without a workspace, of the one that the sandbox starts with. */
   readonly serviceKey?: (workspaceId: string | undefined) => string | Promise<string>;
@@ -48,7 +48,7 @@ function refuseWith(logger: Logger): ErrorRequestHandler {
   };
 }
 
-/** The handlers of the endpoints that exist, in the order of the contract's table. */
+/** The implemented endpoints, in the order of the contract's table. */
 function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHandler][] {
   const { handlers, streams = {}, onServed = () => undefined } = options;
   const served: [SandboxEndpointName, RequestHandler][] = [];
@@ -108,7 +108,7 @@ const refuseMethod: RequestHandler = () => {
   throw new SandboxError('method_not_allowed');
 };
 
-/** Registers what has a handler; any other method on the same path is answered 405. */
+/** Registers all endpoints. Other methods on their paths are answered with 405. */
 function createRoutes(options: SandboxAppOptions): express.Router {
   const router = express.Router({ caseSensitive: true });
   const served = listServed(options);
@@ -123,7 +123,7 @@ function createRoutes(options: SandboxAppOptions): express.Router {
       return [method, toRoute(path), handle];
     }),
     ['GET', '/openapi.json', document(() => buildSandboxOpenApi({ serverUrl: options.serverUrl(), only }))],
-    // Nothing under the address of the service knows of the sandbox, so its document stands here.
+    // The service serves nothing of the sandbox, so its OpenAPI document is served here.
     [
       'GET',
       '/service.openapi.json',
@@ -138,7 +138,7 @@ function createRoutes(options: SandboxAppOptions): express.Router {
   return router;
 }
 
-/** The control API over HTTP, for this machine alone. */
+/** The control API over HTTP, only for this machine. */
 export function createSandboxApp(options: SandboxAppOptions): express.Express {
   const app = createJsonApp();
   app.set('query parser', 'simple');

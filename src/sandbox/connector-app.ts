@@ -3,28 +3,28 @@ import { SCOPES } from '../contract/service/scopes.ts';
 import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
 import { storeValue } from './state-store.ts';
 
-/** The OAuth app of a connector that runs beside the sandbox. The secret is kept: it is shown only once. */
+/** The OAuth app of the attached connector. Its secret is stored, because the service shows it only once. */
 const registeredApp = z.object({ clientId: z.string(), clientSecret: z.string(), redirectUri: z.string() });
 type RegisteredApp = z.infer<typeof registeredApp>;
 
-/** What its developer holds. */
+/** The app with its webhook secret. */
 export interface ConnectorApp extends RegisteredApp {
   readonly webhookSecret: string;
 }
 
-/** What the connector's app is registered with. */
+/** The addresses of the connector's app. */
 export interface ConnectorAppAddresses {
   readonly redirectUri: string;
-  /** Where its events go. The connector derives the address from the client id. */
+  /** The webhook URL, which the connector derives from the client id. */
   readonly webhookUrl: (clientId: string) => string;
 }
 
-/** Apps are few here; the newest are looked through. */
+/** Only the newest apps are searched. */
 const NEWEST = 100;
 
 /**
- * Finds the connector's OAuth app of an earlier start, or registers one. Its webhook is set each time, so its secret is
- * new each time and need not be kept.
+ * Finds the connector's OAuth app of an earlier start, or registers one. Its webhook is set each time, which issues a
+ * new secret, so the secret is not stored.
  */
 export async function ensureConnectorApp(
   options: SandboxStore,
@@ -39,8 +39,8 @@ export async function ensureConnectorApp(
 }
 
 /**
- * The app's developer owns a workspace with a number that no API key of the seed reaches, so that a consent is given at
- * once and the grant has something to show.
+ * The app's developer owns a workspace with a number that no API key of the seed reaches, so that consent is automatic
+ * and the grant contains a connection of its own.
  */
 async function findOrRegister(
   { platform, database }: SandboxStore,

@@ -24,7 +24,7 @@ export interface FollowedService {
   readonly streams: EventStreams;
   /** A call of the control API succeeded. */
   served(name: SandboxEndpointName): void;
-  /** The service was emptied. */
+  /** Reports that the service was reset. */
   reset(): void;
 }
 

@@ -5,16 +5,16 @@ import type { Platform } from '../platform/platform.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import { orm } from '../runtime/database/orm.ts';
 
-/** Later than any sandbox runs: nothing that the sandbox begins with stops working by itself. */
+/** The expiry of licenses in the seed. It is far in the future, so that the seed keeps working. */
 const LASTING_UNTIL = Date.parse('2099-12-31T00:00:00Z');
 
-/** The service, and the database that it and the sandbox share. */
+/** The service and the database that it shares with the sandbox. */
 export interface SandboxStore {
   readonly platform: Platform;
   readonly database: Queryable;
 }
 
-/** Adds a number that is paired, with an active license that does not end. */
+/** Adds a paired number with an active license that does not expire. */
 export async function addLastingNumber(
   { connections, licenses }: Platform,
   workspaceId: string,
@@ -25,7 +25,7 @@ export async function addLastingNumber(
   return { id };
 }
 
-/** The numbers of a workspace whose license is a trial, over or not. */
+/** The numbers of a workspace that have a trial, expired or not. */
 export async function listTrials(database: Queryable, workspaceId: string) {
   const { id, phoneNumber } = connections;
   const isTrial = and(eq(licenses.kind, 'trial'), isNotNull(phoneNumber));
@@ -36,7 +36,7 @@ export async function listTrials(database: Queryable, workspaceId: string) {
     .where(and(eq(connections.workspaceId, workspaceId), isTrial));
 }
 
-/** Turns the trial of a number into a license that does not end. */
+/** Replaces the trial of a number with a license that does not expire. */
 export async function makeLasting(platform: Platform, { id }: { readonly id: string }): Promise<void> {
   await platform.licenses.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
 }

@@ -21,27 +21,26 @@ export interface SandboxPorts {
   readonly secrets: IssuedSecrets;
   /** Passes on what happens in the service to the readers of the stream. */
   readonly events: EventHub;
-  /** Calls `listener` whenever events are new in the ledger. */
+  /** Calls `listener` whenever the ledger has new events. */
   onLedger(listener: () => void): void;
   /** For `createPlatform`. */
   readonly platform: PlatformPorts;
   /** Sets the workspace that the given webhook secret is for. */
   seeded(workspaceId: string): void;
-  /** A workspace of the sandbox's own, which no person is shown. */
+  /** Hides a workspace of the sandbox from users. */
   hide(workspaceId: string): void;
 }
 
 export interface SandboxPortsOptions {
-  /** Issued by every `PUT /webhook` of the seeded workspace in place of a random secret. */
+  /** Issued by each `PUT /webhook` of the seeded workspace instead of a random secret. */
   readonly webhookSecret?: string;
-  /** Addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
+  /** Addresses, CIDR ranges and host names that tunnels may target, besides this machine. */
   readonly tunnelTargets?: readonly string[];
 }
 
 /**
- * Who is signed in to the developer portal: the developer of an app, wherever that app sends its user. An app
- * whose developer has no workspace here meets somebody who may speak for every workspace: whoever sits at the
- * sandbox. `hidden` are workspaces that nobody is shown.
+ * Sessions of the developer portal. The developer of an app is signed in on its consent pages. For an app whose
+ * developer has no workspace, the user of the sandbox is, who owns all workspaces except `hidden`.
  */
 function portalSessions(hidden: readonly string[]): PortalSessions {
   return {
@@ -52,7 +51,7 @@ function portalSessions(hidden: readonly string[]): PortalSessions {
   };
 }
 
-/** Made before the service; `createSandbox` takes the rest. */
+/** Creates the ports, which the service needs at its start. `createSandbox` follows. */
 export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPortsOptions = {}): SandboxPorts {
   const faults = createFaultBoard();
   const edge = createCallEdge(faults);

@@ -27,24 +27,24 @@ import { ensureSelfCheckNumber, type SelfCheckNumber } from './self-check-number
 import { createServiceKeys } from './service-keys.ts';
 import { storeValue } from './state-store.ts';
 
-/** Where everything is reached. Read on each use, since free ports are known only after listening. */
+/** The addresses of all parts. They are read on each use, because free ports are known only after listening. */
 export type SandboxAddresses = Pick<
   SandboxInfo,
   'baseUrl' | 'legacyBaseUrl' | 'authUrl' | 'mcpUrl' | 'sandboxUrl' | 'connectorUrl' | 'webhookUrl'
 >;
 
-/** A connector that runs beside the sandbox. */
+/** The attached connector. */
 export interface AttachedConnector {
   /** Token of its API. */
   readonly token: string;
-  /** Forgets everything and begins anew with the seed's key. Called after the service was emptied. */
+  /** Deletes its data and starts again with the seed's key. Called after the service was reset. */
   reset(seed: SandboxSeed): Promise<void>;
 }
 
 export interface SandboxOptions {
   readonly platform: Platform;
   readonly ports: SandboxPorts;
-  /** The platform's; the sandbox keeps its seed and tunnels there. */
+  /** The database of the platform, in which the sandbox stores its seed and tunnels. */
   readonly database: Queryable;
   readonly logger: Logger;
   /** The system clock, for streams. */
@@ -53,38 +53,38 @@ export interface SandboxOptions {
   readonly connector?: AttachedConnector;
   /** Called after each reset, with the new key. */
   readonly onReset?: (info: SandboxInfo) => void;
-  /** Hosts besides this machine's own names that the control API may be asked under. */
+  /** Values of `Host` that the control API accepts besides this machine's own names. */
   readonly allowedHosts?: readonly string[];
 }
 
-/** The hand that moves what no client of the service can: people, phones, time and faults. */
+/** Controls what no client of the service can: people, phones, time and faults. */
 export interface Sandbox {
   /** Serves `/sandbox/v1`. */
   readonly app: express.Express;
-  /** What the service holds from the start; another one after each reset. */
+  /** The initial data of the service; new after each reset. */
   readonly seed: SandboxSeed;
   info(): SandboxInfo;
   /**
-   * The OAuth app of the connector that runs beside it, with this redirect URI and webhook; another one after each
-   * reset. Each call issues a new signing secret.
+   * The OAuth app of the attached connector, with this redirect URI and webhook; a new one after each reset. Each call
+   * issues a new signing secret.
    */
   connectorApp(addresses: ConnectorAppAddresses): Promise<ConnectorApp>;
-  /** A number that is nobody else's; another one after each reset. No page offers its workspace. */
+  /** A number only for the self-check; a new one after each reset. Its workspace is hidden from users. */
   selfCheckNumber(): Promise<SelfCheckNumber>;
-  /** Back to the seeded state, with new ids; time stays. Calls at once run one after the other. */
+  /** Restores the seeded state, with new ids, and keeps the time. Concurrent calls are serialized. */
   reset(): Promise<SandboxInfo>;
-  /** Ends the open streams and those still to come, so that a server can drain. */
+  /** Ends present and future streams, so that a server can drain. */
   endStreams(): void;
 }
 
 const tunnels = z.array(z.object({ host: z.string(), target: z.string() }));
 
-/** Finds the seed and the tunnels of an earlier start, or makes them. */
+/** Creates the sandbox with the seed and the tunnels of an earlier start, or with new ones. */
 export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { platform, ports, database, connector } = options;
   const storedSeed = storeValue(database, 'seed', sandboxSeed);
   const storedTunnels = storeValue(database, 'tunnels', tunnels);
-  /** Stands while a reset is under way: the next start ends one that was cut short. */
+  /** Set during a reset, so that the next start completes an interrupted one. */
   const emptying = storeValue(database, 'emptying', z.literal(true));
 
   const plant = async (): Promise<SandboxSeed> => {
@@ -138,7 +138,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     try {
       ports.hosts.put(tunnel.host, tunnel.target);
     } catch (error) {
-      // What may be a target is decided at each start.
+      // The allowed targets may differ at each start.
       options.logger.warn({ err: error, ...tunnel }, 'a tunnel of an earlier start is no longer allowed');
     }
   }

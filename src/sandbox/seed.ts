@@ -5,33 +5,33 @@ import type { ContactBehaviour } from '../platform/network/contacts.ts';
 import type { Platform } from '../platform/platform.ts';
 import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
 
-/** What the sandbox begins with, as far as others need it. The key is kept: it is shown only once. */
+/** The seed's workspace and API key. The key is stored, because the service shows it only once. */
 export const sandboxSeed = z.object({ workspaceId: z.string(), apiKey: z.string() });
 export type SandboxSeed = z.infer<typeof sandboxSeed>;
 
-/** Numbers of the ranges that regulators set aside for films and books. */
+/** Numbers of a range reserved for fiction. */
 const CONNECTIONS: readonly PairedConnection[] = [
   { provider: 'qr', phoneNumber: '447700900101', label: 'Front desk' },
   { provider: 'qr', phoneNumber: '447700900102', label: 'Sales' },
   { provider: 'cloud_api', phoneNumber: '447700900104', label: 'Newsletter' },
 ];
-/** The one whose trial runs, so that a trial can be seen; each start of the sandbox after its end begins it again. */
+/** The number with a trial. A start of the sandbox after the trial has expired begins a new one. */
 const ON_TRIAL: PairedConnection = { provider: 'qr', phoneNumber: '447700900103', label: 'Support' };
 
 const CONTACTS: Readonly<Record<string, Partial<ContactBehaviour>>> = {
-  /** Gets and reads everything. */
+  /** Receives and reads everything. */
   '447700900201': { deliverAfterMs: 300, readAfterMs: 1_500 },
-  /** Gets everything, reads nothing. */
+  /** Receives everything, reads nothing. */
   '447700900202': { deliverAfterMs: 300, readAfterMs: null },
-  /** Answers. */
+  /** Replies. */
   '447700900203': { deliverAfterMs: 300, readAfterMs: 1_000, autoReply: 'Thanks, got it!' },
-  /** Cannot be reached: a send is taken and fails later. */
+  /** Cannot be reached: a send is accepted and fails later. */
   '447700900204': { deliverAfterMs: null, readAfterMs: null, failAfterMs: 2_000 },
   /** Has no account on the network. */
   '447700900205': { onNetwork: false },
 };
 
-/** Makes a standalone workspace with paired numbers, people who behave in different ways, and a key for all. */
+/** Creates a standalone workspace with paired numbers, contacts with different behavior, and an API key. */
 export async function createSeed(platform: Platform): Promise<SandboxSeed> {
   const { id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' });
   for (const connection of CONNECTIONS) await addLastingNumber(platform, workspaceId, connection);
@@ -42,8 +42,8 @@ export async function createSeed(platform: Platform): Promise<SandboxSeed> {
 }
 
 /**
- * Keeps the numbers of an earlier start alive: in data of older versions all of them are on a trial of seven days.
- * Numbers that somebody has added, and licenses that somebody has set, stay as they are.
+ * Renews licenses in the seed of an earlier start: in data of older versions, all its numbers have a trial of seven
+ * days. Other numbers, and licenses that were changed, are not affected.
  */
 export async function healSeed(
   { platform, database }: SandboxStore,

@@ -5,11 +5,11 @@ import { orm } from '../runtime/database/orm.ts';
 import { addLastingNumber, type SandboxStore } from './lasting-numbers.ts';
 import { storeValue } from './state-store.ts';
 
-/** A number in a workspace of its own, with a key for it: what happens there reaches nobody else's connector. */
+/** A number in a separate workspace, with a key: its events reach no other connector. */
 const selfCheckNumber = z.object({ workspaceId: z.string(), connectionId: z.string(), apiKey: z.string() });
 export type SelfCheckNumber = z.infer<typeof selfCheckNumber>;
 
-/** Finds the number of an earlier start, or makes it. */
+/** Finds the number of an earlier start, or creates it. */
 export async function ensureSelfCheckNumber({ platform, database }: SandboxStore): Promise<SelfCheckNumber> {
   const stored = storeValue(database, 'self_check', selfCheckNumber);
   const known = await stored.load();

@@ -4,15 +4,15 @@ import { sandboxState } from '../platform/db/sandbox-tables.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import { orm } from '../runtime/database/orm.ts';
 
-/** A value that the sandbox finds again after a restart. */
+/** A value that the sandbox keeps across restarts. */
 export interface StoredValue<Value> {
-  /** Null when none was saved, or one that no longer fits. */
+  /** Null if none was saved, or one that no longer matches the schema. */
   load(): Promise<Value | null>;
   save(value: Value): Promise<void>;
   forget(): Promise<void>;
 }
 
-/** A named value in the sandbox's own table, as JSON of a shape. */
+/** A named value in the sandbox's table, stored as JSON and checked with a schema. */
 export function storeValue<Schema extends z.ZodType>(
   database: Queryable,
   name: string,

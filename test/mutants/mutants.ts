@@ -119,13 +119,13 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'state.paired.silent',
-    find: "mayTell && (tells === 'connection.disconnected' || reported)",
-    replace: 'mayTell',
+    find: "mayEmit && (sends === 'connection.disconnected' || reported)",
+    replace: 'mayEmit',
   },
   {
     rule: 'choice.logout.silent',
-    find: "logged_out: { next: 'disconnected', needsReconnect: true, tells: null },",
-    replace: "logged_out: { next: 'disconnected', needsReconnect: true, tells: 'connection.disconnected' },",
+    find: "logged_out: { next: 'disconnected', needsReconnect: true, sends: null },",
+    replace: "logged_out: { next: 'disconnected', needsReconnect: true, sends: 'connection.disconnected' },",
   },
   {
     rule: 'connections.detail.status',

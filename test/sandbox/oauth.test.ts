@@ -246,7 +246,7 @@ describe('OAuth in the sandbox', () => {
     ]);
     const proven = 'form, client, grant_type';
     expect(shown).toEqual([
-      ['GET /oauth/token 405 invalid_request', null, '!method: the address does not take this method'],
+      ['GET /oauth/token 405 invalid_request', null, '!method: the address does not accept this method'],
       [
         'GET /oauth/authorize 400 invalid_request',
         null,
@@ -260,7 +260,7 @@ describe('OAuth in the sandbox', () => {
       [
         'POST /oauth/token 400 invalid_grant',
         'CRM',
-        `${proven}, !grant: it was used before; all that came of it is revoked`,
+        `${proven}, !grant: it was used before; its grant and all tokens are revoked`,
       ],
       ['POST /oauth/token 200 null', 'CRM', `${proven}, grant, scope, resource`],
       ['POST /oauth/token 200 null', 'CRM', `${proven}, grant, redirect_uri, verifier, resource`],

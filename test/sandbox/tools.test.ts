@@ -108,7 +108,7 @@ describe('tool calls in the sandbox', () => {
       status: 401,
       code: 'invalid_token',
       credential: null,
-      trace: [{ check: 'credential', passed: false, why: 'the tool server takes access tokens alone' }],
+      trace: [{ check: 'credential', passed: false, why: 'the tool server accepts only access tokens' }],
     });
     expect(JSON.stringify((await test.call('GET', '/calls')).body)).not.toContain(token);
   });

@@ -5,13 +5,13 @@ import type { Scope } from '../../contract/service/scopes.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { PlatformError, type Refusal } from '../kernel/platform-error.ts';
 
-/** What a call is answered. */
+/** The answer to a call. */
 export interface Answer {
   readonly status: number;
-  /** A text goes as it is, with the type that `headers` name; anything else as JSON. */
+  /** A string is sent unchanged, with the content type in `headers`; anything else is sent as JSON. */
   readonly body: object | string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Why it is a refusal; for the record of the call. */
+  /** Why the call was refused, for its record; absent for a success. */
   readonly refused?: Refusal;
 }
 
@@ -23,7 +23,7 @@ const CHALLENGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   insufficient_scope: 'Bearer error="insufficient_scope"',
 };
 
-/** The answer to a refusal, by the contract's table. `scope` is what the endpoint asks for. */
+/** The answer to a refusal, from the contract's table. `scope` is the one that the endpoint requires. */
 export function refusal(error: PlatformError, scope?: Scope): Answer {
   const { code, field, hint, retryAfterSeconds } = error;
   const body: ErrorBody = { error: code }; // [errors.body.code]
@@ -39,12 +39,12 @@ export function refusal(error: PlatformError, scope?: Scope): Answer {
     headers[HEADERS.wwwAuthenticate] = challenge + wanted;
   }
   if (retryAfterSeconds !== undefined) headers[HEADERS.retryAfter] = String(retryAfterSeconds);
-  // A body that was not read to its end would be read from the socket before the next request.
+  // Otherwise the rest of the unread body would precede the next request on the socket.
   if (code === 'payload_too_large') headers['Connection'] = 'close';
   return { status: ERRORS[code].statuses[0], body, headers, refused: error };
 }
 
-/** Writes an answer; false when the client is gone. Nothing of the service is cached unless its answer says so. */
+/** Writes an answer; false if the client has disconnected. Answers are not cacheable unless their headers say so. */
 export function writeAnswer(response: Response, { status, headers = {}, body }: Answer): boolean {
   if (response.headersSent || response.destroyed) return false;
   response.status(status).set({ 'Cache-Control': 'no-store', ...headers });
@@ -53,7 +53,7 @@ export function writeAnswer(response: Response, { status, headers = {}, body }: 
   return true;
 }
 
-/** The answer to anything thrown: what is no refusal is a failure of ours. */
+/** The answer to anything thrown: whatever is not a refusal is an internal error. */
 export function answerOf(error: unknown, scope?: Scope): Answer {
   return refusal(error instanceof PlatformError ? error : new PlatformError('internal_error'), scope);
 }

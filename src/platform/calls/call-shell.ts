@@ -9,32 +9,32 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import { type Answer, writeAnswer } from './answer.ts';
 import { type OnCall, recordedPath } from './call-record.ts';
 
-/** A call as it comes in. */
+/** A call before it is served. */
 export interface IncomingCall {
-  /** `api`: below the base URL, and the path is relative to that. `oauth`: below the issuer, the tools included. */
+  /** `api`: below the base URL, to which the path is relative. `oauth`: below the issuer, including the tools. */
   readonly surface: 'api' | 'oauth';
   readonly request: Request;
   readonly response: Response;
-  /** Looks up whose credential came with it; null where it is of no workspace, or not good. */
+  /** The workspace of the call's credential; null if the credential is invalid or belongs to no workspace. */
   workspaceId(): Promise<string | null>;
-  /** Looks up who calls, for the record of a call that is not served. Never rejects. */
+  /** Looks up the caller, for the record of a call that is not served. Never rejects. */
   recognize(): Promise<void>;
-  /** Writes the record of a call that is answered in place of being served; null: no answer came. */
+  /** Writes the record of a call that is answered instead of being served; a null status: no answer was sent. */
   record(status: number | null, code: string | null): void;
   /** Waits, on the system clock. Rejects when the service closes. */
   pause(ms: number): Promise<void>;
 }
 
-/** Port: stands around each call before anything is done for it. `serve` handles the call. */
+/** Port: wraps each call before any of it is handled. `serve` handles the call. */
 export type AroundCall = (call: IncomingCall, serve: () => Promise<void>) => Promise<void>;
 
-/** What is kept of a request until its record is written. */
+/** The state of a request until its record is written. */
 interface CallReport {
   readonly trace: DecisionTrace;
   tool: ToolName | null;
   /** The code of a refusal. */
   code: string | null;
-  /** Writes the record, the first time; null: no answer came. */
+  /** Writes the record; only the first call has an effect. A null status: no answer was sent. */
   write(status: number | null): void;
 }
 
@@ -78,30 +78,30 @@ export interface OpenCall {
   readonly request: Request;
   readonly response: Response;
   readonly report: CallReport;
-  /** It has become a stream that stands open: nobody waits for its end any more. */
+  /** Marks the call as a stream that stays open: `idle` and `close` no longer wait for it. */
   standsOpen(): void;
 }
 
 /** How calls of one kind are answered. */
 export interface CallHandler {
-  /** The answer, or null where it was written already. What it throws is refused. */
+  /** The answer, or null if it was already written. Whatever it throws is passed to `refuse`. */
   answer(call: OpenCall): Promise<Answer | null>;
   /** The answer to anything thrown. */
   refuse(error: unknown): Answer;
-  /** Looks up the credential of a call, if it has any. */
+  /** Looks up the credential of a call, if it has one. */
   recognize?(request: Request): Promise<unknown>;
   /** Runs after each answer; must not reject. */
   readonly afterwards?: () => Promise<void>;
 }
 
-/** What REST, the authorization server and the tool server have in common. */
+/** The shell around the calls of REST, the authorization server and the tool server. */
 export interface CallShell {
   handle(surface: IncomingCall['surface'], handler: CallHandler): RequestHandler;
-  /** How many calls are being answered. */
+  /** The number of calls in progress. */
   readonly open: number;
-  /** Resolves when no call is open. */
+  /** Resolves when no call is in progress. */
   idle(): Promise<void>;
-  /** Ends the pauses around calls, and resolves when no call is open. */
+  /** Ends the pauses around calls, and resolves when no call is in progress. */
   close(): Promise<void>;
 }
 
@@ -115,7 +115,7 @@ interface Options extends CredentialSources {
 
 const straight: AroundCall = (_call, serve) => serve();
 
-/** Makes the way of every call: its record and trace, its answer or refusal, and the count of those that are open. */
+/** Runs each call: its record, its trace, its answer or refusal, and the count of calls in progress. */
 export function createCallShell(options: Options): CallShell {
   const { logger, aroundCall = straight } = options;
   const closing = new AbortController();
@@ -134,7 +134,7 @@ export function createCallShell(options: Options): CallShell {
 
   const refuse = (handler: CallHandler, error: unknown): Answer => {
     const answer = handler.refuse(error);
-    // A check that refuses is no failure of the service.
+    // A refusal by a check is not an internal error.
     if ((answer.refused?.check ?? null) === null) logger.error({ err: error }, 'a call failed');
     return answer;
   };

@@ -6,7 +6,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The bytes of a body, of at most `limit`. Throws `payload_too_large`, or `invalid_request` for one that breaks off. */
+/** The bytes of a body, at most `limit`. Throws `payload_too_large`, or `invalid_request` if the body is cut off. */
 export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   try {
     const length = request.headers['content-length'];
@@ -19,12 +19,12 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
   }
 }
 
-/** The refusal of a body that its sender did not finish. */
+/** The refusal of an incomplete body. */
 export function endedEarly(cause: unknown): PlatformError {
   return new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause });
 }
 
-/** The value of JSON in UTF-8 whose structure is bounded. Throws `invalid_request`. */
+/** Parses JSON in UTF-8 of limited structure. Throws `invalid_request`. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     // [choice.body.bounded]
@@ -37,7 +37,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Throws `invalid_request`: a body that is not sent as it is would have to be inflated, to nobody knows what size. */
+/** Throws `invalid_request` for a compressed body, whose size after decompression is unknown. */
 export function requirePlain({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   if (encoding === '' || encoding === 'identity') return;
@@ -48,8 +48,8 @@ export function requirePlain({ headers }: IncomingMessage): void {
 }
 
 /**
- * Reads a JSON body, whatever its content type and charset say, of at most `limit` bytes. No body reads as
- * undefined. Throws `payload_too_large`, or `invalid_request` for bytes that are no JSON in UTF-8.
+ * Reads a JSON body of at most `limit` bytes, whatever its content type and charset. No body reads as undefined.
+ * Throws `payload_too_large`, or `invalid_request` for bytes that are not JSON in UTF-8.
  */
 // [endpoints.json]
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../contract/service/errors.ts';
 import { describeRefusal } from '../../contract/service/request-refusal.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
-/** The value in the schema's shape. Throws the contract's refusal, which names the field. */
+/** Parses a value with a schema. Throws the contract's refusal, which names the field. */
 export function readShape<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const read = schema.safeParse(value, { error: inputWords });
   if (read.success) return read.data;

@@ -3,19 +3,19 @@ import { orm } from '../../runtime/database/orm.ts';
 import { connections } from '../db/core-tables.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { StateChange } from '../time/state-change.ts';
-import { connectionTold, emitsEvents } from './connection-events.ts';
+import { connectionEvent, emitsEvents } from './connection-events.ts';
 import { type Connection, readConnection } from './read-connections.ts';
 import { type Standing, type Trigger, takeStep } from './transitions.ts';
 
-/** What some triggers bring with them. */
+/** Values that some triggers carry. */
 export interface TransitionDetails {
-  /** Advisory; of a break. */
+  /** Of an outage; advisory. */
   readonly reason?: string;
   /** The number that paired. */
   readonly phoneNumber?: string;
 }
 
-/** How a connection stands, under its row lock, held to the end of the transaction. Throws `not_found`. */
+/** Locks the row of a connection until the end of the transaction and reads its state. Throws `not_found`. */
 async function lockStanding({ tx }: StateChange, connectionId: string): Promise<Standing> {
   const { state, needsReconnect, reportedBroken } = connections;
   const [standing] = await orm(tx)
@@ -46,10 +46,10 @@ async function writeStanding(
 }
 
 /**
- * Moves a connection's session: the one way in which its state changes. Writes the state and its flags and
- * records the event, where the connection emits any. A connection that nobody named takes the name of its
- * number as it pairs. Answers the connection as it stands then. Throws `not_found`, and for a trigger that
- * cannot happen in its state. Lock order: workspace, then connection. Implements `Connection status`.
+ * Changes the state of a connection; nothing else does. Writes the state and its flags, and records the event if
+ * the connection emits events. A connection without a label gets its number as the label when it pairs. Returns the
+ * connection after the change. Throws `not_found`, and an error for a trigger that cannot happen in its state.
+ * Lock order: workspace, then connection. Implements `Connection status`.
  */
 export async function applyTransition(
   change: StateChange,
@@ -60,15 +60,15 @@ export async function applyTransition(
   const from = await lockStanding(change, connectionId);
   const before = await readConnection(change.tx, connectionId, change.now);
   // [choice.outage.unlicensed]
-  const { standing, tells } = takeStep(from, trigger, emitsEvents(before, change.now));
+  const { standing, sends } = takeStep(from, trigger, emitsEvents(before, change.now));
   await writeStanding(change, connectionId, standing, phoneNumber);
   await change.recordTransition({
     ...{ connectionId, trigger, from: from.state, reason: reason ?? null, event: tells },
     ...{ to: standing.state, needsReconnect: standing.needsReconnect },
   });
   const connection = await readConnection(change.tx, connectionId, change.now);
-  if (tells !== null) {
-    await change.recordEvents([connectionTold(connection, tells, reason ?? null, change.now)]);
+  if (sends !== null) {
+    await change.recordEvents([connectionEvent(connection, sends, reason ?? null, change.now)]);
   }
   return connection;
 }

@@ -10,8 +10,8 @@ function writeCanonical(value: unknown): string {
 }
 
 /**
- * A hash that is the same for two JSON values that differ in the order of keys alone. The value must nest no
- * deeper than the body of a request may. [connections.create.idempotency.canonical]
+ * A hash that is equal for two JSON values that differ only in the order of keys. The value must not nest deeper
+ * than a request body may. [connections.create.idempotency.canonical]
  */
 export function hashCanonical(value: unknown): Buffer {
   return createHash('sha256').update(writeCanonical(value)).digest();

@@ -6,7 +6,7 @@ import type { Connection } from './read-connections.ts';
 import type { ConnectionEvent } from './transitions.ts';
 
 /**
- * Whether events of a connection go out at a virtual time. [service.qr.events] [service.cloud-api.silent]
+ * Whether a connection emits events at a virtual time. [service.qr.events] [service.cloud-api.silent]
  * [events.qr-only] [state.outage.qr-alone] [delivery.unlicensed] [choice.outage.unlicensed]
  */
 export function emitsEvents(
@@ -17,11 +17,11 @@ export function emitsEvents(
 }
 
 /**
- * The event that tells how a connection stands now. `reason` is advisory and belongs to a break; `at` is
- * virtual epoch ms. The picture to scan is deliberately not in it. [events.disconnected.exact]
+ * The event that reports the present state of a connection. `reason` is advisory, for outages; `at` is virtual epoch
+ * ms. The QR code is deliberately not included. [events.disconnected.exact]
  * [events.disconnected.no-qr] [events.connected.payload]
  */
-export function connectionTold(
+export function connectionEvent(
   connection: Connection,
   event: ConnectionEvent,
   reason: string | null,

@@ -8,7 +8,7 @@ function listStatus(connection: Connection): string {
   return connection.state === 'live' ? ASSUMPTIONS.liveStatusInList.value : connection.state;
 }
 
-/** The state as the detail and the events name it. [connections.detail.status] [state.values] */
+/** The state by its name in the detail and in events. [connections.detail.status] [state.values] */
 export function detailStatus({
   state,
 }: Pick<Connection, 'state'>): Exclude<Connection['state'], 'live'> | 'connected' {
@@ -16,8 +16,8 @@ export function detailStatus({
 }
 
 /**
- * A connection in `GET /connections`, deprecated aliases included. `neutralPicture` stands in where the
- * number has none. [connections.item.exact]
+ * A connection in `GET /connections`, including deprecated aliases. `neutralPicture` is used if the number has no
+ * picture. [connections.item.exact]
  */
 export function toListItem(connection: Connection, neutralPicture: string): ConnectionListItem {
   const phoneNumber = connection.phoneNumber ?? '';
@@ -41,7 +41,7 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
 }
 
 /**
- * A connection in `GET /connections/{id}`, deprecated aliases included. `qr` is the picture to scan, if any.
+ * A connection in `GET /connections/{id}`, including deprecated aliases. `qr` is the QR code to scan, if any.
  * [connections.detail.exact]
  */
 export function toDetail(connection: Connection, qr: string | null): ConnectionDetail {

@@ -21,20 +21,20 @@ export interface PairedConnection {
   readonly label?: string;
   /** False leaves a connection of a portal workspace without its API add-on. */
   readonly addon?: boolean;
-  /** True: a number that is new to the network, with its warm-up; for `qr`. Default: one with a past. */
+  /** True: the number is new to the network and begins its warm-up; for `qr`. Default: the number was used before. */
   readonly warmup?: boolean;
 }
 
-/** Another connection of the workspace has the number. */
+/** Thrown when another connection of the workspace has the number. */
 export class NumberTaken extends Error {
   override readonly name = 'NumberTaken';
 }
 
-/** Connections, as people outside the API make them. */
+/** Creates connections outside of the API. */
 export interface Connections {
   /**
-   * The first of a workspace becomes its default. Throws `not_found` for an unknown workspace, `NumberTaken` for a number
-   * that it has already.
+   * The first connection of a workspace becomes its default. Throws `not_found` for an unknown workspace,
+   * `NumberTaken` for a number that the workspace already has.
    */
   createPaired(workspaceId: string, input: PairedConnection): Promise<{ id: string }>;
   /** A connection, whosever it is. Throws `not_found`. */

@@ -6,25 +6,25 @@ import { insertConnection } from './insert-connection.ts';
 import { type PairingSession, readPairing } from './pairing/pairing-sessions.ts';
 import { type Connection, findReachable, readConnection } from './read-connections.ts';
 
-/** What a create asks for. */
+/** A request to create a connection. */
 export interface CreateRequest {
-  /** Empty: the connection will go by its number. */
+  /** Empty: the number becomes the label when the connection pairs. */
   readonly label: string;
-  /** Null: each request makes a connection. */
+  /** Null: each request creates a connection. */
   readonly key: CreateKey | null;
 }
 
-/** The connection of a create, as it stands now. */
+/** The result of a create: the connection in its present state. */
 export interface Created {
   readonly connection: Connection;
   readonly pairing: PairingSession;
-  /** An earlier request with the same key made it. */
+  /** True if an earlier request with the same key created it. */
   readonly replayed: boolean;
 }
 
 /**
- * Puts a connection that a credential has just created within its reach, if the credential has a list of connections:
- * otherwise its maker could never show the picture to scan.
+ * Adds a new connection to its creator's credential, if the credential has a list of connections. Otherwise the
+ * creator could never read the QR code.
  */
 export type ExtendReach = (
   change: StateChange,
@@ -32,7 +32,7 @@ export type ExtendReach = (
   connectionId: string,
 ) => Promise<void>;
 
-/** Makes the connection and remembers the key, in one change: a crash leaves both or neither. */
+/** Creates the connection and stores the key in one transaction: a crash leaves both or neither. */
 async function provision(
   change: StateChange,
   credential: Credential,
@@ -49,9 +49,9 @@ async function provision(
 }
 
 /**
- * Creates a `qr` connection that waits for its owner to pair; slot and trial are claimed then. With a key the
- * connection of its first request is answered for 24 hours. Throws what `takeCreateKey` throws, and
- * `not_found` where that connection was deleted since or is out of the credential's reach.
+ * Creates a `qr` connection that waits for its owner to pair, which claims slot and trial. A repeated key returns the
+ * connection of its first request for 24 hours. Throws what `takeCreateKey` throws, and `not_found` if that
+ * connection has been deleted or is outside of the credential's list.
  * [state.created.claims-nothing]
  */
 export function createConnection(

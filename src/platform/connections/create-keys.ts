@@ -6,7 +6,7 @@ import { createKeys } from '../db/pairing-tables.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { StateChange } from '../time/state-change.ts';
 
-/** An idempotency key of a create, with the hash of the canonical body that came with it. */
+/** The idempotency key of a create, with the hash of the request's canonical body. */
 export interface CreateKey {
   readonly key: string;
   readonly bodyHash: Uint8Array;
@@ -17,9 +17,9 @@ function sha256(...parts: readonly string[]): Buffer {
 }
 
 /**
- * Takes a key for the rest of the transaction and answers the connection that it made in the last 24 hours,
- * or null for a new key. The mark of a request in flight is a lock of its transaction, so it ends with the
- * process that holds it. Throws `idempotency_in_progress` while another request holds the key,
+ * Locks a key until the end of the transaction and returns the connection that it created in the last 24 hours, or
+ * null for a new key. A request in flight is marked by this lock, so the mark disappears if its process dies.
+ * Throws `idempotency_in_progress` while another request holds the key,
  * `idempotency_key_reuse` for another body. Implements `Rules per endpoint`, 2, idempotency.
  */
 export async function takeCreateKey(
@@ -54,14 +54,14 @@ export async function takeCreateKey(
   if (row === undefined) return null;
   // [connections.create.idempotency.reuse] [errors.idempotency_key_reuse]
   if (Buffer.compare(row.bodyHash, bodyHash) !== 0) {
-    throw new PlatformError('idempotency_key_reuse', { why: 'the key came with another body before' });
+    throw new PlatformError('idempotency_key_reuse', { why: 'the key was used with a different body' });
   }
   return row.connectionId; // [connections.create.idempotency.replay]
 }
 
 /**
- * Remembers what a key made, and forgets the workspace's keys that are free again. The caller holds the lock
- * of the workspace.
+ * Stores the connection that a key created, and deletes the workspace's expired keys. The caller holds the lock of
+ * the workspace.
  */
 export async function keepCreateKey(
   { tx, now }: StateChange,

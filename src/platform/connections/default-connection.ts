@@ -4,8 +4,8 @@ import { connections } from '../db/core-tables.ts';
 import type { StateChange } from '../time/state-change.ts';
 
 /**
- * Makes the oldest paired connection of a workspace its default, where it has none: the first that paired, and
- * the next one after a default was deleted. The caller holds the workspace's lock.
+ * Makes the oldest paired connection of a workspace its default if it has no default: before the first one pairs,
+ * and after the default was deleted. The caller holds the workspace's lock.
  */
 export async function ensureDefault({ tx }: StateChange, workspaceId: string): Promise<void> {
   const { id, isDefault, pairedAt, position } = connections;

@@ -8,8 +8,8 @@ import { ensureDefault } from './default-connection.ts';
 import { lockReachable } from './lock-connection.ts';
 
 /**
- * Deletes a connection for good, with its session and its messages; its slot goes back to the pool with the
- * time that is left. Ids are random, so none comes again. Throws `not_found`. [connections.delete.permanent]
+ * Deletes a connection permanently, with its session and its messages. Its slot returns to the pool with its
+ * remaining time. Ids are random, so none is used again. Throws `not_found`. [connections.delete.permanent]
  * [state.delete.gone] [state.delete.id-retired]
  */
 export function deleteConnection(

@@ -7,17 +7,17 @@ import type { StateChange } from '../time/state-change.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import { takeStep } from './transitions.ts';
 
-/** A connection to be made. */
+/** A connection to insert. */
 export interface NewConnection {
   readonly workspaceId: string;
   readonly provider: Provider;
-  /** Empty: it will go by its number. */
+  /** Empty: the number becomes the label when the connection pairs. */
   readonly label: string;
 }
 
 /**
- * Writes a connection that no number has paired with, begins its pairing if it is one that pairs, and answers
- * its id. The caller holds the workspace's lock.
+ * Inserts an unpaired connection, starts its pairing session if it is a `qr` connection, and returns its id. The
+ * caller holds the workspace's lock.
  */
 export async function insertConnection(
   change: StateChange,

@@ -5,15 +5,15 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import { toListItem } from './connection-view.ts';
 import { readVisible } from './read-connections.ts';
 
-/** What the list needs besides who asks. */
+/** Dependencies of the list. */
 export interface ListConnectionsContext {
   readonly database: Queryable;
   readonly clock: DomainClock;
-  /** Address of the picture of numbers that have none. */
+  /** URL of the picture for numbers without one. */
   readonly neutralPicture: () => string;
 }
 
-/** The connections that a credential sees now. */
+/** The connections that are visible to a credential now. */
 export async function listConnections(
   { database, clock, neutralPicture }: ListConnectionsContext,
   credential: Credential,

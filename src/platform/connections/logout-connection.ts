@@ -6,15 +6,15 @@ import { lockReachable } from './lock-connection.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import { requireQr } from './pairing/require-pairable.ts';
 
-/** What changes a session on the network. */
+/** Dependencies of calls that change a session on the network. */
 export interface SessionDependencies {
   readonly changeState: ChangeState;
   readonly network: Pick<PhoneNetwork, 'sessions'>;
 }
 
 /**
- * Logs the session out: its credentials are gone, pictures and codes shown so far are void, the record and its
- * license stay. Tells nobody, since its owner asked for it. Throws `not_found`, and
+ * Logs the session out: deletes its credentials and invalidates earlier QR codes and pairing codes. The record and
+ * its license remain. No event is sent, because the owner requested it. Throws `not_found`, and
  * `not_supported_for_provider` for a number that could never pair again. [connections.logout.keeps-record]
  * [state.logout.record]
  */

@@ -14,13 +14,13 @@ import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import { type License, type LicenseState, licenseState } from '../licensing/license-state.ts';
 
-/** A connection with its license as it stands at the time of the read. */
+/** A connection with the state of its license at the time of the read. */
 export interface Connection {
   readonly id: string;
   readonly workspaceId: string;
   readonly workspaceKind: WorkspaceKind;
   readonly provider: Provider;
-  /** Null until a number paired. */
+  /** Null until a number has paired. */
   readonly phoneNumber: string | null;
   readonly label: string;
   readonly tier: Tier;
@@ -28,12 +28,12 @@ export interface Connection {
   readonly needsReconnect: boolean;
   readonly isDefault: boolean;
   readonly profilePicUrl: string | null;
-  /** Until when a new number may send little; null: it was never new here. */
+  /** Virtual epoch ms at which the warm-up ends; null: the number had no warm-up. */
   readonly warmupUntil: number | null;
   readonly license: LicenseState;
 }
 
-/** Every read of connections, with their workspaces and licenses. Conditions follow. */
+/** The query that all reads of connections share, with workspaces and licenses. Callers add conditions. */
 function select(db: Queryable) {
   const { id, workspaceId, provider, phoneNumber, label, tier, state } = connections;
   const { needsReconnect, isDefault, profilePicUrl, warmupUntil } = connections;
@@ -57,7 +57,7 @@ const at =
     license: licenseState(row.license, now),
   });
 
-/** Connections by id, in no order; unknown ones are left out. */
+/** Connections by id, in no particular order, without unknown ones. */
 export async function readConnections(
   db: Queryable,
   ids: readonly string[],
@@ -67,7 +67,7 @@ export async function readConnections(
   return new Map(rows.map(at(now)).map((connection) => [connection.id, connection]));
 }
 
-/** One connection, for people outside the API. Throws `not_found`. */
+/** One connection, for use outside of the API. Throws `not_found`. */
 export async function readConnection(db: Queryable, id: string, now: number): Promise<Connection> {
   const found = isIdentifier(id) ? (await readConnections(db, [id], now)).get(id) : undefined;
   if (found === undefined) throw new PlatformError('not_found', { why: 'no connection has this id' });
@@ -75,8 +75,8 @@ export async function readConnection(db: Queryable, id: string, now: number): Pr
 }
 
 /**
- * One connection that a credential reaches. Throws `not_found`, the same for an unknown one, one of another
- * workspace and one outside the credential's list. An expired license is a later check. [choice.foreign.same]
+ * One connection that a credential reaches. Throws the same `not_found` for an unknown connection, one of another
+ * workspace and one outside of the credential's list. The license is checked later. [choice.foreign.same]
  * [choice.unlicensed.allowed]
  */
 export async function findReachable(
@@ -91,7 +91,7 @@ export async function findReachable(
     throw new PlatformError('not_found', { why: 'the connection belongs to another workspace' });
   }
   if (!reaches(credential, id)) {
-    const why = `the key reaches ${credential.connectionIds?.length} connections, this is none of them`;
+    const why = `the key reaches ${credential.connectionIds?.length} connections, this is not one of them`;
     throw new PlatformError('not_found', { why });
   }
   passed('connection');
@@ -99,8 +99,8 @@ export async function findReachable(
 }
 
 /**
- * The connections that a credential sees, oldest first: of its workspace and within its list, paired, and
- * with a valid license. [service.gate.visible] [service.gate.expired-hidden] [choice.unlicensed.hidden]
+ * The connections that are visible to a credential, oldest first: in its workspace and its list, paired, and with a
+ * valid license. [service.gate.visible] [service.gate.expired-hidden] [choice.unlicensed.hidden]
  * [choice.unpaired]
  */
 export async function readVisible(db: Queryable, credential: Credential, now: number): Promise<Connection[]> {
@@ -155,7 +155,7 @@ export async function listAll(db: Queryable, filter: ConnectionFilter, now: numb
 }
 
 /**
- * Throws the 402 of the workspace's kind unless the license is valid. [service.gate.unsendable]
+ * Throws the 402 for the kind of workspace unless the license is valid. [service.gate.unsendable]
  * [errors.addon_required] [errors.license_inactive]
  */
 export function requireLicense(connection: Connection): void {

@@ -9,12 +9,12 @@ import type { SessionDependencies } from './logout-connection.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import type { Connection } from './read-connections.ts';
 
-/** The network knows the session and the phone is on: it goes on without a new pairing. */
-function canGoOn({ state }: Connection, { credentials, phoneOn }: NetworkSession): boolean {
+/** Whether the session can resume without pairing: the network has its credentials, and the phone is on. */
+function canResume({ state }: Connection, { credentials, phoneOn }: NetworkSession): boolean {
   return state !== 'connecting' && credentials && phoneOn;
 }
 
-/** Ends the session and begins to pair. A live connection that cannot go on was broken: the restart found out. */
+/** Ends the session and starts pairing. A live connection that cannot resume was broken, which is an outage. */
 async function buildAnew(
   change: StateChange,
   sessions: NetworkSessions,
@@ -32,9 +32,9 @@ async function buildAnew(
 }
 
 /**
- * Restarts the session and keeps the record. The same session is taken up again where the network lets it;
- * else it is built anew (`recreated`) and the owner has to pair. A number of the business platform has no
- * session to rebuild. Throws `not_found`. [connections.restart.keeps-record]
+ * Restarts the session and keeps the record. The session resumes if the network allows it; otherwise it is rebuilt
+ * (`recreated`) and the owner has to pair. A number of the business platform has no session to rebuild. Throws
+ * `not_found`. [connections.restart.keeps-record]
  */
 export function restartConnection(
   { changeState, network: { sessions } }: SessionDependencies,
@@ -46,7 +46,7 @@ export function restartConnection(
     passed('state', `the connection is ${connection.state}`);
     if (connection.provider !== 'qr') return { recreated: false };
     const session = await sessions.lock(change, connectionId);
-    if (!canGoOn(connection, session)) {
+    if (!canResume(connection, session)) {
       await buildAnew(change, sessions, connection, session);
       return { recreated: true };
     }

@@ -1,107 +1,107 @@
 import type { SessionState } from '../db/core-tables.ts';
 
-/** What moves a session. A deletion moves nothing: it removes the connection. */
+/** The triggers of transitions. A deletion is not one: it removes the connection. */
 export const TRIGGERS = [
-  /** `POST /connections`, or made outside the API: pairing begins. */
+  /** `POST /connections`, or creation outside of the API: pairing begins. */
   'created',
-  /** The owner scanned the picture or typed the code, or the number came paired. */
+  /** The owner scanned the QR code or typed the pairing code, or the connection was created already paired. */
   'paired',
   /** The status probe, or a restart, found the session dead. */
   'outage_found',
-  /** The session works again by itself. */
+  /** The session works again without a restart. */
   'recovered',
-  /** A restart took the same session up again. */
+  /** A restart resumed the same session. */
   'restarted',
   /** A restart ended the session; the owner has to pair. */
   'restarted_needs_qr',
-  /** The owner asked for it: no outage. */
+  /** The owner requested it, so it is not an outage. */
   'logged_out',
 ] as const;
 export type Trigger = (typeof TRIGGERS)[number];
 
-/** The events that a transition may tell. */
+/** The events that a transition may send. */
 export type ConnectionEvent = 'connection.disconnected' | 'connection.connected';
 
-/** How a connection stands. */
+/** The state of a connection and its flags. */
 export interface Standing {
   readonly state: SessionState;
-  /** It waits for its owner to pair again. */
+  /** The owner has to pair again. */
   // [state.needs-reconnect]
   readonly needsReconnect: boolean;
-  /** The last event told of it was `connection.disconnected`. */
+  /** The last event sent for it was `connection.disconnected`. */
   readonly reportedBroken: boolean;
 }
 
 interface Transition {
   readonly next: SessionState;
   readonly needsReconnect: boolean | 'as before';
-  /** `connection.connected` is told only to those who were told of the break. */
-  readonly tells: ConnectionEvent | null;
+  /** The event to send. `connection.connected` is sent only after `connection.disconnected`. */
+  readonly sends: ConnectionEvent | null;
 }
 
 // [state.recovered.connected]
-const repaired: Transition = { next: 'live', needsReconnect: false, tells: 'connection.connected' };
+const repaired: Transition = { next: 'live', needsReconnect: false, sends: 'connection.connected' };
 
 /**
- * Every transition there is. A number that paired once and has no session waits for its owner, so a logout of
- * a live one sets `needsReconnect`; one that never paired waits for nobody. Implements `Connection status`.
+ * All transitions. A connection that has paired before and lost its session needs its owner, so a logout of a live
+ * connection sets `needsReconnect`; a logout before the first pairing does not. Implements `Connection status`.
  */
 export const TRANSITIONS: Readonly<
   Record<SessionState | 'none', Readonly<Partial<Record<Trigger, Transition>>>>
 > = {
   none: {
     // [state.created.connecting]
-    created: { next: 'connecting', needsReconnect: false, tells: null },
+    created: { next: 'connecting', needsReconnect: false, sends: null },
   },
   connecting: {
     paired: repaired, // [state.paired.scan] [state.paired.code]
     // [state.restart.connecting]
-    restarted_needs_qr: { next: 'connecting', needsReconnect: 'as before', tells: null },
+    restarted_needs_qr: { next: 'connecting', needsReconnect: 'as before', sends: null },
     // [choice.logout.status]
-    logged_out: { next: 'disconnected', needsReconnect: 'as before', tells: null },
+    logged_out: { next: 'disconnected', needsReconnect: 'as before', sends: null },
   },
   live: {
     // [state.outage.needs-reconnect]
-    outage_found: { next: 'disconnected', needsReconnect: true, tells: 'connection.disconnected' },
-    restarted: { next: 'live', needsReconnect: false, tells: null },
+    outage_found: { next: 'disconnected', needsReconnect: true, sends: 'connection.disconnected' },
+    restarted: { next: 'live', needsReconnect: false, sends: null },
     // [choice.logout.silent]
-    logged_out: { next: 'disconnected', needsReconnect: true, tells: null },
+    logged_out: { next: 'disconnected', needsReconnect: true, sends: null },
   },
   disconnected: {
     paired: repaired,
     recovered: repaired,
     restarted: repaired,
-    restarted_needs_qr: { next: 'connecting', needsReconnect: 'as before', tells: null },
-    logged_out: { next: 'disconnected', needsReconnect: 'as before', tells: null },
+    restarted_needs_qr: { next: 'connecting', needsReconnect: 'as before', sends: null },
+    logged_out: { next: 'disconnected', needsReconnect: 'as before', sends: null },
   },
 };
 
-/** Where a trigger leads, and what is told of it. */
+/** The result of a trigger: the new state and the event to send. */
 export interface Step {
   readonly standing: Standing;
-  readonly tells: ConnectionEvent | null;
+  readonly sends: ConnectionEvent | null;
 }
 
 /**
- * Takes one step. `mayTell` is false where the connection emits no events (`cloud_api`, or without a valid
- * license): then nothing is told, nor counted as told. Throws for a trigger that the table does not have in
- * this state, which is a defect of the caller: what a client may get wrong is checked before.
+ * Applies a trigger. `mayEmit` is false if the connection emits no events (`cloud_api`, or without a valid license):
+ * then no event is sent or counted as sent. Throws for a trigger that the table does not have in this state. That is
+ * a bug in the caller: errors of clients are checked before.
  */
-export function takeStep(from: Standing | null, trigger: Trigger, mayTell: boolean): Step {
+export function takeStep(from: Standing | null, trigger: Trigger, mayEmit: boolean): Step {
   const transition = TRANSITIONS[from?.state ?? 'none'][trigger];
   if (transition === undefined)
     throw new Error(`'${trigger}' cannot happen in state '${from?.state ?? 'none'}'`);
-  const { next, needsReconnect, tells } = transition;
+  const { next, needsReconnect, sends } = transition;
   const reported = from?.reportedBroken ?? false;
   // [state.outage.told-once] [state.recovered.told-once] [state.paired.silent] [state.paired.told]
   // [events.disconnected.fires] [events.connected.fires]
-  const isTold = tells !== null && mayTell && (tells === 'connection.disconnected' || reported);
+  const isSent = sends !== null && mayEmit && (sends === 'connection.disconnected' || reported);
   return {
     standing: {
       state: next,
       needsReconnect: needsReconnect === 'as before' ? (from?.needsReconnect ?? false) : needsReconnect,
-      reportedBroken: isTold ? tells === 'connection.disconnected' : reported,
+      reportedBroken: isSent ? sends === 'connection.disconnected' : reported,
     },
-    tells: isTold ? tells : null,
+    sends: isSent ? sends : null,
   };
 }

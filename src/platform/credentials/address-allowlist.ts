@@ -11,15 +11,15 @@ export function checkAllowlist(entries: readonly string[] | null): void {
   }
 }
 
-/** Whether a caller is let in, and by which entry of the allowlist; null: there is none, or none fits. */
+/** Whether a caller is allowed, and by which entry; null: there is no allowlist, or no entry matches. */
 export interface AddressDecision {
   readonly allowed: boolean;
   readonly entry: string | null;
 }
 
 /**
- * Whether a caller's address is on a key's allowlist. A key without one takes every address; with one, an
- * address that cannot be determined is refused. Implements `API keys`.
+ * Checks a caller's address against a key's allowlist. A key without an allowlist allows every address; a key with
+ * one refuses an address that cannot be determined. Implements `API keys`.
  */
 export function decideAddress(
   entries: readonly string[] | null,

@@ -16,20 +16,20 @@ export interface KeyAccess {
   readonly ipAllowlist: readonly string[] | null; // [auth.key.allowlist]
 }
 
-/** The developer portal's hand on API keys. Changes act on the next call. Implements `API keys`. */
+/** What the developer portal does with API keys. Changes take effect on the next call. Implements `API keys`. */
 export interface ApiKeys {
   /**
-   * Answers the key itself, once; only its hash is stored. Absent access means all of it. Throws `not_found`
-   * for an unknown workspace, `invalid_request` for an allowlist entry that is no address and no range.
+   * Returns the key, which is only shown here; its hash is stored. Absent fields grant full access. Throws
+   * `not_found` for an unknown workspace, `invalid_request` for an allowlist entry that is not an address or a range.
    */
   create(workspaceId: string, access?: Partial<KeyAccess>): Promise<{ id: string; key: string }>;
   /** Throws `not_found` for an unknown or revoked key, `invalid_request` as `create`. */
   change(id: string, access: Partial<KeyAccess>): Promise<KeyAccess>;
-  /** Throws `not_found` for an unknown key; revoking twice is no error. */
+  /** Throws `not_found` for an unknown key. Revoking a key twice is allowed. */
   revoke(id: string): Promise<void>;
   /**
-   * Whether a call from this address would be let in, and by which entry. A text that is no address stands for
-   * a caller whose address cannot be determined. Throws `not_found` for an unknown or revoked key.
+   * Whether a call from this address would be allowed, and by which entry. A text that is not an address represents a
+   * caller whose address cannot be determined. Throws `not_found` for an unknown or revoked key.
    */
   tryAddress(id: string, address: string): Promise<AddressDecision>;
   /** The keys of workspaces, oldest first, including revoked ones. */
@@ -88,7 +88,7 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
         const { scopes, connectionIds, ipAllowlist } = apiKeys;
         const [row] = await orm(tx)
           .update(apiKeys)
-          // Sets one column at least: an access without any changes nothing.
+          // An UPDATE needs at least one column: without fields to change, the scopes are set to themselves.
           .set({ scopes: sql`${scopes}`, ...access })
           .where(isLive(id))
           .returning({ scopes, connectionIds, ipAllowlist });

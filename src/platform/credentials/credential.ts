@@ -2,10 +2,10 @@ import { EVENT_TYPES, type EventType } from '../../contract/service/events.ts';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 
-/** Who calls, and what that may reach, as it stands at this request. Nothing of it is kept for the next. */
+/** The caller of one request and what it may reach. It is resolved anew for each request. */
 export interface Credential {
   readonly kind: 'api_key' | 'oauth';
-  /** Of the key, or of the grant. */
+  /** The id of the key or of the grant. */
   readonly id: string;
   readonly workspaceId: string;
   readonly workspaceKind: WorkspaceKind;
@@ -14,13 +14,13 @@ export interface Credential {
   readonly connectionIds: readonly string[] | null;
   /** Null: every address. */
   readonly ipAllowlist: readonly string[] | null;
-  /** Whose webhook it acts on: the workspace's for a key, the app's for a grant. */
+  /** The owner of the webhook that it configures: the workspace of a key, the app of a grant. */
   readonly subscriptionId: string;
-  /** Made before the cut-over: its subscription covers `message.received` alone. */
+  /** True if it was created before the cut-over: its subscription covers only `message.received`. */
   readonly legacy: boolean;
 }
 
-/** Whether a connection of its own workspace is within the credential's list. */
+/** Whether a connection of the credential's workspace is in its list. */
 export function reaches(credential: Credential, connectionId: string): boolean {
   return credential.connectionIds === null || credential.connectionIds.includes(connectionId);
 }

@@ -9,39 +9,39 @@ import { recognized } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { Credential } from './credential.ts';
 
-/** What an access token says. It is a proof of a grant, and the grant is the truth. */
+/** The claims of an access token. They prove a grant; what is allowed is read from the grant. */
 export interface TokenClaims {
   readonly grantId: string;
   readonly appId: string;
   readonly scopes: readonly Scope[];
 }
 
-/** What a token can be for. */
+/** The resources that a token can be issued for. */
 export type Resource = 'api' | 'tools';
 
-/** Whom a token must be for: one resource of this server, or any of them. */
+/** The resource that a token must be issued for: one of this server's, or any of them. */
 export type Audience = Resource | 'any';
 
-/** Tells good access tokens from all other texts. */
+/** Verifies access tokens. */
 export interface TokenVerifier {
   /**
-   * What a token says that this server signed, that is not expired, and that is for the audience. Throws for
-   * every other text; the reason is for the trace, not for the client.
+   * The claims of a token that this server signed, that has not expired, and that was issued for the audience.
+   * Throws for every other text; the reason goes to the trace, not to the client.
    */
   verify(token: string, audience: Audience): Promise<TokenClaims>;
 }
 
 const { connectionIds: granted, workspaceId: owner } = oauthGrants;
 /**
- * The granted connections that exist, in the order of the grant. Columns stand in a template of their own, since
- * drizzle drops the table's name from those that do not.
+ * The granted connections that exist, in the order of the grant. Columns are in a nested template, because drizzle
+ * omits the table's name from those that are not.
  */
 export const EXISTING_CONNECTIONS = sql<string[]>`array(
   select c.id from unnest(${sql`${granted}`}) with ordinality g (id, place)
   join ${connections} c on c.id = g.id and c.workspace_id = ${sql`${owner}`}
   order by g.place)`;
 
-/** Where credentials are looked up. */
+/** The sources of credentials. */
 export interface CredentialSources {
   readonly database: Queryable;
   readonly tokens: TokenVerifier;
@@ -51,7 +51,7 @@ function refuse(why: string): never {
   throw new PlatformError('invalid_token', { why }); // [choice.oauth.token]
 }
 
-/** Why a token is not good, in words for the trace. */
+/** Why a token is invalid, for the trace. */
 function explain(error: unknown): string {
   if (error instanceof errors.JWTExpired) return 'the access token has expired';
   const elsewhere = error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud';
@@ -59,9 +59,9 @@ function explain(error: unknown): string {
 }
 
 /**
- * The credential of an access token for a resource of this server. The token proves a grant; what may be done is
- * what the grant says now: scopes that both name, granted connections that still exist. A lapsed license is a later
- * check. Throws `invalid_token`: a client refreshes then, and learns there whether the grant is over.
+ * The credential of an access token for a resource of this server. It allows what the grant allows now: the scopes
+ * that token and grant have in common, and the granted connections that still exist. Licenses are checked later.
+ * Throws `invalid_token`: the client then refreshes, and learns from the answer whether the grant has ended.
  */
 export async function findGranted(
   { database, tokens }: CredentialSources,
@@ -83,7 +83,7 @@ export async function findGranted(
     .innerJoin(oauthApps, eq(oauthApps.id, appId))
     .innerJoin(workspaces, eq(workspaces.id, workspaceId))
     .where(eq(oauthGrants.id, claims.grantId));
-  if (row === undefined || row.grant.subscriptionId !== claims.appId) refuse('its grant is gone');
+  if (row === undefined || row.grant.subscriptionId !== claims.appId) refuse('its grant does not exist');
   recognized(claims.grantId, row.grant.workspaceId);
   if (row.revokedAt !== null) refuse('its grant was revoked');
   if (!row.enabled) refuse('its app is switched off');

@@ -9,16 +9,16 @@ import { type CredentialSources, findGranted } from './find-granted.ts';
 import { hashKey } from './hash-key.ts';
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
-/** Three parts: the form of an access token, which no key has. */
+/** Three parts: the form of an access token. No API key has it. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
-/** The token of the one `Authorization: Bearer`. Throws `invalid_key`. [auth.bearer] [endpoints.bearer] */
+/** The token of the only `Authorization: Bearer` header. Throws `invalid_key`. [auth.bearer] [endpoints.bearer] */
 function readToken([header, second]: readonly string[]): string {
   // [choice.no-credential]
   if (header === undefined) throw new PlatformError('invalid_key', { why: 'no credential was sent' });
   if (second !== undefined) throw new PlatformError('invalid_key', { why: 'two credentials were sent' });
   const token = BEARER.exec(header)?.[1];
-  if (token === undefined) throw new PlatformError('invalid_key', { why: 'it is no bearer token' });
+  if (token === undefined) throw new PlatformError('invalid_key', { why: 'it is not a bearer token' });
   return token;
 }
 
@@ -42,10 +42,10 @@ async function findKey(db: Queryable, token: string): Promise<Credential> {
 }
 
 /**
- * Finds the credential behind `Authorization`, given as all values of the header. It is read from the
- * database on each request, so that revocation and narrowing act on the next call. Throws `invalid_key` for
- * no credential, several, or a key that is unknown or revoked, `invalid_token` for an access token that is not
- * good. Implements `Authentication` and `API keys`.
+ * Resolves the credential from all values of the `Authorization` header. It reads the database on each request, so
+ * that revocation and narrowing take effect on the next call. Throws `invalid_key` for no credential, several, or an
+ * unknown or revoked key, and `invalid_token` for an invalid access token. Implements `Authentication` and
+ * `API keys`.
  */
 export async function resolveCredential(
   sources: CredentialSources,
@@ -60,8 +60,8 @@ export async function resolveCredential(
 }
 
 /**
- * The same for the tool server, which takes access tokens alone. Throws `invalid_key` for no credential or
- * several, `invalid_token` for whatever is no good token, an API key included. Implements `Tool server`.
+ * The same for the tool server, which accepts only access tokens. Throws `invalid_key` for no credential or several,
+ * `invalid_token` for anything but a valid access token, including an API key. Implements `Tool server`.
  */
 export async function resolveToolCredential(
   sources: CredentialSources,
@@ -70,7 +70,7 @@ export async function resolveToolCredential(
   const token = readToken(authorization ?? []);
   if (!TOKEN.test(token)) {
     // [choice.tools.credential]
-    throw new PlatformError('invalid_token', { why: 'the tool server takes access tokens alone' });
+    throw new PlatformError('invalid_token', { why: 'the tool server accepts only access tokens' });
   }
   const credential = await findGranted(sources, token, 'tools');
   passed('credential');

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 
-/** Empties everything that belongs to workspaces, people and phones. Time and its state stay. */
+/** Empties all tables of workspaces, people and phones. Keeps virtual time and the rest of the service's state. */
 export async function clearTables(db: Queryable): Promise<void> {
   await db.query(
     `TRUNCATE platform.workspaces, platform.api_keys, platform.connections, platform.licenses,

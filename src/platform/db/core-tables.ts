@@ -7,7 +7,7 @@ import { epochMs, platformSchema } from './platform-schema.ts';
 /** Bytes: a `Buffer` in a row, any `Uint8Array` as a parameter. */
 export const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
 
-/** Who owns connections: `last_created_at` keeps `createdAt` from falling, whatever the clocks do. */
+/** Owners of connections. `last_created_at` ensures that `createdAt` never decreases, whatever the clocks do. */
 export const workspaces = platformSchema.table('workspaces', {
   id: text('id').primaryKey(),
   kind: text('kind').$type<WorkspaceKind>().notNull(),
@@ -37,12 +37,12 @@ export const apiKeys = platformSchema.table(
   (table) => [index('api_keys_workspace').on(table.workspaceId)],
 );
 
-/** The session of a connection. The wire has other names for `live`: `open` in the list, `connected` in the detail. */
+/** States of a session. On the wire, `live` is `open` in the list and `connected` in the detail. */
 export const SESSION_STATES = ['connecting', 'live', 'disconnected'] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
 
 /**
- * A number linked, or about to be linked, to the network. `state` is the session.
+ * A number linked, or about to be linked, to the network. `state` is that of its session.
  */
 export const connections = platformSchema.table(
   'connections',
@@ -57,16 +57,16 @@ export const connections = platformSchema.table(
     tier: text('tier').$type<Tier>().notNull(),
     state: text('state').$type<SessionState>().notNull(),
     needsReconnect: boolean('needs_reconnect').notNull(),
-    /** The last event told of it was `connection.disconnected`. */
+    /** The last event sent for it was `connection.disconnected`. */
     reportedBroken: boolean('reported_broken').notNull(),
     isDefault: boolean('is_default').notNull(),
     profilePicUrl: text('profile_pic_url'),
-    /** The order in which connections were made, for lists. */
+    /** The order of creation, for lists. */
     position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     createdAt: epochMs('created_at').notNull(),
-    /** When a number paired for the first time. */
+    /** Time of the first pairing. */
     pairedAt: epochMs('paired_at'),
-    /** End of the warm-up of a new number; null for one with a past. */
+    /** End of the warm-up of a new number; null for a number that was used before. */
     warmupUntil: epochMs('warmup_until'),
   },
   (table) => [index('connections_workspace').on(table.workspaceId, table.position)],
@@ -76,8 +76,8 @@ export const connections = platformSchema.table(
 export type LicenseKind = 'trial' | 'paid' | 'addon';
 
 /**
- * A slot's license. It is attached to a connection, or lies in its workspace's pool with the time that is
- * left. Whether it has expired is never stored: it is read against the domain clock.
+ * A slot's license. It is attached to a connection, or in its workspace's pool with its remaining time. Whether it
+ * has expired is not stored but computed from the domain clock.
  */
 export const licenses = platformSchema.table(
   'licenses',

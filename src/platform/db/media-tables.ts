@@ -3,8 +3,8 @@ import { bytea } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
 /**
- * Files of messages, in both directions. The id is the secret part of the file's address: it says nothing, and
- * nothing but the message's own address tells it.
+ * Files of messages, in both directions. The id is the secret part of the file's address: it is random, and only the
+ * address in the message contains it.
  */
 export const media = platformSchema.table('media', {
   id: text('id').primaryKey(),
@@ -16,8 +16,8 @@ export const media = platformSchema.table('media', {
 });
 
 /**
- * The bytes of files, in pieces of one size. Written while the request still comes in, before anyone knows
- * whether it will be taken: pieces without a row in `media` belong to a request under way, or to none.
+ * The bytes of files, in pieces of one size. They are written while the request is being received, before it is
+ * accepted: pieces without a row in `media` belong to a request in progress or to a refused one.
  */
 export const mediaChunks = platformSchema.table(
   'media_chunks',

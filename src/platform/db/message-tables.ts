@@ -5,9 +5,9 @@ import { bytea } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
 /**
- * Messages in and out. `position` is taken under the workspace's row lock, so within a workspace it follows
- * the order of commits and `created_at` never falls along it: pages are cut by position alone. `receipts`
- * are the bits of the statuses told so far (1 sent, 2 delivered, 4 read, 8 failed).
+ * Incoming and outgoing messages. `position` is assigned under the workspace's row lock, so within a workspace it
+ * follows the order of commits, and `created_at` never decreases with it: pages are cut by position only. `receipts`
+ * has a bit for each status reported so far (1 sent, 2 delivered, 4 read, 8 failed).
  */
 export const messages = platformSchema.table(
   'messages',
@@ -32,7 +32,7 @@ export const messages = platformSchema.table(
     index('messages_position').on(table.position),
     index('messages_workspace').on(table.workspaceId, table.position),
     index('messages_connection').on(table.connectionId, table.position),
-    /** What one person wrote: a read receipt is for a chat. */
+    /** Messages of one chat, for read receipts. */
     index('messages_chat')
       .on(table.connectionId, table.peer, table.position)
       .where(sql`${table.direction} = 'incoming'`),
@@ -42,9 +42,9 @@ export const messages = platformSchema.table(
 );
 
 /**
- * The journal of sends, one row from before the call to the network until the answer is known. With a key
- * the row stays for 24 hours and holds the first answer. A row without an answer whose send no process runs any
- * more is completed or freed. Keys are stored as hashes, of any content.
+ * The journal of sends: one row from before the call to the network until the answer is known. A row with a key is
+ * kept for 24 hours with the first answer. A row without an answer is completed or deleted once no process runs its
+ * send. Keys are stored as hashes.
  */
 export const sends = platformSchema.table(
   'sends',
@@ -57,7 +57,7 @@ export const sends = platformSchema.table(
     mediaId: text('media_id'),
     mediaType: text('media_type'),
     keyHash: bytea('key_hash'),
-    /** Of the message, for callers whose keys stand for one message each. */
+    /** Hash of the message, for callers that require a key to belong to one message. */
     messageHash: bytea('message_hash').notNull(),
     /** JSON of the answer; null while the send is in progress. */
     answer: text('answer'),
@@ -71,12 +71,12 @@ export const sends = platformSchema.table(
   ],
 );
 
-/** Keys given to sends that came without one, until such a send counts as a new one. */
+/** Keys assigned to sends without a key, until an identical send counts as a new one. */
 export const givenKeys = platformSchema.table(
   'given_keys',
   {
     workspaceId: text('workspace_id').notNull(),
-    /** Of the sender and the message. */
+    /** Hash of the sender and the message. */
     fingerprint: bytea('fingerprint').notNull(),
     idempotencyKey: text('idempotency_key').notNull(),
     expiresAt: epochMs('expires_at').notNull(),

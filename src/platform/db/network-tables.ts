@@ -3,7 +3,7 @@ import { epochMs, platformSchema } from './platform-schema.ts';
 
 const durationMs = (name: string) => bigint(name, { mode: 'number' });
 
-/** How a person on the simulated network behaves. A number without a row behaves by the defaults. */
+/** How a person on the simulated network behaves. A number without a row has the default behavior. */
 export const contacts = platformSchema.table('contacts', {
   phone: text('phone').primaryKey(),
   onNetwork: boolean('on_network').notNull(),
@@ -13,7 +13,7 @@ export const contacts = platformSchema.table('contacts', {
   autoReply: text('auto_reply'),
 });
 
-/** What the network took over for a phone. Written by the network alone, before the service stores a send. */
+/** Messages that the network accepted for a phone. Only the network writes them, before the service stores a send. */
 export const phoneMessages = platformSchema.table(
   'phone_messages',
   {

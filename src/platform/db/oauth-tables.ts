@@ -3,7 +3,7 @@ import type { Scope } from '../../contract/service/scopes.ts';
 import { bytea, workspaces } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
-/** A registered app. Its id is its `client_id`, and the name of its webhook subscription. */
+/** A registered app. Its id is its `client_id` and the id of its webhook subscription. */
 export const oauthApps = platformSchema.table('oauth_apps', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
@@ -11,16 +11,16 @@ export const oauthApps = platformSchema.table('oauth_apps', {
   /** Compared character by character. */
   redirectUris: text('redirect_uris').array().$type<readonly string[]>().notNull(),
   scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
-  /** The workspace of the developer; null for one that has none here. */
+  /** The workspace of the developer; null for a developer without one. */
   ownerWorkspaceId: text('owner_workspace_id').references(() => workspaces.id, { onDelete: 'set null' }),
-  /** Made before the cut-over: the first consent of each workspace covers `message.received` alone. */
+  /** Created before the cut-over: the first consent of each workspace covers only `message.received`. */
   legacySubscription: boolean('legacy_subscription').notNull(),
   enabled: boolean('enabled').notNull(),
   position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
   createdAt: epochMs('created_at').notNull(),
 });
 
-/** One consent: what an app may do in a workspace. All that was issued from it ends with it. */
+/** One consent: what an app may do in a workspace. Its codes and tokens end with it. */
 export const oauthGrants = platformSchema.table(
   'oauth_grants',
   {
@@ -33,13 +33,13 @@ export const oauthGrants = platformSchema.table(
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
     connectionIds: text('connection_ids').array().$type<readonly string[]>().notNull(),
-    /** The one resource that tokens are for; null: all of them. */
+    /** The only resource that its tokens are issued for; null: all resources. */
     resource: text('resource'),
-    /** Covers `message.received` alone. */
+    /** Covers only `message.received`. */
     legacy: boolean('legacy').notNull(),
     /** How often its refresh token was replaced. */
     refreshes: integer('refreshes').notNull(),
-    /** End of the newest refresh token; null until the code was redeemed. */
+    /** Expiry of the newest refresh token; null until the code has been redeemed. */
     expiresAt: epochMs('expires_at'),
     revokedAt: epochMs('revoked_at'),
     position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
@@ -51,7 +51,7 @@ export const oauthGrants = platformSchema.table(
   ],
 );
 
-/** Authorization codes, as hashes. Used ones stay with their grant: a second use is how a theft shows. */
+/** Authorization codes, as hashes. Used codes are kept with their grant, because a second use reveals a theft. */
 export const oauthCodes = platformSchema.table(
   'oauth_codes',
   {
@@ -68,7 +68,7 @@ export const oauthCodes = platformSchema.table(
   (table) => [index('oauth_codes_grant').on(table.grantId)],
 );
 
-/** Refresh tokens, as hashes: those of a grant are its family, and one of them at most is unused. */
+/** Refresh tokens, as hashes. Those of a grant are a family, of which at most one is unused. */
 export const oauthRefreshTokens = platformSchema.table(
   'oauth_refresh_tokens',
   {
@@ -85,7 +85,7 @@ export const oauthRefreshTokens = platformSchema.table(
   ],
 );
 
-/** Requests that somebody is being asked about. A page is tied to its browser by a hash. */
+/** Authorization requests that wait for consent. A hash binds the page to its browser. */
 export const oauthConsents = platformSchema.table(
   'oauth_consents',
   {
@@ -96,15 +96,15 @@ export const oauthConsents = platformSchema.table(
     browserHash: bytea('browser_hash').notNull(),
     /** JSON of the checked request. */
     request: text('request').notNull(),
-    /** JSON of what its last form said, when that form did not end it; null: none was sent yet. */
+    /** JSON of the last submitted form, if that form did not complete the consent; null: none was submitted. */
     answer: text('answer'),
-    /** Of the code that a portal admin approves it with; null: no portal is asked. */
+    /** Hash of the user code with which a portal admin approves it; null: no portal is asked. */
     userCodeHash: bytea('user_code_hash'),
     /** The portal whose admin has approved it. */
     portalWorkspaceId: text('portal_workspace_id').references(() => workspaces.id, { onDelete: 'cascade' }),
     expiresAt: epochMs('expires_at').notNull(),
     closedAt: epochMs('closed_at'),
-    /** Virtual time may stand still; the order of pages does not. */
+    /** The order of pages, because virtual time may be frozen. */
     position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
   },
   (table) => [
@@ -114,7 +114,7 @@ export const oauthConsents = platformSchema.table(
   ],
 );
 
-/** When the admin of a portal entered wrong user codes lately. */
+/** Times of recent wrong user codes, by portal. */
 export const oauthCodeTries = platformSchema.table('oauth_code_tries', {
   workspaceId: text('workspace_id')
     .primaryKey()
@@ -123,13 +123,13 @@ export const oauthCodeTries = platformSchema.table('oauth_code_tries', {
 });
 
 /**
- * The keys that sign access tokens, as private JWKs. They lie here like the signing secrets of webhooks: whoever
- * reads this database has the service itself. They outlive every reset, so that old tokens stay recognisable.
+ * The keys that sign access tokens, as private JWKs. They are not encrypted, like the signing secrets of webhooks:
+ * a reader of this database controls the service anyway. A reset keeps them, so that old tokens can still be verified.
  */
 export const oauthSigningKeys = platformSchema.table('oauth_signing_keys', {
   /** The thumbprint of the public part. */
   kid: text('kid').primaryKey(),
   privateJwk: text('private_jwk').notNull(),
-  /** Signs from then on until the next one does; shown in the JWKS before. */
+  /** Time from which it signs, until the next key does. It is in the JWKS before. */
   signsFrom: epochMs('signs_from').notNull(),
 });

@@ -3,8 +3,8 @@ import { bytea, connections, workspaces } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
 /**
- * How the owner of a `qr` connection can pair. Pictures are signed with `secret` and stored nowhere; a new
- * secret voids those shown so far. The newest pairing code is the only good one.
+ * The pairing session of a `qr` connection. QR codes are signed with `secret` and not stored; a new secret
+ * invalidates earlier ones. Only the newest pairing code is valid.
  */
 export const pairingSessions = platformSchema.table('pairing_sessions', {
   connectionId: text('connection_id')
@@ -12,14 +12,14 @@ export const pairingSessions = platformSchema.table('pairing_sessions', {
     .references(() => connections.id, { onDelete: 'cascade' }),
   secret: bytea('secret').notNull(),
   code: text('code'),
-  /** Digits of the number that the code was asked for. */
+  /** Digits of the number for which the code was requested. */
   codePhone: text('code_phone'),
   codeExpiresAt: epochMs('code_expires_at'),
-  /** When codes were asked for lately, for the cap. */
+  /** Times of recent code requests, for the cap. */
   codeRequests: epochMs('code_requests').array().$type<readonly number[]>().notNull(),
 });
 
-/** Idempotency keys of creates, as hashes, free again after 24 hours. No reference: a key outlives its connection. */
+/** Idempotency keys of creates, as hashes, reusable after 24 hours. No foreign key: keys outlive connections. */
 export const createKeys = platformSchema.table(
   'create_keys',
   {
@@ -37,7 +37,7 @@ export const createKeys = platformSchema.table(
   ],
 );
 
-/** Numbers that ever paired in a workspace: only a new one is warmed up, and each once. */
+/** Numbers that have ever paired in a workspace: a number has a warm-up only when it pairs for the first time. */
 export const pairedNumbers = platformSchema.table(
   'paired_numbers',
   {
@@ -45,7 +45,7 @@ export const pairedNumbers = platformSchema.table(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     phoneNumber: text('phone_number').notNull(),
-    /** Null: a number with a past. */
+    /** Null: the number was used before, without a warm-up here. */
     warmupUntil: epochMs('warmup_until'),
   },
   (table) => [primaryKey({ columns: [table.workspaceId, table.phoneNumber] })],

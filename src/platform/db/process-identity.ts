@@ -1,17 +1,17 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Who a process is: a pid alone is handed out again after its process is gone. */
+/** The identity of a process. The pid is not sufficient, because pids are reused. */
 export interface ProcessIdentity {
   readonly host: string;
   readonly pid: number;
-  /** Where its pid counts and when it started; empty where the machine does not tell. */
+  /** Boot, pid namespace and start time; empty if the system does not provide them. */
   readonly pidStart: string;
 }
 
 const SEPARATOR = '|';
 
-/** The boot and the pid namespace in which this process sees pids. Linux tells; others do not. */
+/** The boot and pid namespace of this process, on Linux; empty on other systems. */
 function readPidSpace(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -21,11 +21,11 @@ function readPidSpace(): string {
   }
 }
 
-/** When a process started, in clock ticks since boot; empty for none. */
+/** When a process started, in clock ticks since boot; empty if there is no such process. */
 function readStart(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name, in parentheses, may hold spaces; 20 fields after it stands the start.
+    // The name, in parentheses, may contain spaces. The start time is the 20th field after it.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
   } catch {
     return '';
@@ -49,8 +49,8 @@ function exists(pid: number): boolean {
 }
 
 /**
- * True when a process is surely gone: this process would see its pid, and no process has that pid with that
- * start. Of another host, boot or container nothing is sure.
+ * True if a process has certainly ended: it ran in this pid namespace, and no process has its pid and start time.
+ * False for a process of another host, boot or container, where this cannot be known.
  */
 export function isGone(other: ProcessIdentity): boolean {
   if (other.host !== hostname()) return false;

@@ -12,7 +12,7 @@ const HEARTBEAT_MS = 2_500;
 
 type LeaseRow = typeof processLease.$inferSelect;
 
-/** Another process runs the service on this database. */
+/** Thrown when another process runs the service on this database. */
 export class PlatformAlreadyRuns extends Error {
   override readonly name = 'PlatformAlreadyRuns';
   readonly pid: number;
@@ -20,16 +20,16 @@ export class PlatformAlreadyRuns extends Error {
   constructor(holder: ProcessIdentity) {
     super(
       `another platform runs on this database: process ${holder.pid} on host '${holder.host}'. ` +
-        `Stop it, or give this one a database of its own. ` +
-        `If it crashed on another machine, its claim ends ${LIFETIME_MS / 1_000} s after its last sign of life.`,
+        `Stop it, or use another database for this one. ` +
+        `If it crashed on another machine, its lease expires ${LIFETIME_MS / 1_000} s after its last heartbeat.`,
     );
     this.pid = holder.pid;
   }
 }
 
-/** The right to run the service on a database; virtual time, gate and deliveries live in one process. */
+/** The exclusive claim to run the service on a database: virtual time and deliveries are held by one process. */
 export interface ProcessLease {
-  /** Names this start of the service. What carries another name was left behind by a process that is gone. */
+  /** Identifies this start of the service. Rows with another owner were left by a process that has ended. */
   readonly owner: string;
   release(): Promise<void>;
 }
@@ -38,7 +38,7 @@ interface LeaseOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when another process took over, after this one was silent for too long. */
+  /** Called when another process took over because this one had missed its heartbeats. */
   readonly onLost: () => void;
 }
 
@@ -61,8 +61,8 @@ async function claim(db: Queryable, owner: string, now: number, gone: string | n
 }
 
 /**
- * Takes the lease and keeps it with a heartbeat. The lease of a crashed process is taken over at once when
- * it ran on this host, else once it has expired. Throws `PlatformAlreadyRuns`.
+ * Acquires the lease and renews it with a heartbeat. The lease of a crashed process is taken over at once if the
+ * process ran on this host, otherwise once it has expired. Throws `PlatformAlreadyRuns`.
  */
 export async function takeProcessLease(options: LeaseOptions): Promise<ProcessLease> {
   const { database, clock, logger, onLost } = options;
@@ -93,7 +93,7 @@ export async function takeProcessLease(options: LeaseOptions): Promise<ProcessLe
   const schedule = (): void => {
     cancel = clock.after(HEARTBEAT_MS, () => {
       beat()
-        .catch((error: unknown) => logger.warn({ err: error }, 'no sign of life could be written'))
+        .catch((error: unknown) => logger.warn({ err: error }, 'the heartbeat could not be written'))
         .finally(() => {
           if (!released) schedule();
         });

@@ -3,7 +3,7 @@ import type { ConnectionCause } from '../../contract/sandbox/connections.ts';
 import { connections, type SessionState } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
-/** What the sandbox finds again after a restart, as JSON by name. The service itself never reads it. */
+/** State that the sandbox keeps across restarts, as JSON by name. The service never reads it. */
 export const sandboxState = platformSchema.table('sandbox_state', {
   name: text('name').primaryKey(),
   value: text('value').notNull(),

@@ -4,9 +4,9 @@ import { connections } from './core-tables.ts';
 import { platformSchema } from './platform-schema.ts';
 
 /**
- * What the network knows of a connection and its owner's phone, apart from what the service shows. No row:
- * no phone has been near it yet. `outage_id` names the outage that goes on, so that what was planned for
- * another one is recognised as stale.
+ * The network's view of a connection and its owner's phone, which may differ from what the service shows. No row: no
+ * phone has paired yet. `outage_id` identifies the present outage, so that timers of an earlier one are recognized
+ * as stale.
  */
 export const networkSessions = platformSchema.table('network_sessions', {
   connectionId: text('connection_id')
@@ -21,7 +21,7 @@ export const networkSessions = platformSchema.table('network_sessions', {
   blocked: text('blocked').array().$type<readonly string[]>().notNull(),
 });
 
-/** What the network keeps for a connection that it cannot reach: messages and receipts, in their order. */
+/** Messages and receipts that the network keeps for a connection it cannot reach, in order. */
 export const heldReports = platformSchema.table(
   'held_reports',
   {

@@ -2,29 +2,29 @@ import { bigint, index, integer, smallint, text } from 'drizzle-orm/pg-core';
 import { bytea } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
-/** What outlives every reset: one row with the offset of virtual time and the key that seals cursors. */
+/** State that a reset keeps: one row with the offset of virtual time and the key that encrypts cursors. */
 export const serviceState = platformSchema.table('service_state', {
   id: smallint('id').primaryKey(),
   clockOffsetMs: bigint('clock_offset_ms', { mode: 'number' }).notNull(),
-  /** Virtual time at which the clock stands; null while it runs. */
+  /** Virtual time at which the clock is frozen; null while it runs. */
   frozenAt: epochMs('frozen_at'),
   cursorKey: bytea('cursor_key').notNull(),
 });
 
-/** What will happen at a virtual time. Fired in the order of `due_at`, then `id`. */
+/** Timers on virtual time. They fire in the order of `due_at`, then `id`. */
 export const timers = platformSchema.table(
   'timers',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     dueAt: epochMs('due_at').notNull(),
     kind: text('kind').notNull(),
-    /** JSON, read by the kind's handler alone. */
+    /** JSON that only the handler of the kind reads. */
     payload: text('payload').notNull(),
   },
   (table) => [index('timers_due').on(table.dueAt, table.id)],
 );
 
-/** The one process that runs the service on this database. Times are wall-clock milliseconds. */
+/** The process that runs the service on this database. Times are wall-clock milliseconds. */
 export const processLease = platformSchema.table('process_lease', {
   id: smallint('id').primaryKey(),
   owner: text('owner').notNull(),

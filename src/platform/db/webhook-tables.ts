@@ -6,7 +6,7 @@ import { epochMs, platformSchema } from './platform-schema.ts';
 /** Wall-clock time in epoch milliseconds: delivery runs on the system clock. */
 const wallMs = (name: string) => bigint(name, { mode: 'number' });
 
-/** The one webhook of a subscription: of a workspace, or of an OAuth app. No row: none was ever set. */
+/** The webhook of a subscription: of a workspace or of an OAuth app. No row: it was never set. */
 export const webhookConfigurations = platformSchema.table('webhook_configurations', {
   subscriptionId: text('subscription_id').primaryKey(),
   url: text('url').notNull(),
@@ -15,9 +15,9 @@ export const webhookConfigurations = platformSchema.table('webhook_configuration
 });
 
 /**
- * Every event the service means to deliver, written with the state change that caused it. `body` is the
- * payload as it goes on the wire. `seq` is given to committed rows alone, without gaps and in the order of
- * `id`, so a reader who keeps the last `seq` misses nothing.
+ * Every event that the service is to deliver, written with the state change that caused it. `body` is the payload
+ * exactly as it is sent. `seq` is assigned only to committed rows, without gaps and in the order of `id`, so a reader
+ * that keeps the last `seq` misses nothing.
  */
 export const ledger = platformSchema.table(
   'ledger',
@@ -31,7 +31,7 @@ export const ledger = platformSchema.table(
     event: text('event').$type<EventType>().notNull(),
     status: text('status'),
     body: text('body').notNull(),
-    /** OAuth apps that it is for, beside its workspace. */
+    /** OAuth apps that receive it, besides its workspace. */
     appIds: text('app_ids').array().$type<readonly string[]>().notNull(),
   },
   (table) => [
@@ -42,25 +42,26 @@ export const ledger = platformSchema.table(
   ],
 );
 
-/** The last number given; its row lock is what makes numbering one at a time. */
+/** The last number assigned. Its row lock serializes the numbering. */
 export const ledgerPosition = platformSchema.table('ledger_position', {
   id: smallint('id').primaryKey(),
   lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),
 });
 
 /**
- * What became of an event's delivery to one subscription, written once when it is over. `url` is null when no webhook was set.
+ * The result of the delivery of an event to one subscription, written once when the delivery ends. `url` is null if
+ * no webhook was set.
  */
 export const deliveries = platformSchema.table(
   'deliveries',
   {
     id: bigint('id', { mode: 'number' }).primaryKey(),
     eventId: bigint('event_id', { mode: 'number' }).notNull(),
-    /** The workspace or the OAuth app that it is for. */
+    /** The workspace or the OAuth app that receives it. */
     subscriptionId: text('subscription_id').notNull(),
     url: text('url'),
     outcome: text('outcome').$type<'delivered' | 'dropped'>().notNull(),
-    /** Why nothing was ever sent. */
+    /** Why no attempt was made. */
     reason: text('reason').$type<'no_webhook' | 'backlog_full' | 'interrupted'>(),
     createdAt: wallMs('created_at').notNull(),
     signedAt: wallMs('signed_at'),

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../contract/service/errors.ts';
 
 /**
- * The checks of a call, in the one order that all endpoints keep. `route` precedes them and `network` follows:
- * the first refuses addresses that do not exist, the last what the phone network declines. [choice.order]
+ * The checks of a call, in the order that all endpoints keep. `route` is first and refuses addresses that do not
+ * exist; `network` is last and refuses what the phone network declines. [choice.order]
  */
 export const CHECKS = [
   'route',
@@ -37,7 +37,7 @@ export type OauthCheck =
   | 'page'
   | 'consent';
 
-/** Which check refuses with a code, where whoever throws names no other; null: no check, the service failed. */
+/** The check that refuses with a code, unless the error names another; null: no check, an internal error. */
 export const CHECK_OF_CODE: Readonly<Record<ErrorCode, Check | null>> = {
   method_not_allowed: 'route',
   invalid_key: 'credential',

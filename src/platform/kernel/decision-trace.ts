@@ -2,20 +2,20 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Check, OauthCheck } from './checks.ts';
 import { Refusal } from './platform-error.ts';
 
-/** One check and what it said. */
+/** One check and its result. */
 export interface CheckStep {
   readonly check: Check | OauthCheck;
   readonly passed: boolean;
-  /** The reason, as a phrase; names no secret. */
+  /** The reason, as a phrase; contains no secret. */
   readonly why?: string;
 }
 
-/** Which checks a call met, in the order in which they ran. Nothing of it reaches the wire. */
+/** The checks of a call, in the order in which they ran. It is not sent to the client. */
 export interface DecisionTrace {
   readonly steps: readonly CheckStep[];
-  /** Id of the credential that called; null until it is known. */
+  /** Id of the caller's credential; null until it is known. */
   readonly credentialId: string | null;
-  /** The workspace of that credential; null for an OAuth client, too. */
+  /** The workspace of that credential; also null for an OAuth client. */
   readonly workspaceId: string | null;
   /** The connection that the call named; null until one is found. */
   readonly connectionId: string | null;
@@ -23,9 +23,9 @@ export interface DecisionTrace {
   readonly messageIds: readonly string[];
   /** Runs a part of the call; `passed`, `recognized` and `concerned` inside it write to this trace. */
   run<Result>(work: () => Result): Result;
-  /** Ends the trace with what stopped the call. Later steps are not written. */
+  /** Ends the trace with the refusal. Later steps are not recorded. */
   refuse(error: unknown): void;
-  /** Ends the trace of a call that was let through: what goes on behind the answer is no part of it. */
+  /** Ends the trace of a call that succeeded: work after the answer is not recorded. */
   seal(): void;
 }
 
@@ -45,18 +45,18 @@ function stepOf(check: CheckStep['check'], passed: boolean, why: string | undefi
 }
 
 /**
- * Writes that a check let the call through. Called where the check is made, right after it, so that the trace
- * tells what ran and not what should have. Outside a call, and once the call is answered, it does nothing.
+ * Records that a check passed. It is called right after the check, so that the trace shows only checks that ran.
+ * Does nothing outside of a call, or once the call is answered.
  */
 export function passed(check: CheckStep['check'], why?: string): void {
   const trace = current.getStore();
   if (trace === undefined || trace.sealed) return;
-  // A check that is made again under a lock stands once.
+  // A check that is repeated under a lock is recorded once.
   if (trace.steps.some((step) => step.check === check)) return;
   trace.steps.push(stepOf(check, true, why));
 }
 
-/** Writes whose call this is: which credential, and of which workspace if it is of one. */
+/** Records the credential of the call, and its workspace if it has one. */
 export function recognized(credentialId: string, workspaceId: string | null = null): void {
   const trace = current.getStore();
   if (trace !== undefined && !trace.sealed) Object.assign(trace, { credentialId, workspaceId });
@@ -107,7 +107,7 @@ export function createDecisionTrace(): DecisionTrace {
       trace.sealed = true;
       if (!(error instanceof Refusal) || error.check === null) return;
       const { check, reason } = error;
-      // A check may pass in one part and refuse in a later one.
+      // A check may pass in one part of the call and refuse in a later part.
       trace.steps = trace.steps.filter((step) => step.check !== check);
       trace.steps.push(stepOf(check, false, reason));
     },

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 const LENGTH = 25;
-/** Bytes from here on would make some characters likelier than others. */
+/** Bytes at or above this value would make some characters more likely than others. */
 const FAIR_BYTES = 256 - (256 % ALPHABET.length);
 const IDENTIFIER = /^c[0-9a-z]{24}$/;
 
@@ -18,7 +18,7 @@ function nextByte(): number {
 }
 
 /**
- * A new id: 25 characters, `c` and 24 random base-36 digits (124 bits). Ids say nothing about time.
+ * A new id: 25 characters, `c` and 24 random base-36 digits (124 bits). Ids do not reveal the time.
  * [connections.item.id] [state.delete.id-retired]
  */
 export function newIdentifier(): string {
@@ -30,7 +30,7 @@ export function newIdentifier(): string {
   return id;
 }
 
-/** Whether a value can be an id at all. What cannot be one is answered as unknown, without a query. */
+/** Whether a value has the form of an id. Other values are unknown without a query. */
 export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && IDENTIFIER.test(value);
 }

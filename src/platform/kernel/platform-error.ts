@@ -1,32 +1,32 @@
 import type { ErrorCode } from '../../contract/service/errors.ts';
 import { CHECK_OF_CODE, type Check, type OauthCheck } from './checks.ts';
 
-/** What is thrown where a check stops a call. */
+/** Thrown when a check refuses a call. */
 export abstract class Refusal extends Error {
-  /** The code that the client reads, or that stands for a page. */
+  /** The error code in the answer, or the code of an error page. */
   abstract readonly code: string;
-  /** Null when no check refused: the service failed. */
+  /** The check that refused; null for an internal error. */
   abstract readonly check: Check | OauthCheck | null;
-  /** The reason as a phrase, for the trace of the call. Never on the wire; names no secret. */
+  /** The reason as a phrase, for the trace of the call. Never sent to the client; contains no secret. */
   abstract readonly reason: string;
 }
 
 interface Details {
   /** The offending input key; with `invalid_request`. */
   readonly field?: string;
-  /** Advice for people; with `invalid_request`. Never repeats what was sent. */
+  /** Advice for people; with `invalid_request`. Never repeats the input. */
   readonly hint?: string;
   readonly retryAfterSeconds?: number;
-  /** Which check refused, where it is not the usual one of the code. */
+  /** The check that refused, if it is not the usual one for the code. */
   readonly check?: Check;
-  /** The reason as a phrase, for the trace of the call. Never on the wire; names no secret. */
+  /** The reason as a phrase, for the trace of the call. Never sent to the client; contains no secret. */
   readonly why?: string;
   readonly cause?: unknown;
 }
 
 /**
- * A refusal that a client may see. Domain code throws it, `rest/` turns it into a status and a body through
- * the contract's table of errors. Anything else that is thrown answers 500 `internal_error`.
+ * A refusal that is shown to the client. Domain code throws it, and `calls/answer.ts` maps it to a status and a body
+ * with the contract's table of errors. Any other error is answered with 500 `internal_error`.
  */
 export class PlatformError extends Refusal {
   override readonly name = 'PlatformError';
@@ -34,7 +34,7 @@ export class PlatformError extends Refusal {
   readonly field: string | undefined;
   readonly hint: string | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** Null when no check refused: the service failed. */
+  /** The check that refused; null for an internal error. */
   readonly check: Check | null;
   readonly why: string | undefined;
 

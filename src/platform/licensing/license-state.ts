@@ -1,21 +1,21 @@
 import type { LicenseStatus } from '../../contract/service/statuses.ts';
 import type { LicenseKind } from '../db/core-tables.ts';
 
-/** What is stored of a license. */
+/** A license as it is stored. */
 export interface License {
   readonly kind: LicenseKind;
-  /** Virtual epoch ms; from then on it has expired. */
+  /** Virtual epoch ms at which it expires. */
   readonly expiresAt: number;
 }
 
-/** How a license stands at a moment. */
+/** The state of a license at a given time. */
 export interface LicenseState {
   readonly status: LicenseStatus;
   readonly valid: boolean;
   readonly expiresAt: number | null;
 }
 
-/** Reads a license against the domain clock: no timer ends it, so none can be late. [choice.license.ends] */
+/** Computes the state of a license from the domain clock. No timer ends it that could be late. [choice.license.ends] */
 export function licenseState(license: License | null, now: number): LicenseState {
   if (license === null) return { status: 'none', valid: false, expiresAt: null };
   const { kind, expiresAt } = license;

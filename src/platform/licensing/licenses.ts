@@ -12,26 +12,26 @@ import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type License, type LicenseState, licenseState } from './license-state.ts';
 import { readSlots } from './read-account.ts';
 
-/** What billing sets. `expiresAt` is virtual epoch ms. */
+/** A change by billing. `expiresAt` is virtual epoch ms. */
 export interface LicenseChange {
   readonly status?: LicenseStatus;
   readonly expiresAt?: number;
 }
 
-/** Licenses, as billing moves them. */
+/** Changes of licenses by billing. */
 export interface Licenses {
   /**
-   * Sets the license of a connection. `expiresAt` in the past lapses it by itself; `expired` alone lapses it
-   * now; `none` takes it away. A connection without one gets a slot from the pool, run out or not, else one more
-   * slot. Throws `not_found` for an unknown connection, `invalid_request` for a status that its `expiresAt`
-   * contradicts.
+   * Sets the license of a connection. An `expiresAt` in the past expires it; `expired` without `expiresAt` expires it
+   * now; `none` removes it. A connection without a license gets a slot from the pool, expired or not, or else an
+   * additional slot. Throws `not_found` for an unknown connection, `invalid_request` for a status that contradicts
+   * `expiresAt`.
    */
   set(connectionId: string, license: LicenseChange): Promise<LicenseState>;
   /** The slots of workspaces by id; unknown workspaces are left out. */
   slots(workspaceIds: readonly string[]): Promise<Map<string, Account['slots']>>;
 }
 
-/** Under a name without a schema, as FOR UPDATE OF wants it. */
+/** An alias without a schema, which FOR UPDATE OF requires. */
 const c = alias(connections, 'c');
 
 interface Current {
@@ -40,7 +40,7 @@ interface Current {
   readonly license: License | null;
 }
 
-/** Reads the license under the lock of its workspace: slots of a pool are taken one at a time. */
+/** Reads the license under the lock of its workspace, which serializes the use of the pool. */
 async function readCurrent({ tx }: StateChange, connectionId: string): Promise<Current> {
   const { workspaceId, id } = connections;
   const [owner] = await orm(tx).select({ workspaceId }).from(connections).where(eq(id, connectionId));
@@ -56,7 +56,7 @@ async function readCurrent({ tx }: StateChange, connectionId: string): Promise<C
   return { ...owner, workspaceKind, ...row };
 }
 
-/** The kind that makes a license read as `status`; the kind it has, where either would do. */
+/** The kind that gives a license the status; its present kind if that fits. */
 function chooseKind(status: LicenseStatus | undefined, current: Current): License['kind'] {
   // [service.portal.addon] [service.standalone.bundled]
   const paid = current.workspaceKind === 'crm_portal' ? 'addon' : 'paid';
@@ -83,7 +83,7 @@ function chooseExpiry(change: LicenseChange, current: Current, now: number): num
   return expiresAt;
 }
 
-/** A renewed slot of the pool comes before one more: nobody pays for two where one lies idle. */
+/** Attaches a slot of the pool, if there is one, before an additional one is created. */
 async function attachPooled({ tx }: StateChange, workspaceId: string, connectionId: string): Promise<void> {
   const [pooled] = await orm(tx)
     .select({ id: licenses.id })

@@ -20,12 +20,12 @@ export async function readSlots(
   const rows = await orm(db)
     .select({
       workspaceId: workspaces.id,
-      /** By the plan; null in a portal workspace, which has add-ons only. */
+      /** Slots of the plan; null in a portal workspace, which has only add-ons. */
       planned: sql<number | null>`case ${workspaces.kind} when 'standalone' then ${workspaces.slots} end`,
-      /** Ever used, in the pool or attached. */
+      /** Slots used so far, in the pool or attached. */
       opened: count(id),
       attached: count(connectionId),
-      /** In the pool, with time left. */
+      /** Slots in the pool that have not expired. */
       pooled: sql<number>`count(${id}) filter (where ${connectionId} is null and ${expiresAt} > ${now})`,
       nextExpiry: sql<
         number | null
@@ -80,8 +80,8 @@ function toSlots(row: SlotCounts): Account['slots'] {
 }
 
 /**
- * The account as a credential sees it: the slots of its workspace, and counts of the connections that it
- * reaches, whatever their license and whether or not they ever paired. [choice.account.reach]
+ * The account as it is visible to a credential: the slots of its workspace, and counts of the connections that it
+ * reaches, whatever their license and whether or not they have ever paired. [choice.account.reach]
  */
 export async function readAccount(db: Queryable, credential: Credential, now: number): Promise<Account> {
   const slots = (await readSlots(db, [credential.workspaceId], now)).get(credential.workspaceId);

@@ -9,11 +9,11 @@ import type { StateChange } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import type { License } from './license-state.ts';
 
-/** Who needs a license: a connection whose number pairs now. */
+/** A connection whose number pairs now. */
 interface Pairing {
   readonly workspaceId: string;
   readonly connectionId: string;
-  /** In a portal workspace: the admin buys the add-on with it. Default: no. */
+  /** In a portal workspace: the admin buys the add-on as well. Default: no. */
   readonly addon?: boolean;
 }
 
@@ -25,7 +25,7 @@ async function insertLicense({ tx, now }: StateChange, pairing: Pairing, license
 }
 
 /**
- * Takes a slot that lies in the pool, with the time it has left. [choice.slot.inherited]
+ * Takes a slot from the pool, with its remaining time. [choice.slot.inherited]
  * [choice.slot.run-out]
  */
 async function takePooled({ tx, now }: StateChange, pairing: Pairing): Promise<boolean> {
@@ -47,7 +47,7 @@ async function hasLicense({ tx }: StateChange, { connectionId }: Pairing): Promi
   return (await orm(tx).$count(licenses, eq(licenses.connectionId, connectionId))) > 0;
 }
 
-/** What a pairing starts where no slot was ever used: a trial, or the add-on that was bought with it. */
+/** Starts the license of a slot that was never used: a trial, or the add-on bought with the connection. */
 async function startLicense(
   change: StateChange,
   pairing: Pairing,
@@ -65,10 +65,9 @@ async function startLicense(
 }
 
 /**
- * Gives a connection its license at the moment its number pairs; one that it holds already stays as it is.
- * A slot from the pool comes first, with the rest of its time. Else, in a standalone workspace, a slot never
- * used before starts a trial of seven days, while there is one. In a portal workspace nothing is attached
- * without `addon`. [service.slot.attaches]
+ * Gives a connection its license when its number pairs; an existing license is unchanged. A slot of the pool, with
+ * its remaining time, is used first. Otherwise, in a standalone workspace, an unused slot starts a trial of seven
+ * days if there is one. In a portal workspace, no license is attached without `addon`. [service.slot.attaches]
  */
 export async function attachSlot(change: StateChange, pairing: Pairing): Promise<void> {
   const workspace = await lockWorkspace(change.tx, pairing.workspaceId);
@@ -80,9 +79,8 @@ export async function attachSlot(change: StateChange, pairing: Pairing): Promise
 }
 
 /**
- * Puts the slot of a connection back into its workspace's pool, with the time that it has left. A connection
- * without one returns nothing. Called in the change that removes the connection. [service.slot.returns]
- * [state.delete.slot]
+ * Returns the slot of a connection, if it has one, to its workspace's pool with its remaining time. Called in the
+ * transaction that deletes the connection. [service.slot.returns] [state.delete.slot]
  */
 export async function returnSlot({ tx }: StateChange, connectionId: string): Promise<void> {
   await orm(tx).update(licenses).set({ connectionId: null }).where(eq(licenses.connectionId, connectionId));

@@ -8,23 +8,23 @@ import { resolveToolCredential } from '../credentials/resolve-credential.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
-/** A message as it came in, from a caller who may send one. */
+/** A message to the tool server from an authorized caller. */
 export interface AdmittedRequest {
   readonly credential: Credential;
   /** Parsed JSON; undefined without a body. */
   readonly message: unknown;
-  /** The arguments of a call as they were sent. */
+  /** The arguments of the call, unchecked. */
   readonly given: unknown;
-  /** The tool that it calls; null: it calls none that there is. */
+  /** The tool that it calls; null if it calls none, or an unknown one. */
   readonly tool: ToolName | null;
-  /** It asks for a stream that stands open until somebody closes it. */
+  /** True if it requests a stream that stays open until it is closed. */
   readonly listens: boolean;
 }
 
-/** A refusal of what was sent, for the protocol's own kind of answer. */
+/** Thrown for an invalid message, which is answered with an error of the protocol. */
 export class UnreadableMessage extends Error {
   override readonly name = 'UnreadableMessage';
-  /** It is no JSON at all; else it is, and no message that is taken. */
+  /** True if it is not JSON; false if it is JSON but not an accepted message. */
   readonly unparsed: boolean;
 
   constructor(message: string, unparsed: boolean, cause?: unknown) {
@@ -33,7 +33,7 @@ export class UnreadableMessage extends Error {
   }
 }
 
-/** A refusal for want of a scope, with all scopes that a client must ask for to have it beside its own. */
+/** Thrown for a missing scope, with all scopes that the client must request: its present ones and the missing one. */
 export class ScopeMissing extends Error {
   override readonly name = 'ScopeMissing';
   readonly scopes: readonly string[];
@@ -62,7 +62,7 @@ async function readMessage(request: Request): Promise<unknown> {
     throw new UnreadableMessage(`the body ${error.hint ?? 'cannot be read'}`, true, error);
   });
   if (Array.isArray(message))
-    throw new UnreadableMessage('one message a request; batches are not taken', false);
+    throw new UnreadableMessage('one message per request; batches are not accepted', false);
   return message;
 }
 
@@ -73,21 +73,21 @@ function requireToolScope(credential: Credential, tool: ToolName): void {
     checkScope(credential, scope, 'tool');
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
-    // With those it has: a client that asks for the missing one alone would lose the others.
+    // Includes the present scopes: a client that requests only the missing one would lose the others.
     throw new ScopeMissing(error, [...credential.scopes, scope]);
   }
 }
 
 /**
- * The checks before any tool, in the order of all endpoints: credential, address, scope. The name of the tool
- * stands in the body, so the body is read in between, and only from a caller with a good token. Throws
- * `PlatformError`, `ScopeMissing`, or `UnreadableMessage`. [service.tools.offered]
+ * The checks before any tool, in the order of all endpoints: credential, address, scope. The body contains the name of
+ * the tool, so it is read before the scope check, and only from a caller with a valid token. Throws `PlatformError`,
+ * `ScopeMissing`, or `UnreadableMessage`. [service.tools.offered]
  */
 export async function admitRequest(sources: CredentialSources, request: Request): Promise<AdmittedRequest> {
   const credential = await resolveToolCredential(sources, request.headersDistinct['authorization']);
   checkAddress(credential, request);
   if (request.method !== 'POST')
-    throw new PlatformError('method_not_allowed', { why: 'the address takes POST' });
+    throw new PlatformError('method_not_allowed', { why: 'the address accepts only POST' });
   const message = await readMessage(request);
   const tool = calledTool(message);
   if (tool !== null) requireToolScope(credential, tool);

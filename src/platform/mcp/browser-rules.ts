@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { DISCOVERY_PATH, OAUTH_PATHS } from '../oauth/addresses.ts';
 import { RESOURCE_METADATA_PATHS, TOOLS_PATH } from './resource-metadata.ts';
 
-/** What a client in a browser asks for on its way to the tools. The consent itself is a page of its own. */
+/** The paths that a client in a browser requests. The consent is a page that it opens. */
 const SHARED_PATHS: ReadonlySet<string> = new Set([
   TOOLS_PATH,
   ...RESOURCE_METADATA_PATHS,
@@ -17,8 +17,8 @@ const ACCEPTED =
   'Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name';
 
 /**
- * Lets pages of any origin read the answers of the tool server and of what leads to it. No cookie counts here, so
- * a page can do no more than whoever holds its token. A preflight is answered; every other OPTIONS goes on.
+ * Allows pages of any origin to read the answers at these paths. Cookies have no effect there, so a page can do no
+ * more than any holder of its token. Answers preflights; every other OPTIONS is passed on.
  */
 export function shareWithPages(request: Request, response: Response, next: NextFunction): void {
   if (!SHARED_PATHS.has(request.path)) {
@@ -43,8 +43,8 @@ export function shareWithPages(request: Request, response: Response, next: NextF
 const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
 
 /**
- * Whether a page of this origin may call. A page whose name was rebound to this host is on plain HTTP and not on
- * loopback; only such a page is of the server's own origin, and reads what no CORS header gave it.
+ * Whether a page of this origin may call. A page that reaches this host by DNS rebinding is on plain HTTP and not on
+ * loopback. Only such a page has the server's origin, which lets it read answers without CORS headers.
  * [choice.tools.origin]
  */
 export function isWelcomeOrigin(origin: string | undefined): boolean {

@@ -14,8 +14,8 @@ function portableKeyword([name, value]: readonly [string, unknown]): readonly [s
 }
 
 /**
- * A schema in the words that every model provider takes: several types at once become alternatives of one type
- * each, and a schema of anything is said in one word. The meaning stays.
+ * Rewrites a schema in keywords that all model providers accept: a list of types becomes alternatives of one type
+ * each, and an unrestricted `additionalProperties` becomes `true`. The meaning does not change.
  */
 function portable(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(portable);
@@ -33,8 +33,8 @@ function listed(
 }
 
 /**
- * The schemas of a tool as clients read them. Arguments are checked by the tool, so that its refusals read like all
- * others; outputs are checked here once more.
+ * The schemas of a tool as they are listed. The tool checks its arguments, so that its refusals are like all others;
+ * outputs are also checked here.
  */
 export function listedSchemas(name: ToolName) {
   const { input, output } = SERVICE_TOOLS[name];

@@ -5,7 +5,7 @@ import { issuerOf, resourcesOf } from '../oauth/addresses.ts';
 /** Path of the tool server below `{auth_url}`. [versioning.auth-host] */
 export const TOOLS_PATH = '/api/mcp';
 
-/** Where the metadata of RFC 9728 stands: for the tool server, and where clients look that know the host alone. */
+/** Paths of the metadata of RFC 9728: that of the tool server, and that for clients that know only the host. */
 export const RESOURCE_METADATA_PATHS = [
   `/.well-known/oauth-protected-resource${TOOLS_PATH}`,
   '/.well-known/oauth-protected-resource',
@@ -16,7 +16,7 @@ export function resourceMetadataUrl(baseUrls: BaseUrls): string {
   return issuerOf(baseUrls) + RESOURCE_METADATA_PATHS[0];
 }
 
-/** What the tool server says of itself as a protected resource (RFC 9728): who issues its tokens, for which scopes. */
+/** Metadata of the tool server as a protected resource (RFC 9728): its authorization server and its scopes. */
 export function describeResource(baseUrls: BaseUrls): object {
   return {
     resource: resourcesOf(baseUrls).tools,

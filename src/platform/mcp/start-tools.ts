@@ -8,7 +8,7 @@ import { listConnectionsTool, readMessagesTool } from './reading-tools.ts';
 import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
 import { createToolServer, type ToolServer } from './tool-server.ts';
 
-/** What the tools and their server stand on. */
+/** Dependencies of the tools and their server. */
 interface Options
   extends Omit<Parameters<typeof createToolServer>[0], 'protocol' | 'stopping'>,
     Omit<SendToolDependencies, 'stopping'>,
@@ -19,7 +19,7 @@ interface Options
   readonly mediaAddress: MediaAddress;
 }
 
-/** Loads the protocol with the first request for a tool: a service that no agent asks starts without it. */
+/** Loads the protocol library with the first request for a tool, which makes the start of the service faster. */
 function createProtocol(
   options: Parameters<typeof import('./protocol-handler.ts').createProtocolHandler>[0],
 ): ProtocolHandler {

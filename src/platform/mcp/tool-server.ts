@@ -20,11 +20,11 @@ import {
   TOOLS_PATH,
 } from './resource-metadata.ts';
 
-/** Answers what is asked at the address of the tools, and for what it says of itself. */
+/** The tool server and its metadata. */
 export interface ToolServer {
-  /** Other addresses go on. */
+  /** Passes other paths on. */
   readonly router: Router;
-  /** Answers those who wait for a send, which goes on, and ends standing streams. Called before the service stops. */
+  /** Answers clients that wait for a send, which continues, and ends open streams. Call it before the service stops. */
   endWaits(): void;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ interface Options extends CredentialSources {
   readonly shell: CallShell;
   readonly baseUrls: () => BaseUrls;
   readonly protocol: ProtocolHandler;
-  /** Aborted by `endWaits`: the tools listen to it. */
+  /** Aborted by `endWaits`; ends the waits of the tools. */
   readonly stopping: AbortController;
 }
 
@@ -42,7 +42,7 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 const REFUSED = -32_000;
 
-/** A refusal in the protocol's own words, for what is no matter of the credential; it names no request. */
+/** A refusal as an error of the protocol, for reasons other than the credential. It names no request. */
 function protocolRefusal(status: number, code: number, message: string): Answer {
   return { status, body: { jsonrpc: '2.0', error: { code, message } } };
 }
@@ -55,7 +55,7 @@ function refuseMessage({ unparsed, message }: UnreadableMessage): Answer {
   return { ...answer, refused };
 }
 
-/** The challenge, with the scopes to ask for and where to find who issues tokens (RFC 6750, 3; RFC 9728, 5.1). */
+/** Adds the scopes to request and the address of the metadata to the challenge (RFC 6750, 3; RFC 9728, 5.1). */
 function challenged(answer: Answer, scopes: readonly string[], baseUrls: BaseUrls): Answer {
   const challenge = answer.headers?.[HEADERS.wwwAuthenticate];
   if (challenge === undefined) return answer;
@@ -63,7 +63,7 @@ function challenged(answer: Answer, scopes: readonly string[], baseUrls: BaseUrl
   return { ...answer, headers: { ...answer.headers, [HEADERS.wwwAuthenticate]: `${challenge}, ${more}` } };
 }
 
-/** The answer to a request that was not let in, or that failed before a tool ran. */
+/** The answer to a request that was not admitted, or that failed before a tool ran. */
 function refuseRequest(error: unknown, baseUrls: BaseUrls): Answer {
   if (error instanceof UnreadableMessage) return refuseMessage(error);
   if (error instanceof ScopeMissing) return challenged(answerOf(error.refusal), error.scopes, baseUrls);
@@ -76,7 +76,7 @@ function refuseOrigin(): Answer {
   return protocolRefusal(403, REFUSED, 'Pages of this origin may not call.');
 }
 
-/** Makes the tool server: its guard, the protocol behind it, and the metadata in front. */
+/** Creates the tool server: the checks of callers, the protocol, and the metadata. */
 export function createToolServer(options: Options): ToolServer {
   const { shell, baseUrls, protocol, stopping } = options;
   const standing = new Set<Response>();
@@ -97,7 +97,7 @@ export function createToolServer(options: Options): ToolServer {
     refuse: (error) => refuseRequest(error, baseUrls()),
     recognize: (request) => resolveToolCredential(options, request.headersDistinct['authorization']),
   });
-  // Its method is a check like any other: whoever has no good token is not told which one it takes.
+  // The method is checked after the credential, so that a caller without a valid token does not learn it.
   router.all(TOOLS_PATH, callTools);
 
   const describe = shell.handle('oauth', {

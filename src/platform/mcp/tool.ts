@@ -4,7 +4,7 @@ import { readShape } from '../calls/read-shape.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { passed } from '../kernel/decision-trace.ts';
 
-/** What a client may expect of a call before it makes it. */
+/** Hints about a tool for clients. */
 interface ToolAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -12,23 +12,23 @@ interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
-/** Who calls, and how to tell the client that it takes a while. */
+/** The caller of a tool, and a way to report progress. */
 export interface ToolCall {
   readonly credential: Credential;
-  /** Aborts once nobody waits for the answer any more. */
+  /** Aborts when the client no longer waits for the answer. */
   readonly signal: AbortSignal;
-  /** Tells the client, if it asked for progress, how many seconds have gone by. Never rejects. */
+  /** Reports the elapsed seconds to the client if it requested progress. Never rejects. */
   report(seconds: number, message: string): void;
 }
 
-/** A tool as the protocol sees it. */
+/** A tool for the protocol. */
 export interface Tool {
   readonly name: ToolName;
   readonly title: string;
   /** For models. */
   readonly description: string;
   readonly annotations: ToolAnnotations;
-  /** Checks the arguments and answers the structured output. Throws `PlatformError`. */
+  /** Checks the arguments and returns the structured output. Throws `PlatformError`. */
   run(call: ToolCall, given: unknown): Promise<object>;
 }
 
@@ -38,7 +38,7 @@ interface ToolParts<Input> extends Omit<Tool, 'run'> {
   handle(call: ToolCall, input: Input): Promise<object>;
 }
 
-/** Joins a tool's texts and its handler with the shape of its arguments. */
+/** Defines a tool whose arguments are checked with a schema. */
 export function defineTool<Input>({ input, handle, ...parts }: ToolParts<Input>): Tool {
   return {
     ...parts,

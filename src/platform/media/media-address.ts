@@ -1,10 +1,10 @@
 import type { BaseUrls } from '../kernel/base-urls.ts';
 
-/** Where files are served, beside the API and without a credential. */
+/** The path prefix of files. They are served outside of the API and without a credential. */
 export const MEDIA_PATH = '/media';
 
 /**
- * The public address of a file. Whoever knows it can fetch it, as with any `media_url`. [choice.media-url]
+ * The public address of a file. It can be fetched without a credential, like any `media_url`. [choice.media-url]
  */
 export type MediaAddress = (id: string) => string;
 

@@ -1,6 +1,6 @@
-/** Bytes that are stored, not yet named. */
+/** A stored file without a name and type. */
 export interface StoredBytes {
-  /** Unguessable: it is the secret part of the file's address. */
+  /** Random: it is the secret part of the file's address. */
   readonly id: string;
   /** Size of the file. */
   readonly bytes: number;
@@ -13,7 +13,7 @@ export interface MediaFile extends StoredBytes {
   readonly mimetype: string;
 }
 
-/** What a message keeps of its file. */
+/** The fields of a message that refer to its file. */
 export interface MediaReference {
   readonly id: string;
   readonly mimetype: string;

@@ -13,27 +13,27 @@ import type { MediaFile } from './media-file.ts';
 import { CHUNK_BYTES, type MediaUpload, openUpload } from './media-upload.ts';
 import { createUploadPlaces, type UploadPlaces } from './upload-places.ts';
 
-/** Pieces written to the database at once; the other sessions are left to everyone else. */
+/** Pieces that are written concurrently, so that other work keeps enough database connections. */
 const WRITES_AT_ONCE = 4;
 const CLEAR_UP_DEADLINE_MS = 60_000;
 
 /** The files of messages. */
 export interface MediaStore {
-  /** Whoever takes a file from a client waits here for room first, so that all of them fit into memory. */
+  /** Limits concurrent uploads. An upload must enter before its body is read, so that all of them fit into memory. */
   readonly places: UploadPlaces;
-  /** Begins a file under an unguessable id. One that becomes no message's is to be discarded in the end. */
+  /** Begins a file under a random id. The caller must discard a file that does not become part of a message. */
   open(id: string): MediaUpload;
-  /** Removes the pieces of files that no message has; those of others stay. */
+  /** Deletes the pieces of those files that belong to no message. */
   discard(ids: readonly string[]): Promise<void>;
-  /** A file that a message of a present connection has, and that is not too old to be served; else null. */
+  /** A file of a message of an existing connection that is not too old to be served; otherwise null. */
   find(id: string): Promise<MediaFile | null>;
-  /** The bytes from `start` up to `end`, which is not included, piece by piece. Throws where one is missing. */
+  /** The bytes from `start` to `end`, exclusive, piece by piece. Throws if a piece is missing. */
   read(id: string, start: number, end: number): AsyncGenerator<Uint8Array>;
-  /** At start, before any upload: removes what belongs to no message, and what is too old to be served. */
+  /** Deletes files that belong to no message, and files too old to be served. Call it before any upload. */
   clearUp(): Promise<void>;
 }
 
-/** Makes an uploaded file one of a message, in the statement or transaction that the message comes with. */
+/** Attaches an uploaded file to a message, in the transaction that stores the message. */
 export async function keepFile(db: Queryable, file: MediaFile, createdAt: number): Promise<void> {
   const { id, filename, mimetype, bytes, sha256 } = file;
   await orm(db)
@@ -42,7 +42,7 @@ export async function keepFile(db: Queryable, file: MediaFile, createdAt: number
     .onConflictDoNothing({ target: media.id });
 }
 
-/** Removes the bytes of files whose messages go. */
+/** Deletes the bytes of files whose messages are deleted. */
 export async function removeBytes(tx: Queryable, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await orm(tx).delete(mediaChunks).where(isAnyOf(mediaChunks.mediaId, ids));
 }
@@ -55,7 +55,7 @@ export function oldestServed(now: number): number {
 interface Options {
   readonly database: Database;
   readonly clock: DomainClock;
-  /** Clients wait on real time. */
+  /** For the waits of clients, which are in real time. */
   readonly systemClock: Clock;
   readonly logger: Logger;
 }
@@ -112,7 +112,7 @@ export function createMediaStore({ database, clock, systemClock, logger }: Optio
           deadlineMs: CLEAR_UP_DEADLINE_MS,
         });
       } catch (error) {
-        logger.warn({ err: error }, 'files that nobody needs any more could not be removed');
+        logger.warn({ err: error }, 'unused files could not be deleted');
       }
     },
   };

@@ -8,20 +8,20 @@ import type { StoredBytes } from './media-file.ts';
 export const CHUNK_BYTES = 384 * 1024;
 const CHUNK_CHARACTERS = (CHUNK_BYTES / 3) * 4;
 const PADDING = /={0,2}$/;
-/** Many large files at once keep a disk busy, and their clients wait for minutes. */
+/** Many large files at once can keep a disk busy, and their clients wait for minutes. */
 const CHUNK_DEADLINE_MS = 60_000;
 
-/** A file that comes in as base64, piece by piece. Never more than a chunk of it is in memory. */
+/** An upload of a file as base64, in pieces. At most one chunk of it is in memory. */
 export interface MediaUpload {
-  /** What is wrong with it so far, for people; null: nothing. Later pieces of a wrong file are ignored. */
+  /** Why the file is invalid, for people; null: no error so far. Later pieces of an invalid file are ignored. */
   readonly flaw: string | null;
-  /** Takes the next characters, any number of them. Resolves when the next ones may come. */
+  /** Writes the next characters, any number of them. Resolves when more can be written. */
   write(base64: Uint8Array): Promise<void>;
-  /** Ends the file. Null when something was wrong with it; `flaw` says what. */
+  /** Ends the file. Null if it is invalid; `flaw` gives the reason. */
   finish(): Promise<StoredBytes | null>;
 }
 
-/** Writes one piece, decoded by Postgres. The commit of the message that the file belongs to flushes it, so its own need not. */
+/** Writes one piece, which Postgres decodes. Its commit need not flush, because the commit of its message does. */
 async function insertChunk(db: Queryable, id: string, place: number, base64: string): Promise<void> {
   await db.query(
     `INSERT INTO platform.media_chunks (media_id, place, bytes)
@@ -32,7 +32,7 @@ async function insertChunk(db: Queryable, id: string, place: number, base64: str
 }
 
 /**
- * The bytes that base64 stands for; null for what is none. Node skips what does not belong there and takes the
+ * Decodes base64; null if it is invalid. Node skips characters outside of the alphabet and accepts the
  * letters of base64url, so the length and those two letters tell. Far faster than a pattern over 16 MB.
  */
 function decode(base64: string): Buffer | null {
@@ -43,7 +43,7 @@ function decode(base64: string): Buffer | null {
 }
 
 /**
- * Checks base64 (its alphabet, its padding, at most 16 MB of characters), and stores it as it comes.
+ * Validates base64 (alphabet, padding, at most 16 MB of characters) and stores it as it arrives.
  * [media.data] [limits.media] [choice.media.characters]
  */
 export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload {
@@ -56,7 +56,7 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
   let place = 0;
   let isPadded = false;
 
-  /** Room for `size` characters. Grows with the file: most are small, and some bodies begin many. */
+  /** Grows the buffer to `size` characters. It starts small, because most files are small. */
   const makeRoom = (size: number): void => {
     if (size <= chunk.length) return;
     const larger = Buffer.allocUnsafe(Math.min(Math.max(size, 2 * chunk.length), CHUNK_CHARACTERS));

@@ -1,11 +1,11 @@
-/** A part of a JSON text: what is to be parsed as usual, and the one string that is taken out of it. */
+/** A part of a JSON text: of the rest, which is parsed as usual, or of the one string that is extracted. */
 export type JsonPart =
   | { readonly kind: 'rest'; readonly bytes: Buffer }
-  /** The string begins; its opening quote belongs to the rest. It may begin again: the last one counts. */
+  /** The string begins. Its opening quote belongs to the rest. If the key is repeated, the last string counts. */
   | { readonly kind: 'begin' }
-  /** The next bytes of it, escapes resolved. Good until the chunk is reused. */
+  /** The next bytes of the string, unescaped. Valid until the chunk is reused. */
   | { readonly kind: 'text'; readonly bytes: Buffer }
-  /** Its closing quote, which comes next, belongs to the rest. */
+  /** The string ends. Its closing quote, which follows, belongs to the rest. */
   | { readonly kind: 'end' };
 
 interface Frame {
@@ -29,15 +29,15 @@ function parseString(inner: string): string | null {
   }
 }
 
-/** Copies only where there are several. */
+/** Concatenates the parts, without copying a single one. */
 function join(parts: readonly Buffer[]): Buffer {
   const [first] = parts;
   return first !== undefined && parts.length === 1 ? first : Buffer.concat(parts);
 }
 
 /**
- * Takes the string at a path of object keys out of a JSON text that comes in pieces, so that a large one is never
- * in memory as a whole. It checks nothing: a text that is no JSON leaves a rest that is none.
+ * Extracts the string at a path of object keys from a JSON text that arrives in pieces, so that a large string is
+ * never in memory as a whole. It does not validate: if the text is not JSON, the rest is not JSON either.
  */
 export class JsonSplitter {
   readonly #path: readonly string[];
@@ -45,7 +45,7 @@ export class JsonSplitter {
   #state: 'between' | 'key' | 'string' | 'taken' = 'between';
   #escaped = false;
   #key: number[] = [];
-  /** An escape of the taken string that is not complete yet. */
+  /** An incomplete escape of the extracted string. */
   #escape = '';
 
   constructor(path: readonly string[]) {
@@ -78,7 +78,7 @@ export class JsonSplitter {
     return this.#state === 'taken';
   }
 
-  /** One byte outside of the taken string. */
+  /** Processes one byte outside of the extracted string. */
   #step(byte: number): void {
     if (this.#state === 'between') {
       this.#stepBetween(byte);
@@ -125,7 +125,7 @@ export class JsonSplitter {
     );
   }
 
-  /** The taken string from `from` on, to its closing quote or the end of the chunk. */
+  /** The extracted string from `from` to its closing quote or the end of the chunk. */
   #take(chunk: Buffer, from: number): { bytes: Buffer; end: number } {
     const parts: Buffer[] = [];
     let at = from;
@@ -152,7 +152,7 @@ export class JsonSplitter {
     return { bytes: join(parts), end: chunk.length };
   }
 
-  /** Takes the next byte of an escape; answers what it stands for once it is complete. */
+  /** Adds the next byte of an escape; returns the unescaped text once the escape is complete. */
   #extendEscape(byte: number): string {
     this.#escape += String.fromCharCode(byte);
     const isLong = this.#escape.charCodeAt(1) === LETTER_U;

@@ -2,12 +2,12 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
-/** Room for the files that come in at once; each holds about a piece of its file in memory. */
+/** Limits the files that are uploaded at the same time; each holds about one piece in memory. */
 export interface UploadPlaces {
   /**
-   * Resolves, when a file of the workspace may come in, with the function that gives the place back. Whoever waits
-   * leaves the body in its socket. Throws `rate_limited` with `Retry-After` when too many files of the workspace wait
-   * already, or this one has waited for too long.
+   * Resolves when a file of the workspace may be uploaded, with a function that returns its place. While waiting, the
+   * caller leaves the body unread. Throws `rate_limited` with `Retry-After` if too many files of the workspace are
+   * waiting, or this one has waited for too long.
    */
   enter(workspaceId: string): Promise<() => void>;
 }
@@ -18,8 +18,8 @@ interface Waiter {
 }
 
 /**
- * Places for uploads: so many in all, and so many of one workspace, so that what one customer does leaves room for the
- * others. A free place goes to the workspace that has the fewest. [choice.upload.places]
+ * Creates places for uploads, limited in total and per workspace, so that one customer cannot take all of them. A free
+ * place goes to the waiting workspace with the fewest. [choice.upload.places]
  */
 export function createUploadPlaces(clock: Clock): UploadPlaces {
   const { inAll, perWorkspace, waitingPerWorkspace, longestWaitMs, retryAfterSeconds } =
@@ -68,7 +68,7 @@ export function createUploadPlaces(clock: Clock): UploadPlaces {
       };
       const cancel = clock.after(longestWaitMs, () => {
         waiting = waiting.filter((other) => other !== waiter);
-        reject(refuse('files of the workspace came in for too long'));
+        reject(refuse('the file waited too long for other uploads of the workspace'));
       });
       waiting.push(waiter);
     });
@@ -77,7 +77,7 @@ export function createUploadPlaces(clock: Clock): UploadPlaces {
     async enter(workspaceId) {
       const queued = waiting.filter((waiter) => waiter.workspaceId === workspaceId).length;
       if (fits(workspaceId) && queued === 0) take(workspaceId);
-      else if (queued >= waitingPerWorkspace) throw refuse('too many files of the workspace wait');
+      else if (queued >= waitingPerWorkspace) throw refuse('too many files of the workspace are waiting');
       else await wait(workspaceId);
       let isHeld = true;
       return () => {

@@ -13,8 +13,8 @@ import { messageStatusTold } from './message-events.ts';
 import { applyReceipt, type Standing } from './receipt-ladder.ts';
 
 /**
- * Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock. Those of a
- * deleted connection that are still to be removed count as gone. [events.status.outbound-only]
+ * Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock. Messages
+ * of a deleted connection that are not yet deleted are left out. [events.status.outbound-only]
  */
 async function lockOutgoing({ tx }: StateChange, ids: readonly string[]) {
   const { id, connectionId, status, receipts, waMessageId, direction } = messages;
@@ -28,7 +28,7 @@ async function lockOutgoing({ tx }: StateChange, ids: readonly string[]) {
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** One statement for any number of messages, each with its own values: text, since drizzle writes no such update. */
+/** Updates any number of messages, each with its own values. It is SQL, because drizzle has no such update. */
 export const WRITE_STANDINGS = `
   UPDATE platform.messages m SET status = u.status, receipts = u.receipts,
     error_message = CASE WHEN u.status = 'failed' THEN $4 ELSE m.error_message END
@@ -46,8 +46,8 @@ async function writeStandings({ tx }: StateChange, moved: ReadonlyMap<string, St
 }
 
 /**
- * Applies receipts in their order and tells each one that is news. Receipts of messages that the service
- * never stored are dropped. Answers where each known message stands and whether a receipt was news for it.
+ * Applies receipts in order and records an event for each new status. Receipts of messages that were never stored are
+ * dropped. Returns the status of each known message and whether a receipt changed anything for it.
  * [events.status.fires]
  */
 export async function applyReceipts(

@@ -15,7 +15,7 @@ import { messageStatusTold } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 import { answerSend, freeSend, type JournalEntry, readUnanswered, sentAnswer } from './send-journal.ts';
 
-/** Port: stands around the storing of each message that the network has. What it throws leaves the message unstored. */
+/** Port: wraps the storing of each message that the network has accepted. If it throws, the message is not stored. */
 export type AroundStore = <Result>(store: () => Promise<Result>) => Promise<Result>;
 
 interface Options {
@@ -27,26 +27,26 @@ interface Options {
   readonly aroundStore?: AroundStore | undefined;
 }
 
-/** The part of a send from which there is no way back. */
+/** The irreversible part of a send. */
 export interface SendCarrier {
   /**
-   * Hands a message to the network; asks again, once, when it is not known whether the network has it.
-   * Throws `send_failed` when `signal` has aborted before: then the network has not heard of it.
+   * Passes a message to the network; retries once if it is unknown whether the network has it. Throws `send_failed`
+   * if `signal` has aborted before: then the network does not have it.
    */
   accept(message: OutboundMessage, signal: AbortSignal): Promise<Accepted>;
-  /** Stores what the network has. Where that fails the answer is the degraded one: it was sent all the same. */
+  /** Stores a message that the network has. If that fails, the answer is the degraded one. */
   store(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
   /**
-   * Ends sends whose process is gone, or lost its way: completes those that the network has, frees the keys
-   * of the others. Answers how many there were.
+   * Ends sends that no process runs any more: completes those that the network has, and frees the keys of the others.
+   * Returns their number.
    */
   clearUp(messageIds?: readonly string[]): Promise<number>;
 }
 
 /**
- * Stores a message that the network has taken over: the row, its `sent` event, the receipts to come and the
- * answer under its key, all in one change. Doing it again, after a commit whose answer was lost, changes
- * nothing and answers the same. Throws `not_found` when the connection is gone.
+ * Stores a message that the network has accepted: the row, its `sent` event, the receipts to come and the answer under
+ * its key, all in one transaction. A repetition, after a commit whose answer was lost, changes nothing and returns the
+ * same answer. Throws `not_found` if the connection was deleted.
  */
 async function storeSend(
   change: StateChange,
@@ -56,7 +56,7 @@ async function storeSend(
 ): Promise<SendMessageAnswer> {
   const { messageId, connectionId, workspaceId, to, text, media } = entry;
   const createdAt = await stampCreation(change, workspaceId);
-  // Read under the stamp's lock, which a deletion takes as well: nothing is stored for a connection that is gone.
+  // Read under the workspace's lock, which a deletion also takes: nothing is stored for a deleted connection.
   const connection = await readConnection(change.tx, connectionId, change.now);
   const inserted = await orm(change.tx)
     .insert(messages)
@@ -93,7 +93,7 @@ export function createSendCarrier(options: Options): SendCarrier {
     return answer;
   };
 
-  /** Stores what a lost send came to; where its connection is gone it was sent all the same. */
+  /** Stores the result of a lost send. If its connection was deleted, only the answer is stored. */
   const complete = async (entry: JournalEntry, accepted: Accepted): Promise<void> => {
     try {
       await changeState((change) => storeSend(change, network, entry, accepted));

@@ -6,7 +6,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 const MIMETYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w-]+=(?:[\w!#$&^.+-]+|"[\w !#$&^.,+-]*"))*$/;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
-/** NUL and half surrogate pairs cannot be stored as they are. Throws the code that names them. */
+/** Throws `invalid_request` for NUL and lone surrogates, which cannot be stored. */
 export function checkStorable(field: string, text: string): void {
   if (!text.includes('\0') && text.isWellFormed()) return;
   throw new PlatformError(ASSUMPTIONS.refusedText.value, {
@@ -15,7 +15,7 @@ export function checkStorable(field: string, text: string): void {
   });
 }
 
-/** What the names of a file must be besides their shape: they are stored, and stand in headers later. */
+/** Checks the file name, type and caption, which are stored and later sent in headers. Throws `invalid_request`. */
 export function checkStorableMedia({ filename, mimetype, caption = '' }: MediaObject): void {
   checkStorable('media.filename', filename);
   if (CONTROL_CHARACTER.test(filename)) {
@@ -27,7 +27,7 @@ export function checkStorableMedia({ filename, mimetype, caption = '' }: MediaOb
   if (!MIMETYPE.test(mimetype)) {
     throw new PlatformError('invalid_request', {
       field: 'media.mimetype',
-      hint: 'must be a media type, as audio/ogg',
+      hint: 'must be a media type, such as audio/ogg',
     });
   }
   checkStorable('media.caption', caption);

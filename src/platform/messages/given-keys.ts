@@ -9,7 +9,7 @@ import type { MessageSend } from './send-messages.ts';
 
 const FORGOTTEN_AT_ONCE = 100;
 
-/** The app, not its grant: a client that asked for more scopes in between is still the same. */
+/** Uses the app instead of the grant: a client that requested more scopes in between is still the same client. */
 function fingerprintOf({ subscriptionId }: Credential, { connectionId, to, text }: MessageSend): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([subscriptionId, connectionId, to, text]))
@@ -17,8 +17,8 @@ function fingerprintOf({ subscriptionId }: Credential, { connectionId, to, text 
 }
 
 /**
- * The idempotency key of a send that came without one: that of the last call with the same message by the same
- * app within ten minutes, else a new one. Who repeats a call because its answer did not come knows no key.
+ * Assigns an idempotency key to a send without one: that of the same app's last call with the same message within ten
+ * minutes, otherwise a new one. A client that repeats a call after a lost answer does not know the key.
  * [choice.tools.repeat]
  */
 export async function giveKey(

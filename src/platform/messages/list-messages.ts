@@ -10,7 +10,7 @@ import { type MessageRow, readPage } from './read-page.ts';
 
 const EMPTY: ListMessagesAnswer = { messages: [], nextCursor: null, hasMore: false };
 
-/** A file is served for a while only; its type stays known. */
+/** The address of a message's file; null once the file is too old to be served. */
 function mediaUrl(row: MessageRow, { mediaAddress, now }: ListContext): string | null {
   if (row.mediaId === null || row.createdAt <= oldestServed(now)) return null;
   return mediaAddress(row.mediaId);
@@ -25,7 +25,7 @@ function toMessage(row: MessageRow, context: ListContext): Message {
   };
 }
 
-/** What the list needs besides who asks and for what. */
+/** Dependencies of the list. */
 export interface ListContext {
   readonly database: Queryable;
   readonly cursors: PageCursors;
@@ -35,8 +35,8 @@ export interface ListContext {
 }
 
 /**
- * A page of messages, newest first, of the connections that the credential sees now. A connection outside
- * them gives an empty page. Throws `invalid_request` for a cursor of another workspace or filter.
+ * A page of messages, newest first, of the connections that are visible to the credential now. Any other connection
+ * has an empty page. Throws `invalid_request` for a cursor of another workspace or filter.
  * Implements `Rules per endpoint`, 9.
  */
 export async function listMessages(

@@ -10,7 +10,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 
-/** What to mark as read. `messageId` wins over `phone`; one of them is given. */
+/** What to mark as read. At least one of `messageId` and `phone` is not null; `messageId` has priority. */
 export interface ReadReceipt {
   readonly connectionId: string;
   /** Digits of the person. */
@@ -20,7 +20,7 @@ export interface ReadReceipt {
 }
 
 const { id, peer, position, status, receipts } = messages;
-/** Literal, so that the index of chats serves it. */
+/** A literal, so that Postgres uses the partial index of chats. */
 const isIncoming = sql`${messages.direction} = 'incoming'`;
 
 interface Inbound {
@@ -29,7 +29,7 @@ interface Inbound {
 }
 
 /**
- * Throws `not_found` for an unknown message, one of another connection and an outgoing one alike.
+ * Throws `not_found` for an unknown message, one of another connection, or an outgoing one.
  * [messages.read.incoming] [messages.read.no-network-id] [choice.marked.unknown]
  */
 async function findInbound(db: Queryable, connectionId: string, messageId: string): Promise<Inbound> {
@@ -76,9 +76,9 @@ async function markUnread(db: Queryable, which: SQL | undefined): Promise<string
 }
 
 /**
- * Marks incoming messages as read and answers how many became so by this call. A `qr` connection marks the whole
- * chat, a `cloud_api` one a single message: the given one, or the latest of that person. Asking again changes
- * nothing. Throws `not_found` and the 402s. [messages.read.no-rate-limit] [limits.read-receipts]
+ * Marks incoming messages as read and returns how many were unread before. A `qr` connection marks the whole chat, a
+ * `cloud_api` connection one message: the given one, or the latest from the phone. A repetition changes nothing.
+ * Throws `not_found` and the 402s. [messages.read.no-rate-limit] [limits.read-receipts]
  */
 export async function markRead(
   { changeState, database }: { readonly changeState: ChangeState; readonly database: Queryable },

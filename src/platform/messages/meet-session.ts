@@ -6,7 +6,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { NetworkSession, NetworkSessions } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 
-/** A session as a send finds it: it works, or the send waits until it has healed itself, or has not. */
+/** A session at the time of a send: it works, it will heal during the send, or its heal fails. */
 export type SessionMet = 'works' | 'heals' | 'ages';
 
 // [errors.send_failed]
@@ -15,8 +15,8 @@ function deadSession(why: string): PlatformError {
 }
 
 /**
- * Looks at the session that a send would go through. Throws the code of a dead session for one that is shown as
- * such, and for one that is not and will not heal: the service finds out by the send.
+ * Checks the session of a send. Throws the code of a dead session if it is shown as disconnected, or if it is broken
+ * and will not heal: the service discovers this with the send.
  */
 export function meetSession({ state }: Connection, session: NetworkSession): SessionMet {
   if (state !== 'live') throw deadSession(`the connection is ${state}`);
@@ -26,9 +26,9 @@ export function meetSession({ state }: Connection, session: NetworkSession): Ses
   }
   const cause = session.cause ?? 'no session';
   if (!session.heals && cause !== ASSUMPTIONS.sendHeal.value.triedFor) {
-    throw deadSession(`shown as connected, but the network has: ${cause}`);
+    throw deadSession(`shown as connected, but broken on the network (${cause})`);
   }
-  passed('state', `the session is worn (${cause}) and tries to heal`);
+  passed('state', `the session is broken (${cause}) and may heal`);
   return session.heals ? 'heals' : 'ages';
 }
 
@@ -42,8 +42,8 @@ export function healWaitMs(met: Exclude<SessionMet, 'works'>, draw: number): num
 }
 
 /**
- * The session at the end of a send's wait: an outage that heals is over with this, before anything was told of it.
- * Throws the code of a dead session when it does not work all the same, or has gone.
+ * Checks the session at the end of a send's wait. Ends an outage that heals, before it is reported. Throws the code of
+ * a dead session if the session still does not work, or no longer exists.
  */
 export async function endWait(
   change: StateChange,

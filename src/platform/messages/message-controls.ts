@@ -18,7 +18,7 @@ import { applyReceipts } from './apply-receipts.ts';
 import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
 import { readWarmup, type Warmup } from './send-allowance.ts';
 
-/** A file as a person sends it. */
+/** A file that a person sends. */
 export interface WrittenFile {
   readonly filename: string;
   readonly mimetype: string;
@@ -27,21 +27,21 @@ export interface WrittenFile {
   readonly caption?: string | undefined;
 }
 
-/** Messages, as the network and people outside the API move them. */
+/** Messages and statuses that arrive from outside of the API. */
 export interface MessageControls {
   /**
-   * A person writes to a connection. While its session does not work the message comes later, under the id
-   * that is answered; what a blocked person writes never does. Throws `not_found` for an unknown connection,
-   * `send_failed` for one whose number never paired.
+   * A person writes to a connection. While its session does not work, the message is kept and arrives later, with the
+   * returned id. A message of a blocked person never arrives. Throws `not_found` for an unknown connection,
+   * `send_failed` for one that has never paired.
    */
   receive(connectionId: string, message: IncomingMessage): Promise<{ messageId: string }>;
-  /** The same for many at once, in one transaction and in this order. Answers the ids in the same order. */
+  /** The same for several messages, in one transaction and in order. Returns the ids in the same order. */
   receiveMany(connectionId: string, batch: readonly IncomingMessage[]): Promise<string[]>;
-  /** The same for a file. Throws `invalid_request` as well, for data that is no base64 or too long. */
+  /** The same for a file. Also throws `invalid_request`, for data that is not base64 or too long. */
   receiveFile(connectionId: string, from: string, file: WrittenFile): Promise<{ messageId: string }>;
   /**
-   * Moves one outgoing message by hand, by the rules of the ladder. `changed` is false when the move told
-   * nothing new. Throws `not_found` for an unknown or incoming message.
+   * Sets the status of an outgoing message, by the rules of the ladder. `changed` is false if the status was not new.
+   * Throws `not_found` for an unknown or incoming message.
    */
   setStatus(messageId: string, status: MessageStatus): Promise<{ changed: boolean; status: MessageStatus }>;
   /** The warm-up of a connection; null if there is none, or it is over. */
@@ -92,7 +92,7 @@ interface Options {
   readonly mediaAddress: MediaAddress;
 }
 
-/** Uploads a file that is in memory already. Throws `invalid_request`; the caller discards what is left. */
+/** Uploads a file that is in memory. Throws `invalid_request`; then the caller must discard the upload. */
 async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Promise<MediaFile> {
   const upload = store.open(id);
   await upload.write(Buffer.from(file.data));
@@ -165,7 +165,7 @@ export function createMessageControls({
   };
 }
 
-/** What the network reports becomes a change of messages. */
+/** Applies reports of the network to messages. */
 export function createNetworkReports(mediaAddress: MediaAddress): NetworkReports {
   return {
     async receipts(change, receipts) {
@@ -176,7 +176,7 @@ export function createNetworkReports(mediaAddress: MediaAddress): NetworkReports
       try {
         await receiveMessages(change, connectionId, [message], { mediaAddress, at });
       } catch (error) {
-        // A connection that is gone or broken by then gets nothing, and the person is not told.
+        // A deleted or broken connection receives nothing, and the person gets no error.
         if (!(error instanceof PlatformError)) throw error;
       }
     },

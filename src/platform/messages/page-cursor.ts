@@ -5,21 +5,21 @@ const POSITION_BYTES = 8;
 const SEAL_BYTES = 16;
 const CURSOR = /^[A-Za-z0-9_-]{32}$/;
 
-/** What a page was cut from; its cursor is good for nothing else. */
+/** The list that a cursor belongs to. It is invalid for any other. */
 export interface PageScope {
   readonly workspaceId: string;
   /** The connection that the list was limited to, or null. */
   readonly connectionId: string | null;
 }
 
-/** Opaque cursors: a position and a seal over it, the workspace and the filter. [messages.list.cursor] */
+/** Opaque cursors: a position, with a MAC of position, workspace and filter. [messages.list.cursor] */
 export interface PageCursors {
   write(scope: PageScope, position: number): string;
   /** Throws `invalid_request` for a forged or foreign cursor. */
   read(scope: PageScope, cursor: string): number;
 }
 
-/** `key` lives in the database, so that a cursor outlives a restart. */
+/** `key` is stored in the database, so that cursors remain valid after a restart. */
 export function createPageCursors(key: Uint8Array): PageCursors {
   const seal = (scope: PageScope, position: Buffer): Buffer =>
     createHmac('sha256', key)
@@ -42,7 +42,7 @@ export function createPageCursors(key: Uint8Array): PageCursors {
       if (given.length !== SEAL_BYTES || !timingSafeEqual(given, seal(scope, position))) {
         throw new PlatformError('invalid_request', {
           field: 'cursor',
-          hint: 'use `nextCursor` of the page before',
+          hint: 'use `nextCursor` of the previous page',
         });
       }
       return Number(position.readBigInt64BE());

@@ -6,11 +6,11 @@ import { removeBytes } from '../media/media-store.ts';
 import type { StateChange } from '../time/state-change.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 
-/** Removed in one transaction; the bytes of files weigh more than any number of texts. */
+/** The maximum per transaction. */
 const MESSAGES_AT_ONCE = 10_000;
 const FILES_AT_ONCE = 50;
 
-/** Rows that a receipt or a read mark holds are left for the next time, so that none waits in a circle. */
+/** Skips rows that are locked by a receipt or a read mark, to prevent deadlocks. The next run deletes them. */
 async function removeSome(
   { tx }: StateChange,
   connectionId: string,
@@ -28,9 +28,9 @@ async function removeSome(
 }
 
 /**
- * Removes messages of a connection that goes, or has gone, with the bytes of their files. Nobody sees them any
- * more; so many at once that the transaction is short, and the rest by a timer that is due at once. What a phone
- * has got is still listed there, files by name and digest.
+ * Deletes the messages of a deleted connection, with the bytes of their files. They are no longer visible. To keep
+ * the transaction short, it deletes a limited number, and a timer that is due at once deletes the rest. The lists of
+ * what phones received remain, with the names and digests of files.
  */
 export async function purgeMessages(change: StateChange, connectionId: string): Promise<void> {
   await removeBytes(change.tx, await removeSome(change, connectionId, { files: true, limit: FILES_AT_ONCE }));
@@ -46,7 +46,7 @@ export async function purgeMessages(change: StateChange, connectionId: string): 
 
 const purgeTimer = z.object({ connectionId: z.string() });
 
-/** Goes on with what a deletion began. */
+/** The timer that continues a deletion. */
 export const purgeTimers: Readonly<Record<string, TimerHandler>> = {
   'connection.purge': {
     alone: true,

@@ -4,10 +4,10 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { connections } from '../db/core-tables.ts';
 import { messages } from '../db/message-tables.ts';
 
-/** Where a page is cut from: messages of these connections below a position, newest first. */
+/** The range of a page: messages of these connections below a position, newest first. */
 export interface PageRange {
   readonly workspaceId: string;
-  /** At least one, all of the workspace. */
+  /** At least one. All are in the same workspace. */
   readonly connectionIds: readonly string[];
   readonly below: number;
   readonly limit: number;
@@ -20,7 +20,7 @@ const COLUMNS = {
   ...{ mediaId, mediaType, status, errorMessage, createdAt },
 };
 
-/** Whether a list leaves out no connection that messages can belong to. */
+/** Whether a list contains every connection of the workspace that can have messages. */
 export async function coversWorkspace(
   db: Queryable,
   { workspaceId, connectionIds }: Pick<PageRange, 'workspaceId' | 'connectionIds'>,
@@ -39,7 +39,7 @@ export async function coversWorkspace(
   return others.length === 0;
 }
 
-/** Along an index: of one connection, or of a workspace. */
+/** Reads along one index: that of a connection, or that of a workspace. */
 function readAlong(db: Queryable, { below, limit }: PageRange, where: SQL | undefined) {
   return orm(db)
     .select(COLUMNS)
@@ -50,8 +50,8 @@ function readAlong(db: Queryable, { below, limit }: PageRange, where: SQL | unde
 }
 
 /**
- * Some connections of a workspace, merged: the positions of the page first, then its rows, since along the
- * workspace's index any number of messages of the others could lie between two of theirs.
+ * Reads some connections of a workspace, merged: first the positions of the page, then its rows. In the workspace's
+ * index, any number of messages of other connections could lie between two of theirs.
  */
 function readMerged(db: Queryable, range: PageRange) {
   const { connectionIds, limit } = range;
@@ -83,19 +83,19 @@ function readMerged(db: Queryable, range: PageRange) {
     .limit(limit);
 }
 
-/** A message as a page needs it. */
+/** A row of a page. */
 export type MessageRow = Awaited<ReturnType<typeof readAlong>>[number];
 
 /**
- * Reads a page: along the index of its one connection, along that of the workspace where the list is `whole`, or
- * merged. The work grows with the page and the number of connections, never with the messages that are stored.
+ * Reads a page: along the index of its only connection, along that of the workspace if the list is `whole`, or merged.
+ * The work depends on the size of the page and the number of connections, not on the number of stored messages.
  */
 export function pageQuery(db: Queryable, range: PageRange, whole: boolean) {
   const { workspaceId, connectionIds } = range;
   const [only] = connectionIds;
   if (only !== undefined && connectionIds.length === 1) return readAlong(db, range, eq(connectionId, only));
   if (!whole) return readMerged(db, range);
-  // A connection may have been hidden since: the list decides.
+  // Filters by the given list, because a connection may have been hidden in the meantime.
   const visible = isAnyOf(connectionId, connectionIds);
   return readAlong(db, range, and(eq(messages.workspaceId, workspaceId), visible));
 }

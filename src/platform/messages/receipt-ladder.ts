@@ -1,6 +1,6 @@
 import { MESSAGE_STATUS_RANKS, type MessageStatus } from '../../contract/service/statuses.ts';
 
-/** Bits of the statuses that a message has been told to have. */
+/** The bit of each status that was reported for a message. */
 export const RECEIPT_BITS: Readonly<Record<MessageStatus, number>> = {
   sent: 1,
   delivered: 2,
@@ -8,15 +8,15 @@ export const RECEIPT_BITS: Readonly<Record<MessageStatus, number>> = {
   failed: 8,
 };
 
-/** Where an outgoing message stands. */
+/** The status of an outgoing message, and all statuses reported for it. */
 export interface Standing {
   readonly status: MessageStatus;
   readonly receipts: number;
 }
 
 /**
- * Applies one receipt. Null: it tells nothing new, or cannot follow, and no event is due. Otherwise an event
- * is due, even where the status stays: a `delivered` that `read` has overtaken is told late.
+ * Applies one receipt. Null if it is a repetition or cannot follow, so that no event is sent. Otherwise an event is
+ * sent even if the status does not change: a `delivered` that arrives after `read` is still reported.
  * Implements `Message status ladder`: never backwards; `failed` is final and does not follow `read`.
  */
 export function applyReceipt(current: Standing, receipt: MessageStatus): Standing | null {

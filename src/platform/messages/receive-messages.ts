@@ -13,23 +13,23 @@ import { RECEIPT_BITS } from './receipt-ladder.ts';
 
 /** A message that a person writes to a connection. */
 export interface IncomingMessage {
-  /** Taken beforehand where somebody was told it; default: a new one. */
+  /** An id that was already returned to a caller; default: a new one. */
   readonly id?: string;
   /** Digits of the writer. */
   readonly from: string;
   /** The text, or the caption of the file; null for a file without one. */
   readonly text: string | null;
-  /** A file that is stored already. */
+  /** A stored file. */
   readonly media?: MediaReference;
 }
 
 interface Arrival {
   readonly mediaAddress: MediaAddress;
-  /** The earliest time that the messages can bear, virtual epoch ms; default: now. */
+  /** The earliest possible `createdAt` of the messages, virtual epoch ms; default: now. */
   readonly at?: number;
 }
 
-/** Text as the service can store and tell it: the same in the list, in the event and in the database. */
+/** The text as it can be stored, so that the list, the event and the database have the same text. */
 export function storableText(text: string): string {
   return text.replaceAll('\0', ASSUMPTIONS.replacedText.value).toWellFormed();
 }
@@ -39,7 +39,7 @@ interface Stored extends Required<Pick<IncomingMessage, 'id' | 'from' | 'text'>>
   readonly media: MediaReference | null;
 }
 
-/** One statement for any number of messages: text, since drizzle would need a parameter for each of their values. */
+/** Inserts any number of messages. It is SQL, because drizzle would need a parameter for each value. */
 export const INSERT_INCOMING = `
   INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, wa_message_id,
     media_id, media_type, status, receipts, created_at)
@@ -71,7 +71,7 @@ async function insertIncoming(
 }
 
 /**
- * Stores messages from people and tells them, in their order.
+ * Stores messages from people and records their events, in order.
  * Throws `not_found` for an unknown connection and the code of a dead session for one that is not live.
  */
 export async function receiveMessages(
@@ -82,7 +82,7 @@ export async function receiveMessages(
 ): Promise<string[]> {
   const { workspaceId } = await readConnection(change.tx, connectionId, change.now);
   const createdAt = await stampCreation(change, workspaceId, at);
-  // Read under the stamp's lock, which a deletion takes as well: nothing comes to a connection that is gone.
+  // Read under the workspace's lock, which a deletion also takes: a deleted connection receives nothing.
   const connection = await readConnection(change.tx, connectionId, change.now);
   if (connection.state !== 'live') throw new PlatformError(ASSUMPTIONS.deadSessionCode.value);
   const messages = batch.map(({ id = newIdentifier(), from, text, media = null }) => ({

@@ -11,37 +11,37 @@ import type { DomainClock } from '../time/domain-clock.ts';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** A send that has been let through. It counts until it is given back. */
+/** The allowance of one send. It counts until it is given back. */
 export interface Allowance {
-  /** The send came to nothing, so it does not count. */
+  /** Stops counting a send that failed. */
   giveBack(): void;
 }
 
-/** How many sends a connection's number may make. All in virtual time. */
+/** Limits the sends of a connection's number, in virtual time. */
 export interface SendAllowances {
   /**
-   * Counts a send. Throws `warmup_limited` for a new `qr` number that has reached its cap of the hour, and
-   * `rate_limited` for a connection that sends more than anybody types; both tell when the next one may go.
+   * Counts a send. Throws `warmup_limited` for a new `qr` number that has reached its hourly cap, and `rate_limited`
+   * for a connection that sends faster than a person could. Both errors contain the time to wait.
    */
   take(connection: Connection): Promise<Allowance>;
-  /** Forgets what was counted. */
+  /** Resets all counts. */
   clear(): void;
 }
 
 interface Options {
   readonly database: Queryable;
   readonly clock: DomainClock;
-  /** Sends of one connection in a minute before the abuse limiter steps in. */
+  /** Sends of one connection per minute that the abuse limiter allows. */
   readonly sendsPerMinute: number;
 }
 
-/** A step of a warm-up: so many sends in an hour until it ends, at a virtual time; the next one lets more through. */
+/** A step of a warm-up: the number of sends per hour until the step ends, at a virtual time. */
 interface WarmupStep {
   readonly perHour: number;
   readonly endsAt: number;
 }
 
-/** The step of a number that warms up until `warmupUntil`; null: it is over. [service.qr.warmup] */
+/** The present step of a warm-up that ends at `warmupUntil`; null if it has ended. [service.qr.warmup] */
 export function warmupStep(warmupUntil: number | null, now: number): WarmupStep | null {
   // [service.cloud-api.no-warmup]
   if (warmupUntil === null || now >= warmupUntil) return null;
@@ -51,7 +51,7 @@ export function warmupStep(warmupUntil: number | null, now: number): WarmupStep 
   return step === undefined ? null : { perHour: step.perHour, endsAt: began + step.untilMs };
 }
 
-/** Times of sends, oldest first, of the last hour. */
+/** The times of the sends of the last hour, oldest first. */
 class SendTimes {
   readonly #times: number[] = [];
 
@@ -69,7 +69,7 @@ class SendTimes {
     this.#times.splice(0, keep === -1 ? this.#times.length : keep);
   }
 
-  /** When a window that holds `limit` sends has room again; null: it has room now. */
+  /** The time at which a window of `limit` sends has room again; null if it has room now. */
   roomAt(limit: number, windowMs: number, now: number): number | null {
     const blocking = this.#times.at(-limit);
     if (blocking === undefined || blocking + windowMs <= now) return null;
@@ -124,8 +124,8 @@ function refuse(
 }
 
 /**
- * Implements `429 warmup_limited` and `rate_limited` of sends. Counts are kept in memory; those of a number that
- * warms up are read back after a restart, those of the last minute are not worth it.
+ * Implements `429 warmup_limited` and `rate_limited` of sends. Counts are kept in memory. After a restart, those of a
+ * number in its warm-up are read from the database; those of the last minute are not.
  */
 export function createSendAllowances({ database, clock, sendsPerMinute }: Options): SendAllowances {
   const counted = new Map<string, Promise<SendTimes>>();
@@ -138,13 +138,13 @@ export function createSendAllowances({ database, clock, sendsPerMinute }: Option
   };
 
   const find = (connection: Connection, now: number): Promise<SendTimes> => {
-    // By number: one that was deleted and paired again is no other.
+    // By number, so that deleting a connection and pairing the number again does not reset the counts.
     const key = `${connection.workspaceId} ${connection.phoneNumber}`;
     const known = counted.get(key);
     if (known !== undefined) return known;
     const loading = load(connection, now);
     counted.set(key, loading);
-    // What could not be read is read by the next send.
+    // After an error, the next send reads them again.
     loading.catch(() => counted.delete(key));
     return loading;
   };

@@ -7,9 +7,9 @@ import { sends } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MediaFile, MediaReference } from '../media/media-file.ts';
 
-/** A send under way, written down before the network hears of it. */
+/** A send in progress, stored before the network is called. */
 export interface JournalEntry {
-  /** Taken beforehand, so that network and service mean the same message. */
+  /** Assigned before the call, so that network and service use the same id. */
   readonly messageId: string;
   readonly workspaceId: string;
   readonly connectionId: string;
@@ -20,7 +20,7 @@ export interface JournalEntry {
   readonly media: MediaReference | null;
 }
 
-/** The answer of a send that the network took over. A file's send names the network id twice. */
+/** The answer to a send that the network accepted. The answer for a file contains the network id twice. */
 export function sentAnswer(
   { media }: Pick<JournalEntry, 'media'>,
   { messageId, waMessageId }: { readonly messageId: string | null; readonly waMessageId: string | null },
@@ -36,21 +36,21 @@ export function sentAnswer(
   };
 }
 
-/** A send that asks for its key: what it sends is known as a whole. */
+/** A send that claims its key, with the complete message. */
 export interface SendClaim extends JournalEntry {
   readonly media: MediaFile | null;
 }
 
-/** What became of a claim. */
+/** The result of a claim. */
 export type Claim =
   | { readonly outcome: 'claimed' }
-  /** The first send with this key has no answer yet. `same`: it has the same connection, recipient and content. */
+  /** The first send with this key has no answer yet. `same`: connection, recipient and content are equal. */
   | { readonly outcome: 'held'; readonly messageId: string; readonly same: boolean }
   /** The first send with this key was answered 200. */
   | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer; readonly same: boolean };
 
 /**
- * Equal for two sends exactly when connection, recipient, text and file (its name, type and bytes) are equal.
+ * Equal for two sends if and only if connection, recipient, text and file (name, type and bytes) are equal.
  * [choice.send-key.other-body]
  */
 function hashMessage({ connectionId, to, text, media }: SendClaim): Buffer {
@@ -61,8 +61,8 @@ function hashMessage({ connectionId, to, text, media }: SendClaim): Buffer {
 }
 
 /**
- * Claims a key for a send, or reports what the send that holds it came to. Keys are per workspace and free
- * again 24 hours after the claim, but never while they are held. A send without a key always gets its claim.
+ * Claims a key for a send, or returns the result of the send that holds it. Keys are per workspace and reusable 24
+ * hours after the claim, but not while they are held. A send without a key always succeeds in its claim.
  * [messages.send.retry] [choice.send-key.lifetime]
  */
 export async function claimSend(
@@ -103,7 +103,7 @@ export async function claimSend(
     })
     .from(sends)
     .where(and(eq(sends.workspaceId, entry.workspaceId), sql`${sends.keyHash} = ${key}`));
-  // Freed in between: the key is there for the taking.
+  // Freed in the meantime, so it can be claimed.
   if (held === undefined) return claimSend(db, entry, idempotencyKey, now);
   const { same } = held;
   if (held.answer === null) return { outcome: 'held', messageId: held.messageId, same };
@@ -117,7 +117,7 @@ export async function freeSend(db: Queryable, messageId: string): Promise<void> 
     .where(and(eq(sends.messageId, messageId), isNull(sends.answer)));
 }
 
-/** Keeps the answer under the key; without a key there is nothing to remember. [choice.send-key.remembers] */
+/** Stores the answer under the key; deletes the entry of a send without a key. [choice.send-key.remembers] */
 export async function answerSend(db: Queryable, messageId: string, answer: SendMessageAnswer): Promise<void> {
   const isIt = eq(sends.messageId, messageId);
   const kept = await orm(db)
@@ -144,7 +144,7 @@ export async function readUnanswered(db: Queryable, messageIds?: readonly string
 
 const FORGOTTEN_AT_ONCE = 10_000;
 
-/** Forgets answers whose keys are free again. */
+/** Deletes answers whose keys have expired. */
 export async function forgetExpiredSends(db: Queryable, now: number): Promise<void> {
   for (;;) {
     const { messageId, answer, expiresAt } = sends;

@@ -31,7 +31,7 @@ export interface MessageSend {
   /** Digits of the recipient. */
   readonly to: string;
   readonly text: string | null;
-  /** Stored already; whoever stored it removes it again when the send comes to nothing. */
+  /** A stored file. If the send fails, the caller must delete it. */
   readonly media: MediaFile | null;
   readonly idempotencyKey: string | null;
 }
@@ -48,7 +48,7 @@ interface Options {
   /** Draws in [0, 1). */
   readonly random: () => number;
   readonly sendScale: number;
-  /** Sends of one connection in a minute before the abuse limiter steps in. */
+  /** Sends of one connection per minute that the abuse limiter allows. */
   readonly sendsPerMinute: number;
 }
 
@@ -58,32 +58,33 @@ interface SendManner {
   readonly joins?: boolean;
 }
 
-/** What a send came to. */
+/** The result of a send. */
 export interface Sent {
   readonly answer: SendMessageAnswer;
-  /** An earlier send with the key was answered so; this one sent nothing. */
+  /** True if the answer is that of an earlier send with the same key: nothing was sent. */
   readonly replayed: boolean;
 }
 
-/** Sends, over REST and tools alike. [choice.tools.key] */
+/** Sends messages, for REST and for the tools. [choice.tools.key] */
 export interface Sender {
   readonly timing: SendTiming;
   /**
-   * Sends and answers once the network has it. Throws, in this order: `not_found`, `idempotency_key_reuse`,
+   * Sends a message and resolves once the network has it. Throws, in this order: `not_found`, `idempotency_key_reuse`,
    * `in_progress`, the 402s, `send_failed` for a dead session, `warmup_limited`, `rate_limited`,
-   * `recipient_not_on_whatsapp`, and `send_failed` for a session that did not heal. A key stands for one
-   * message of the workspace and remembers answers only; an error frees it, and does not count as a send.
+   * `recipient_not_on_whatsapp`, and `send_failed` for a session that did not heal. A key belongs
+   * to one message of the workspace. Only successful answers are stored under it; an error frees it and is not counted
+   * as a send.
    */
   send(credential: Credential, message: MessageSend, manner?: SendManner): Promise<Sent>;
-  /** At start, before any send: ends what a crash left under way. */
+  /** Completes or ends the sends that a crash interrupted. Call it at start, before any send. */
   recover(): Promise<void>;
-  /** Gives up the sends under way that have not reached the network, and forgets how many there were. */
+  /** Cancels sends that have not reached the network, and resets the counts of the limits. */
   giveUp(): void;
-  /** Resolves when no send is under way. */
+  /** Resolves when no send is in progress. */
   idle(): Promise<void>;
 }
 
-/** How often answers whose keys are free again are forgotten, virtual time. */
+/** How often answers with expired keys are deleted, in virtual time. */
 const FORGET_EVERY_MS = 60_000;
 
 export function createSender(options: Options): Sender {
@@ -91,12 +92,12 @@ export function createSender(options: Options): Sender {
   const timing = createSendTiming(options.sendScale);
   const allowances = createSendAllowances(options);
   const carrier = createSendCarrier(options);
-  /** Every send of this process by its message id; a held key whose send is not here is a lost one. */
+  /** The sends of this process by message id. A held key whose send is not here belongs to a lost send. */
   const inFlight = new Map<string, Promise<Sent>>();
   let patience = new AbortController();
   let forgottenAt = clock.now();
 
-  /** Waits as long as a person types, and for the session to heal. The session works afterwards. */
+  /** Waits for the typing time and for the session to heal. Afterwards the session works. */
   const waitLikeAPerson = async (
     { id, provider }: Connection,
     text: string | null,
@@ -106,9 +107,10 @@ export function createSender(options: Options): Sender {
     const healing = met === 'works' ? 0 : healWaitMs(met, random());
     const real = healing + sendLatencyMs(provider, text ?? '', random());
     const ms = Math.round(real * timing.sendScale);
-    // An abort ends the wait early; what it means for the send is told below.
+    // An abort ends the wait early and is handled below.
     if (ms > 0) await wait(ms, signal).catch(() => undefined);
-    if (signal.aborted) throw new PlatformError('send_failed', { why: 'the service stops or was reset' });
+    if (signal.aborted)
+      throw new PlatformError('send_failed', { why: 'the service is stopping or was reset' });
     if (ms > 0 || met !== 'works') await changeState((change) => endWait(change, network.sessions, id));
   };
 
@@ -117,7 +119,7 @@ export function createSender(options: Options): Sender {
     await forgetExpiredSends(database, forgottenAt);
   };
 
-  /** The answer of the first send with the key, or null when this one holds it now. */
+  /** The answer of the first send with the key, or null if this send now holds it. */
   const claim = async (
     entry: SendClaim,
     key: string | null,
@@ -129,19 +131,19 @@ export function createSender(options: Options): Sender {
       if (claimed.outcome === 'claimed') return null;
       const first = claimed.outcome === 'held' ? inFlight.get(claimed.messageId) : undefined;
       if (claimed.outcome === 'held' && first === undefined) {
-        // Its process is gone: either the network has the message, or the key is free for any other.
+        // Its process has ended: complete it if the network has the message, otherwise free the key.
         await carrier.clearUp([claimed.messageId]);
         continue;
       }
       // [choice.send-key.other-body]
       if (!claimed.same) {
-        const why = 'the first send with this key was another message';
+        const why = 'the first send with this key was a different message';
         throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
       }
       if (claimed.outcome === 'answered') return claimed.answer; // [messages.send.retry]
       if (!joins) {
         const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
-        const why = 'the first send with this key is under way';
+        const why = 'the first send with this key is in progress';
         // [messages.send.in-progress] [errors.in_progress]
         throw new PlatformError('in_progress', { retryAfterSeconds, why });
       }
@@ -173,7 +175,7 @@ export function createSender(options: Options): Sender {
     }
   };
 
-  /** Everything that may still be refused; afterwards the message is on its way. [choice.send.refused] */
+  /** All steps that can refuse the send. After them, the message is passed to the network. [choice.send.refused] */
   const prepare = async (
     connection: Connection,
     entry: JournalEntry,

@@ -2,13 +2,13 @@ import type { Provider } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
-/** The pace of sends. */
+/** The scale of send latency. */
 export interface SendTiming {
   /** 1 is the service's real latency, 0 none. */
   readonly sendScale: number;
-  /** Holds for sends from now on. Throws `invalid_request` for a negative or infinite scale. */
+  /** Applies to later sends. Throws `invalid_request` for a negative or infinite scale. */
   setSendScale(scale: number): void;
-  /** Back to the scale of the start. */
+  /** Restores the scale of the start. */
   reset(): void;
 }
 
@@ -30,8 +30,8 @@ export function createSendTiming(initial: number): SendTiming {
 }
 
 /**
- * How long a send of this text takes, in whole ms before scaling. A `qr` send is typed by hand, as it were: longer
- * texts take longer, up to a bound. `draw` in [0, 1). [service.qr.humanized] [limits.send-humanization]
+ * The latency of a send of this text, in whole ms before scaling. `qr` sends simulate typing: longer texts take
+ * longer, up to a limit. `draw` in [0, 1). [service.qr.humanized] [limits.send-humanization]
  */
 export function sendLatencyMs(provider: Provider, text: string, draw: number): number {
   const send = ASSUMPTIONS.send.value;

@@ -1,7 +1,7 @@
 import { checkStorable } from './check-storable.ts';
 import type { MessageSend } from './send-messages.ts';
 
-/** What a text is sent with, in the shape of the contract already. */
+/** The fields of a text send, already checked against the contract. */
 interface TextFields {
   readonly connectionId: string;
   readonly to: string;
@@ -9,7 +9,7 @@ interface TextFields {
   readonly idempotencyKey: string | null;
 }
 
-/** A text to send. Throws `invalid_request` for one that cannot be stored as it is. */
+/** A text to send. Throws `invalid_request` if it cannot be stored. */
 export function textSend(fields: TextFields): MessageSend {
   checkStorable('text', fields.text);
   return { ...fields, media: null };

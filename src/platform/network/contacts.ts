@@ -10,17 +10,17 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { ChangeState } from '../time/state-change.ts';
 
-/** How a person on the network behaves. Times count from the send, in virtual ms; null means never. */
+/** The behavior of a person on the network. Times are virtual ms since the send; null means never. */
 export interface ContactBehaviour {
   readonly onNetwork: boolean;
   readonly deliverAfterMs: number | null;
   readonly readAfterMs: number | null;
   readonly failAfterMs: number | null;
-  /** Text the person answers with, a moment after having got a message. */
+  /** The text of the person's reply, sent shortly after a message was delivered. */
   readonly autoReply: string | null;
 }
 
-/** A file as a phone got it. */
+/** A file that a phone received. */
 export interface ReceivedMedia {
   readonly filename: string;
   readonly mimetype: string;
@@ -29,17 +29,17 @@ export interface ReceivedMedia {
   readonly bytes: number;
   /** Hex digest of the file. */
   readonly sha256: string;
-  /** The phone plays it as something said, not as a file. */
+  /** The phone shows it as a voice note instead of a file. */
   readonly voiceNote: boolean;
 }
 
-/** What the network took over for a phone. */
+/** A message that the network accepted for a phone. */
 export interface PhoneMessage {
   readonly messageId: string;
   readonly connectionId: string;
   /** Digits of the sender. */
   readonly from: string;
-  /** Null for a file; its caption stands with it. */
+  /** Null for a file; `media` contains its caption. */
   readonly text: string | null;
   readonly media?: ReceivedMedia;
   /** Virtual epoch ms. */
@@ -53,14 +53,14 @@ export interface ContactPage {
   readonly limit: number;
 }
 
-/** The people behind the network. A number never put behaves by the assumed defaults. */
+/** The people on the network. A number that was never set has the default behavior in `assumptions.ts`. */
 export interface Contacts {
-  /** Absent fields keep what they are. */
+  /** Absent fields are unchanged. */
   put(phone: string, behaviour: Partial<ContactBehaviour>): Promise<ContactBehaviour>;
   get(phone: string): Promise<ContactBehaviour>;
   /** Everybody whose behavior was put, ordered by number. */
   list(page: ContactPage): Promise<(ContactBehaviour & { readonly phone: string })[]>;
-  /** What the network took over for that phone, oldest first: a double send shows as two. All, or a part. */
+  /** The messages that the network accepted for a phone, oldest first; all or a part. A double send appears twice. */
   received(phone: string, part?: { readonly skip: number; readonly limit: number }): Promise<PhoneMessage[]>;
 }
 
@@ -77,7 +77,7 @@ function toReceivedMedia(
   return { filename, mimetype, caption, bytes, sha256: digest, voiceNote: isVoiceNote(filename, mimetype) };
 }
 
-/** How the person behind a number behaves now. */
+/** The present behavior of the person with a number. */
 export async function readBehaviour(db: Queryable, phone: string): Promise<ContactBehaviour> {
   const { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } = contacts;
   const [row] = await orm(db)

@@ -10,12 +10,12 @@ import { lockWorkspace } from '../workspaces/workspaces.ts';
 import type { InboundMessage, NetworkReports, Receipt } from './network.ts';
 import { simulatedSessions } from './sessions.ts';
 
-/** A report that could not reach the service, as it will be told later. */
+/** A report that could not reach the service and is kept for later. */
 export type HeldReport =
   | { readonly kind: 'message'; readonly message: InboundMessage }
   | { readonly kind: 'receipt'; readonly receipt: Omit<Receipt, 'reportedAt'> };
 
-/** Keeps reports for a connection, behind what is kept already. */
+/** Appends reports to those kept for a connection. */
 export async function holdReports(
   { tx }: StateChange,
   connectionId: string,
@@ -25,7 +25,7 @@ export async function holdReports(
   if (rows.length > 0) await orm(tx).insert(heldReports).values(rows);
 }
 
-/** Takes out what is kept for a connection, in its order. */
+/** Removes and returns the reports kept for a connection, in order. */
 export async function takeHeld({ tx }: StateChange, connectionId: string): Promise<HeldReport[]> {
   const { position, report } = heldReports;
   const rows = await orm(tx)
@@ -35,7 +35,7 @@ export async function takeHeld({ tx }: StateChange, connectionId: string): Promi
   return rows.sort((a, b) => a.position - b.position).map((row): HeldReport => JSON.parse(row.report));
 }
 
-/** Locks connection, then session, for reading: until the end of the change no outage begins or ends. */
+/** Takes shared locks on connections, then sessions, so that no outage begins or ends until the transaction ends. */
 async function keepStill({ tx }: StateChange, connectionIds: readonly string[]): Promise<void> {
   const { id } = connections;
   const { connectionId } = networkSessions;
@@ -56,7 +56,7 @@ async function keepStill({ tx }: StateChange, connectionIds: readonly string[]):
 interface Reach {
   /** Null for an unknown connection. */
   readonly workspaceId: string | null;
-  /** A number that has paired is on the network, and out of the service's reach for now. */
+  /** The number has paired, but the service cannot be reached for it now, or earlier reports are waiting. */
   readonly held: boolean;
   readonly blocked: readonly string[];
 }
@@ -77,9 +77,9 @@ async function readReach({ tx }: StateChange, connectionId: string): Promise<Rea
 }
 
 /**
- * What of the messages that people write to a connection now reaches it now. What a blocked person writes
- * vanishes. While the session does not work the network keeps the rest and hands it over once it does; later
- * ones queue behind it, so that nothing overtakes. To a number that never paired everything passes, to be refused.
+ * Returns the messages to a connection that reach it now. Messages of blocked people are dropped. While the session
+ * does not work, the network keeps messages and reports them once it works; later ones queue behind them, so that the
+ * order is kept. For a number that never paired, all messages pass, and the service refuses them.
  * [choice.outage.messages]
  */
 export async function passInbound<Message extends Omit<InboundMessage, 'connectionId' | 'at'>>(
@@ -90,7 +90,7 @@ export async function passInbound<Message extends Omit<InboundMessage, 'connecti
   const { workspaceId, blocked, held } = await readReach(change, connectionId);
   const heard = messages.filter(({ from }) => !blocked.includes(from)); // [choice.blocked]
   if (heard.length === 0 || !held || workspaceId === null) return heard;
-  // First, since the session may work by now, and what passes is stored under this lock.
+  // Locked before the session is read again: messages that pass are stored under this lock.
   await lockWorkspace(change.tx, workspaceId);
   await keepStill(change, [connectionId]);
   if (!(await readReach(change, connectionId)).held) return heard;
@@ -102,7 +102,7 @@ export async function passInbound<Message extends Omit<InboundMessage, 'connecti
   return [];
 }
 
-/** The connections of these messages whose session is not alive. */
+/** Connections of these messages that have no working session, by message id. */
 async function readDead({ tx }: StateChange, messageIds: readonly string[]): Promise<Map<string, string>> {
   const { messageId, connectionId } = phoneMessages;
   const rows = await orm(tx)
@@ -113,7 +113,7 @@ async function readDead({ tx }: StateChange, messageIds: readonly string[]): Pro
   return new Map(rows.map((row) => [row.messageId, row.connectionId]));
 }
 
-/** The receipts that reach the service now; the network keeps the others. [choice.outage.receipts] */
+/** Returns the receipts that reach the service now; the network keeps the others. [choice.outage.receipts] */
 async function passReceipts(change: StateChange, receipts: readonly Receipt[]): Promise<readonly Receipt[]> {
   const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
   const suspected = await readDead(change, ids);
@@ -134,7 +134,7 @@ async function passReceipts(change: StateChange, receipts: readonly Receipt[]): 
   return receipts.filter(({ messageId }) => !dead.has(messageId));
 }
 
-/** Reports go through the session of their connection: what it cannot carry now comes later. */
+/** Passes reports through the session of their connection, and keeps them while it does not work. */
 export function throughSessions(reports: NetworkReports): NetworkReports {
   return {
     async receipts(change, receipts) {
@@ -165,7 +165,7 @@ async function catchUp(change: StateChange, reports: NetworkReports, connectionI
   }
 }
 
-/** Hands over what was kept. A session that has died again by then gets it after its next recovery. */
+/** The timer that reports what was kept. If the session has broken again, this happens after its next recovery. */
 export function catchUpTimers(reports: NetworkReports): Readonly<Record<string, TimerHandler>> {
   return {
     'network.catch_up': {

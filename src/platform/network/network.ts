@@ -5,9 +5,9 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { MediaFile, MediaReference } from '../media/media-file.ts';
 import type { StateChange } from '../time/state-change.ts';
 
-/** A message on its way to a phone. */
+/** A message to a phone. */
 export interface OutboundMessage {
-  /** The service's id; the network takes a message over once, however often it is asked to. */
+  /** The service's id. The network accepts a message only once per id. */
   readonly messageId: string;
   readonly connectionId: string;
   /** Digits of the connection's number. */
@@ -19,30 +19,30 @@ export interface OutboundMessage {
   readonly media: MediaFile | null;
 }
 
-/** What the receipts of a message depend on. */
+/** The fields of a message on which its receipts depend. */
 export type FollowedMessage = Pick<OutboundMessage, 'messageId' | 'connectionId' | 'to'>;
 
-/** What the network answers on taking a message over. */
+/** The network's answer when it accepts a message. */
 export interface Accepted {
-  /** The network's own id; null where it gave none. */
+  /** The network's id; null if it assigned none. */
   readonly waMessageId: string | null;
 }
 
-/** How a connection's session really stands, whatever the service shows. */
+/** The actual state of a connection's session, which may differ from what the service shows. */
 export interface NetworkSession {
-  /** Messages pass, in both directions. */
+  /** Messages pass in both directions. */
   readonly alive: boolean;
-  /** The network still knows the session: it can go on without a new pairing. */
+  /** The network still knows the session, so it can resume without pairing. */
   readonly credentials: boolean;
   /** The owner's phone is switched on. */
   readonly phoneOn: boolean;
-  /** Digits of the people whom the owner has blocked. */
+  /** Phone numbers that the owner has blocked, digits only. */
   readonly blocked: readonly string[];
-  /** Why it is not alive; null when it is, or when nobody paired or the owner logged out. */
+  /** Why it is not alive; null if it is alive, was never paired or was logged out. */
   readonly cause: OutageCause | null;
   /** An automatic heal of this outage will succeed. */
   readonly heals: boolean;
-  /** Names the outage that goes on; null without one. */
+  /** Identifies the present outage; null without one. */
   readonly outageId: string | null;
 }
 
@@ -58,42 +58,42 @@ export interface Break {
 /** The phone that a connection is paired with. */
 export interface OwnerPhone {
   readonly on: boolean;
-  /** Digits of the people whom the owner has blocked. */
+  /** Phone numbers that the owner has blocked, digits only. */
   readonly blocked: readonly string[];
 }
 
-/** Sessions on the network. Each call is part of a change of state. */
+/** Sessions on the network. Each call is part of a state change. */
 export interface NetworkSessions {
   /**
-   * The session works from now on, with credentials: a phone paired, a restart took it up again, or an
-   * outage is over. Ends an outage if there is one; what the network kept for the number follows.
+   * Makes the session work, with credentials: a phone paired, a restart resumed it, or an outage ended. Ends the
+   * present outage, if any. The network then reports what it kept for the number.
    */
   open(change: StateChange, connectionId: string): Promise<void>;
-  /** Logged out, or given up for a new pairing: no session, no credentials, and no outage any more. */
+  /** Removes session, credentials and outage, at a logout or before a new pairing. */
   end(change: StateChange, connectionId: string): Promise<void>;
   read(db: Queryable, connectionId: string): Promise<NetworkSession>;
   /** The causes of outages that go on, by connection. */
   readCauses(db: Queryable, connectionIds: readonly string[]): Promise<Map<string, OutageCause>>;
   /** The same under its row lock, held to the end of the transaction. */
   lock(change: StateChange, connectionId: string): Promise<NetworkSession>;
-  /** Breaks a session. The service does not notice by itself. */
+  /** Breaks a session. The service is not notified. */
   break(change: StateChange, connectionId: string, broken: Break): Promise<void>;
-  /** Switches the owner's phone, and says whom it blocks. A connection that no phone came near may have one too. */
+  /** Turns the owner's phone on or off and sets its blocked contacts; also for a connection that never paired. */
   setPhone(change: StateChange, connectionId: string, phone: OwnerPhone): Promise<void>;
 }
 
-/** The phone network as the service sees it. What it reports back comes through `NetworkReports`. */
+/** Port: the phone network. It reports back through `NetworkReports`. */
 export interface PhoneNetwork {
   readonly sessions: NetworkSessions;
   /** Whether a number has an account on the network. */
   isRegistered(phone: string): Promise<boolean>;
-  /** Takes a message over; once this resolves the phone will get it, whatever becomes of the service. */
+  /** Accepts a message. Once this resolves, the phone will receive it, even if the service stops. */
   accept(message: OutboundMessage): Promise<Accepted>;
-  /** Which of these messages the network has taken over. */
+  /** Those of these messages that the network has accepted. */
   findAccepted(messageIds: readonly string[]): Promise<Map<string, Accepted>>;
-  /** Asks for the receipts of a message, in the transaction that stores it, so that none comes too early. */
+  /** Subscribes to the receipts of a message, in the transaction that stores it, so that none arrives before. */
   followReceipts(change: StateChange, message: FollowedMessage): Promise<void>;
-  /** What of the messages that people write to a connection reaches it now; the network keeps or drops the others. */
+  /** Returns the messages to a connection that reach it now; the network keeps or drops the others. */
   passInbound<Message extends Omit<InboundMessage, 'connectionId' | 'at'>>(
     change: StateChange,
     connectionId: string,
@@ -101,37 +101,37 @@ export interface PhoneNetwork {
   ): Promise<readonly Message[]>;
 }
 
-/** What became of an outgoing message, told by the network. */
+/** A report of the network about an outgoing message. */
 export interface Receipt {
   readonly messageId: string;
   readonly status: MessageStatus;
   /** When it happened, virtual epoch ms. */
   readonly at: number;
-  /** When the service hears of it; never before it happened. */
+  /** When it is reported to the service, never before `at`. */
   readonly reportedAt: number;
 }
 
 /** A message from a person. */
 export interface InboundMessage {
-  /** Taken beforehand where somebody was told it; default: a new one. */
+  /** An id that was already returned to a caller; default: a new one. */
   readonly id?: string;
   readonly connectionId: string;
   readonly from: string;
   /** The text, or the caption of the file. */
   readonly text: string | null;
-  /** A file that is stored already. */
+  /** A stored file. */
   readonly media?: MediaReference;
   /** When it was written, virtual epoch ms. */
   readonly at: number;
 }
 
-/** How the network reports to the service: in a change of state, since a report is one. */
+/** Port: reports of the network to the service. Each is part of a state change. */
 export interface NetworkReports {
   receipts(change: StateChange, receipts: readonly Receipt[]): Promise<void>;
   inbound(change: StateChange, message: InboundMessage): Promise<void>;
 }
 
-/** An id as the network gives it: a fixed head and 16 upper-case hex digits. For debugging only. */
+/** A new network id: a fixed prefix and 16 upper-case hex digits. For debugging only. */
 export function newNetworkId(): string {
   return `3EB0${randomBytes(8).toString('hex').toUpperCase()}`;
 }

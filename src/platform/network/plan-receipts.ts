@@ -2,22 +2,22 @@ import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { ContactBehaviour } from './contacts.ts';
 
-/** A receipt to come: it happens at `at` and reaches the service at `reportedAt`. */
+/** A planned receipt: it happens at `at` and reaches the service at `reportedAt`. */
 export interface PlannedReceipt {
   readonly status: MessageStatus;
   readonly at: number;
   readonly reportedAt: number;
 }
 
-/** All that a person's phone will do about one message. Times are virtual epoch ms. */
+/** The receipts and the reply of a person's phone to one message. Times are virtual epoch ms. */
 export interface ReceiptPlan {
   readonly receipts: readonly PlannedReceipt[];
   readonly reply: { readonly text: string; readonly at: number } | null;
 }
 
 /**
- * Plans what a person does about a message sent at `sentAt`. `draw` in [0, 1) decides whether `read`
- * overtakes `delivered`: both happen in order, but the earlier receipt is reported after the later one.
+ * Plans a person's reaction to a message sent at `sentAt`. `draw` in [0, 1) decides whether `read` is reported before
+ * `delivered`: both happen in order, but the earlier receipt is reported later.
  * [status.read-early]
  */
 export function planReceipts(behaviour: ContactBehaviour, sentAt: number, draw: number): ReceiptPlan {

@@ -6,7 +6,7 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { StateChange } from '../time/state-change.ts';
 import type { NetworkSession, NetworkSessions } from './network.ts';
 
-/** Before any phone came near. */
+/** The session of a connection without a row. */
 const NONE: NetworkSession = {
   alive: false,
   credentials: false,
@@ -17,7 +17,7 @@ const NONE: NetworkSession = {
   outageId: null,
 };
 
-/** The row of a connection, if a phone has come near it. */
+/** The row of a connection, if there is one. */
 function select(db: Queryable, connectionId: string) {
   const { alive, credentials, phoneOn, blocked, cause, heals, outageId } = networkSessions;
   return orm(db)

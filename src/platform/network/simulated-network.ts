@@ -34,7 +34,7 @@ async function readAccepted(
   return new Map(rows.map((row) => [row.messageId, { waMessageId: row.waMessageId }]));
 }
 
-/** The network with people behind it: contacts that receive, read, fail and answer as they were told to. */
+/** A network of simulated people, who receive, read, fail and reply as their contact is configured. */
 export function createSimulatedNetwork({ database, clock, random }: Options): PhoneNetwork {
   return {
     sessions: simulatedSessions,
@@ -92,7 +92,7 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
   };
 }
 
-/** What the simulated network's timers do: they report. */
+/** The handlers of the network's timers, which report receipts and replies. */
 export function networkTimers(reports: NetworkReports): Readonly<Record<string, TimerHandler>> {
   const receipts: TimerHandler = {
     fire: (change, timers) =>

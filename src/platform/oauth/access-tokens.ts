@@ -9,16 +9,16 @@ import { issuerOf, resourcesOf } from './addresses.ts';
 import { SIGNING_ALGORITHM } from './signing-key.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** What goes into one. */
+/** The content of an access token. */
 export interface TokenSubject extends TokenClaims {
   readonly workspaceId: string;
-  /** Null: every resource of this server. */
+  /** Null: all resources of this server. */
   readonly resource: string | null;
 }
 
 /** Access tokens as JWTs (RFC 9068). */
 export interface AccessTokens extends TokenVerifier {
-  /** Good for 15 minutes of virtual time. */
+  /** Issues a token that is valid for 15 minutes of virtual time. */
   issue(subject: TokenSubject): Promise<string>;
 }
 
@@ -34,7 +34,7 @@ const REQUIRED = ['exp', 'iat', 'jti', 'sub', 'client_id', 'grant_id', 'scope'];
 
 function readText(payload: JWTPayload, claim: string): string {
   const value = payload[claim];
-  if (typeof value !== 'string') throw new Error(`the claim ${claim} is no text`);
+  if (typeof value !== 'string') throw new Error(`the claim ${claim} is not a string`);
   return value;
 }
 
@@ -61,7 +61,7 @@ export function createAccessTokens({ keys, clock, baseUrls }: Options): AccessTo
       const resources = resourcesOf(urls);
       const pickKey = ({ kid }: { readonly kid?: string }) => {
         const key = keys.find(kid);
-        if (key === null) throw new Error('no such key signs here');
+        if (key === null) throw new Error('unknown signing key');
         return key.publicKey;
       };
       const { payload } = await jwtVerify(token, pickKey, {

@@ -11,20 +11,20 @@ import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { hashOauthSecret, newOauthSecret } from './oauth-secrets.ts';
 import { isRedirectUri } from './redirect-uri.ts';
 
-/** What an app is registered with. */
+/** The registration of an app. */
 export interface AppRegistration {
   readonly name: string;
   readonly redirectUris: readonly string[];
   readonly scopes: readonly Scope[];
-  /** Where the events of its grants go. */
+  /** The webhook for the events of its grants. */
   readonly webhookUrl?: string;
   /** The workspace of its developer. */
   readonly ownerWorkspaceId?: string;
-  /** As made before the cut-over: a workspace's first consent covers `message.received` alone. */
+  /** As if created before the cut-over: a workspace's first consent covers only `message.received`. */
   readonly legacySubscription?: boolean;
 }
 
-/** An app as it is known to the authorization server. */
+/** A registered app. */
 export interface App {
   /** Its `client_id`. */
   readonly id: string;
@@ -38,22 +38,22 @@ export interface App {
   readonly createdAt: number;
 }
 
-/** The developer portal's hand on OAuth apps. */
+/** What the developer portal does with OAuth apps. */
 export interface OauthApps {
   /**
-   * Registers an app. Client secret and webhook secret are answered once; of the first only a hash is stored.
-   * Throws `not_found` for an unknown owner, `invalid_request` for a redirect address that may not be one,
+   * Registers an app. Client secret and webhook secret are returned only here; the client secret is stored as a hash.
+   * Throws `not_found` for an unknown owner, `invalid_request` for a redirect URI that is not allowed, and
    * `invalid_webhook`.
    */
   create(
     app: AppRegistration,
   ): Promise<{ clientId: string; clientSecret: string; webhookSecret: string | null }>;
   /**
-   * Sets where the events of an app's grants go, as its developer does, and issues a new secret, answered once. Throws
-   * `not_found`, `invalid_webhook`.
+   * Sets the webhook of an app and issues a new secret, which is returned only here. Throws `not_found`,
+   * `invalid_webhook`.
    */
   setWebhook(clientId: string, url: string): Promise<{ webhookUrl: string; webhookSecret: string }>;
-  /** An app that is switched off gets no token, and those it has are good for nothing meanwhile. */
+  /** Enables or disables an app. A disabled app gets no tokens, and its existing tokens are refused. */
   setEnabled(clientId: string, enabled: boolean): Promise<void>;
   /** Newest first; `before` is a position. */
   list(options: { readonly limit: number; readonly before?: number }): Promise<App[]>;
@@ -66,7 +66,7 @@ const COLUMNS = {
   ...{ legacySubscription, position, createdAt },
 };
 
-/** An app that is not switched off; null when there is none of this id. */
+/** An enabled app; null if there is none with this id. */
 export async function findApp(db: Queryable, clientId: string): Promise<App | null> {
   if (!isIdentifier(clientId)) return null;
   const [app] = await orm(db)
@@ -80,7 +80,7 @@ async function checkRegistration(db: Queryable, app: AppRegistration) {
   if (!app.redirectUris.every(isRedirectUri)) {
     throw new PlatformError('invalid_request', {
       field: 'redirectUris',
-      hint: 'HTTPS, HTTP on this machine or a private-use scheme; no fragment',
+      hint: 'must be HTTPS, HTTP on a loopback address or a private-use scheme, without a fragment',
     });
   }
   const { ownerWorkspaceId: owner } = app;

@@ -25,24 +25,25 @@ interface Options {
   readonly changeState: ChangeState;
   readonly clock: DomainClock;
   readonly logger: Logger;
-  /** Rows that one transaction removes at most. */
+  /** The maximum of rows that one transaction deletes. */
   readonly batch?: number;
 }
 
-/** What has ended of a table, given a virtual time. */
+/** The ended rows of one table. */
 interface Ended {
   readonly table: typeof oauthConsents | typeof oauthRefreshTokens | typeof oauthGrants;
   readonly key: PgColumn;
   readonly where: (tx: Queryable, time: number) => SQL | undefined;
-  /** How long before now that time lies. */
+  /** How long rows are kept after their end. */
   readonly keptMs: number;
 }
 
 const BATCH = 1_000;
 
 /**
- * In this order: a grant outlives its refresh tokens, so that few rows go with it. Its code stays until then.
- * The last grant of a workspace to a legacy app stays for good: it is how the next consent is known to be another.
+ * In this order: a grant is deleted after its refresh tokens, so that its deletion cascades to few rows. Its code is
+ * kept until then. The last grant of a workspace to a legacy app is kept forever: it shows that the next consent is
+ * not the first.
  */
 const ENDED: readonly Ended[] = [
   {
@@ -86,9 +87,9 @@ function isGrantOver(tx: Queryable, time: number): SQL | undefined {
 }
 
 /**
- * Removes what has ended, in transactions of a bounded size: pages that nobody answered, refresh tokens past
- * their 30 days, grants that ended long ago with their codes. Does nothing if it did so less than an hour of
- * virtual time ago. A failure is logged, and the next hour's turn does what was left.
+ * Deletes ended rows, in transactions of limited size: unanswered consents, expired refresh tokens, and grants that
+ * ended long ago, with their codes. Does nothing if it ran less than an hour of virtual time ago. An error is logged,
+ * and the next run deletes the rest.
  */
 export function createClearUp({ changeState, clock, logger, batch = BATCH }: Options): () => Promise<void> {
   let doneAt = Number.NEGATIVE_INFINITY;
@@ -115,7 +116,7 @@ export function createClearUp({ changeState, clock, logger, batch = BATCH }: Opt
     try {
       for (const ended of ENDED) await remove(ended);
     } catch (error) {
-      logger.warn({ err: error }, 'what has ended of OAuth could not be removed');
+      logger.warn({ err: error }, 'ended OAuth records could not be deleted');
     }
   };
 }

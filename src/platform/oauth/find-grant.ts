@@ -5,26 +5,26 @@ import { orm } from '../../runtime/database/orm.ts';
 import { oauthGrants } from '../db/oauth-tables.ts';
 import { OauthError } from './oauth-error.ts';
 
-/** A grant, as far as tokens are concerned. */
+/** The fields of a grant that tokens depend on. */
 export interface Grant {
   readonly id: string;
   readonly appId: string;
   readonly workspaceId: string;
   readonly scopes: readonly Scope[];
-  /** Null: every resource. */
+  /** Null: all resources. */
   readonly resource: string | null;
   readonly revoked: boolean;
 }
 
 const { id, appId, workspaceId, scopes, resource, revokedAt } = oauthGrants;
 
-/** The columns of a `Grant`, for reads that join it to a code or a token. */
+/** The columns of a `Grant`, for queries that join it to a code or a token. */
 export const GRANT = {
   ...{ id, appId, workspaceId, scopes, resource },
   revoked: sql<boolean>`${revokedAt} is not null`.as('revoked'),
 };
 
-/** Revokes a grant with all that was issued from it. Revoking twice changes nothing. */
+/** Revokes a grant with its codes and tokens. Revoking it twice changes nothing. */
 export async function revokeGrant(tx: Queryable, grantId: string, now: number): Promise<void> {
   await orm(tx)
     .update(oauthGrants)
@@ -32,12 +32,12 @@ export async function revokeGrant(tx: Queryable, grantId: string, now: number): 
     .where(eq(id, grantId));
 }
 
-/** The resources that a grant's tokens may be for. */
+/** The resources that a grant's tokens may be issued for. */
 export function resourcesOfGrant({ resource }: Grant, all: readonly string[]): readonly string[] {
   return resource === null ? all : [resource];
 }
 
-/** Throws `invalid_grant`. What is wrong exactly is nobody's business but the description's reader's. */
+/** Throws `invalid_grant` with the reason in its description. */
 export function refuseGrant(why: string): never {
   throw new OauthError('invalid_grant', why);
 }

@@ -17,14 +17,14 @@ export interface GrantRecord {
   /** Those of the granted connections that still exist. */
   readonly connectionIds: readonly string[];
   readonly refreshes: number;
-  /** End of the newest refresh token, virtual epoch ms; null until the code was redeemed. */
+  /** Expiry of the newest refresh token, virtual epoch ms; null until the code has been redeemed. */
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
   readonly position: number;
   readonly createdAt: number;
 }
 
-/** What is left of a grant. */
+/** The scopes and connections that a grant keeps. */
 export interface NarrowedGrant {
   readonly scopes?: readonly Scope[];
   readonly connectionIds?: readonly string[];
@@ -37,18 +37,18 @@ export interface RefreshTokenRecord {
   readonly usedAt: number | null;
 }
 
-/** The portal's hand on what people have consented to. Changes act on the next call. */
+/** What the developer portal does with grants. Changes take effect on the next call. */
 export interface OauthGrants {
   /** Newest first; `before` is a position. */
   list(options: { readonly limit: number; readonly before?: number }): Promise<GrantRecord[]>;
   /** The refresh tokens of grants that have not been removed yet, newest first, by grant. */
   families(ids: readonly string[]): Promise<Map<string, RefreshTokenRecord[]>>;
   /**
-   * Takes scopes or connections away; what is absent stays. Throws `not_found` for a grant that is unknown or
-   * revoked, `invalid_request` for what it does not have: more needs another consent.
+   * Removes scopes or connections; absent fields are unchanged. Throws `not_found` for an unknown or revoked grant,
+   * `invalid_request` for a scope or connection that the grant does not have, which needs a new consent.
    */
   narrow(id: string, left: NarrowedGrant): Promise<GrantRecord>;
-  /** Throws `not_found` for an unknown grant; revoking twice is no error. */
+  /** Throws `not_found` for an unknown grant. Revoking a grant twice is allowed. */
   revoke(id: string): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export async function extendGrant(tx: Queryable, id: string, connectionId: strin
 
 function requireHeld(held: readonly string[], asked: readonly string[], field: string): void {
   if (asked.every((one) => held.includes(one))) return;
-  throw new PlatformError('invalid_request', { field, hint: 'a grant can be narrowed to what it has' });
+  throw new PlatformError('invalid_request', { field, hint: 'a grant can only be narrowed' });
 }
 
 export function createOauthGrants(database: Queryable, changeState: ChangeState): OauthGrants {

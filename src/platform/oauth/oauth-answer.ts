@@ -2,7 +2,7 @@ import type { Answer } from '../calls/answer.ts';
 import { OauthError, type OauthErrorCode } from './oauth-error.ts';
 import { withParameters } from './redirect-uri.ts';
 
-/** Nothing that carries a code, a token or a refusal may be kept, or lead the next page back here. */
+/** For answers with a code, a token or a refusal: they must not be cached or sent as a referrer. */
 const UNCACHED = {
   'Cache-Control': 'no-store',
   Pragma: 'no-cache',
@@ -28,7 +28,7 @@ export function jsonAnswer(
   };
 }
 
-/** What is the same for everybody, and changes with the software alone. */
+/** An answer that is the same for all clients and changes only with the software. */
 export function documentAnswer(body: object): Answer {
   const { Pragma: _, ...headers } = UNCACHED;
   return {
@@ -45,31 +45,31 @@ export function refusalAnswer(refused: OauthError, headers: Readonly<Record<stri
   return { ...jsonAnswer(STATUSES[code] ?? 400, body, headers), refused };
 }
 
-/** The answer to anything thrown: what is no refusal is a failure of ours, and says nothing more. */
+/** The answer to anything thrown: whatever is not a refusal is a `server_error` without details. */
 export function answerOfFailure(error: unknown): Answer {
   return refusalAnswer(
     error instanceof OauthError ? error : new OauthError('server_error', 'the server failed'),
   );
 }
 
-/** Where an authorization response goes, and from whom (RFC 9207). */
+/** The recipient of an authorization response, and its issuer (RFC 9207). */
 export interface Return {
   readonly redirectUri: string;
   readonly state: string | null;
   readonly issuer: string;
 }
 
-/** 303: what follows is a GET, also after the form of a page. */
+/** A 303, so that the browser follows with a GET even after a form. */
 export function redirect(location: string): Answer {
   return { status: 303, headers: { ...UNCACHED, Location: location }, body: '' };
 }
 
-/** The user comes back with a code (RFC 6749, 4.1.2). */
+/** The redirect with a code (RFC 6749, 4.1.2). */
 export function codeAnswer({ redirectUri, state, issuer: iss }: Return, code: string): Answer {
   return redirect(withParameters(redirectUri, { code, state, iss }));
 }
 
-/** The user comes back with a refusal (RFC 6749, 4.1.2.1). */
+/** The redirect with an error (RFC 6749, 4.1.2.1). */
 export function returnedRefusal({ redirectUri, state, issuer: iss }: Return, refused: OauthError): Answer {
   const { code: error, description: error_description } = refused;
   return { ...redirect(withParameters(redirectUri, { error, error_description, state, iss })), refused };

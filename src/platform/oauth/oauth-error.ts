@@ -1,7 +1,7 @@
 import type { OauthCheck } from '../kernel/checks.ts';
 import { Refusal } from '../kernel/platform-error.ts';
 
-/** The error codes of RFC 6749 (4.1.2.1 and 5.2) and RFC 8707 (2) that this server answers. */
+/** The error codes of RFC 6749 (4.1.2.1 and 5.2) and RFC 8707 (2) that this server uses. */
 export type OauthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -13,7 +13,7 @@ export type OauthErrorCode =
   | 'access_denied'
   | 'server_error';
 
-/** Which check refuses with a code, where whoever throws names no other; null: the server failed. */
+/** The check that refuses with a code, unless the error names another; null: an internal error. */
 const CHECK_OF_CODE: Readonly<Record<OauthErrorCode, OauthCheck | null>> = {
   invalid_request: 'parameters',
   invalid_client: 'client',
@@ -27,8 +27,8 @@ const CHECK_OF_CODE: Readonly<Record<OauthErrorCode, OauthCheck | null>> = {
 };
 
 /**
- * A refusal by the rules of OAuth. `description` is a sentence for developers, in the characters that RFC 6749
- * allows there; it repeats nothing that was sent. Anything else that is thrown is a failure of ours.
+ * A refusal by the rules of OAuth. `description` is for developers, in the characters that RFC 6749 allows; it never
+ * repeats the input. Any other error is an internal error.
  */
 export class OauthError extends Refusal {
   override readonly name = 'OauthError';
@@ -48,7 +48,7 @@ export class OauthError extends Refusal {
   }
 }
 
-/** A refusal that a person reads here, since nobody knows where to send it. `message` is a sentence for them. */
+/** A refusal on a page, because there is no checked redirect URI. `message` is a sentence for the user. */
 export class PageRefusal extends Refusal {
   override readonly name = 'PageRefusal';
   readonly code = 'invalid_request';

@@ -6,7 +6,7 @@ import type { CallShell } from '../calls/call-shell.ts';
 import { answerOfFailure, refusalAnswer } from './oauth-answer.ts';
 import { OauthError } from './oauth-error.ts';
 
-/** Answers one request. What it throws is answered as a failure. */
+/** Answers one request. Whatever it throws is passed to `answerOfFailure`. */
 export type OauthHandler = (request: Request) => Promise<Answer>;
 
 /** Handlers by path below the issuer, then by method. */
@@ -19,7 +19,7 @@ interface Options {
   readonly clearUp: () => Promise<void>;
 }
 
-/** Routes what is asked below the issuer; other addresses go on. */
+/** Routes requests below the issuer; other paths are passed on. */
 export function createOauthRouter({ shell, routes, clearUp }: Options): Router {
   const router = strictRouter();
   const serve = (answer: OauthHandler) =>
@@ -28,7 +28,7 @@ export function createOauthRouter({ shell, routes, clearUp }: Options): Router {
       refuse: answerOfFailure,
       afterwards: clearUp,
     });
-  const wrongMethod = new OauthError('invalid_request', 'the address does not take this method', 'method');
+  const wrongMethod = new OauthError('invalid_request', 'the address does not accept this method', 'method');
   const refuse = serve(async () => ({ ...refusalAnswer(wrongMethod), status: 405 }));
   for (const [path, methods] of Object.entries(routes)) {
     const handlers = Object.entries(methods).map(([method, answer]) => [method, serve(answer)] as const);

@@ -44,7 +44,7 @@ function queryOf({ originalUrl }: Request): string {
   return begin === -1 ? '' : originalUrl.slice(begin + 1);
 }
 
-/** Who cannot be sent back is told here. */
+/** Shows refusals that cannot be redirected on a page. */
 async function onPage(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
@@ -55,7 +55,7 @@ async function onPage(work: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** A client that came with a header is told which scheme it tried (RFC 6749, 5.2). */
+/** Adds the challenge to the refusal of a client that used a header (RFC 6749, 5.2). */
 async function forClients(request: Request, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
@@ -68,8 +68,8 @@ async function forClients(request: Request, work: () => Promise<Answer>): Promis
 }
 
 /**
- * What the server says of itself (RFC 8414, RFC 9207). One way to prove a client, one challenge method, one
- * flow: a client that can read this needs no other document. [oauth.discovery]
+ * The metadata of the server (RFC 8414, RFC 9207): one method of client authentication, one challenge method, one
+ * flow. [oauth.discovery]
  */
 function describeServer(baseUrls: BaseUrls): object {
   const issuer = issuerOf(baseUrls);
@@ -93,16 +93,19 @@ function describeServer(baseUrls: BaseUrls): object {
 }
 
 /**
- * The app that proves itself by `client_id` and `client_secret` in the form: the one way here. Throws
- * `invalid_client`, the same for an unknown app, one that is switched off and a wrong secret, and
- * `invalid_request` for two proofs at once. [oauth.client-auth]
+ * Authenticates an app by `client_id` and `client_secret` in the form, the only method. Throws the same
+ * `invalid_client` for an unknown app, a disabled app and a wrong secret, and `invalid_request` for two methods in one
+ * request. [oauth.client-auth]
  */
 async function authenticateClient(db: Queryable, request: Request, parameters: Parameters): Promise<App> {
   const secret = parameters.get('client_secret');
   if (request.headersDistinct['authorization'] !== undefined) {
     if (secret !== null)
-      throw new OauthError('invalid_request', 'a client proves itself in one way only', 'client');
-    throw new OauthError('invalid_client', 'a client proves itself by client_secret_post, not by a header');
+      throw new OauthError('invalid_request', 'a client must use only one authentication method', 'client');
+    throw new OauthError(
+      'invalid_client',
+      'a client must authenticate with client_secret_post, not with a header',
+    );
   }
   const app = await findApp(db, parameters.get('client_id') ?? '');
   if (app !== null) recognized(app.id);
@@ -120,7 +123,7 @@ const GRANT_TYPES: ReadonlyMap<string, GrantType> = new Map([
   ['refresh_token', refreshGrant],
 ]);
 
-/** What turns a grant of this type into tokens. Throws `invalid_request` or `unsupported_grant_type`. */
+/** The handler of the grant type. Throws `invalid_request` or `unsupported_grant_type`. */
 function findGrantType(parameters: Parameters): GrantType {
   const type = GRANT_TYPES.get(requireParameter(parameters, 'grant_type'));
   if (type === undefined) {

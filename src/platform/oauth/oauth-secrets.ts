@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 
 const BYTES = 32;
 
-/** What a secret is for; its prefix tells one from another where it leaks. */
+/** Prefixes by purpose, which identify a leaked secret. */
 const PREFIXES = { client: 'mcs_', code: 'mca_', refresh: 'mcr_', browser: 'mcb_' } as const;
 
 /** A new secret of 256 random bits. */
@@ -10,7 +10,7 @@ export function newOauthSecret(purpose: keyof typeof PREFIXES): string {
   return PREFIXES[purpose] + randomBytes(BYTES).toString('base64url');
 }
 
-/** What is stored of a secret, and looked up by. 256 random bits need no salt. */
+/** The hash by which a secret is stored and looked up. 256 random bits need no salt. */
 export function hashOauthSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }

@@ -1,19 +1,19 @@
 import { OauthError } from './oauth-error.ts';
 
 /**
- * The parameters of a request. One without a value counts as left out, and none may be given twice (RFC 6749,
- * 3.1 and 3.2), so that no two readers can take different values from one request.
+ * The parameters of a request. A parameter without a value counts as omitted, and none may be repeated (RFC 6749, 3.1
+ * and 3.2), so that all readers of a request see the same values.
  */
 export interface Parameters {
-  /** The value; null when it is left out or given twice. */
+  /** The value; null if it is omitted or repeated. */
   get(name: string): string | null;
-  /** All values of a parameter that may be given more than once. */
+  /** All values of a parameter that may be repeated. */
   all(name: string): readonly string[];
-  /** Whether it is there at all, with a value or without. */
+  /** Whether the parameter is present, with or without a value. */
   has(name: string): boolean;
-  /** All names, those without a value included. */
+  /** All names, including those without a value. */
   readonly names: readonly string[];
-  /** Names that are given more than once. */
+  /** Names of repeated parameters. */
   readonly repeated: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function readParameters(text: string): Parameters {
   };
 }
 
-/** The value of a parameter. Throws `invalid_request` when it is left out or given twice. */
+/** The value of a parameter. Throws `invalid_request` if it is omitted or repeated. */
 export function requireParameter(parameters: Parameters, name: string): string {
   const value = parameters.get(name);
   if (value === null) throw new OauthError('invalid_request', `${name} is missing`);

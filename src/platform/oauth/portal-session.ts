@@ -5,44 +5,44 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { connections, workspaces } from '../db/core-tables.ts';
 import type { App } from './apps.ts';
 
-/** Somebody who is signed in to the developer portal. */
+/** A user who is signed in to the developer portal. */
 export interface PortalSession {
-  /** As whom; in words for people. */
+  /** The user's name, for display. */
   readonly name?: string;
-  /** The workspaces that they own; null: every one there is. */
+  /** The workspaces that the user owns; null: all workspaces. */
   readonly workspaceIds: readonly string[] | null;
-  /** Of those, the ones that are not theirs after all. Default: none. */
+  /** Exceptions from `workspaceIds`. Default: none. */
   readonly except?: readonly string[];
 }
 
-/** Port: signing in belongs to the portal, not to this server. */
+/** Port: sessions of the developer portal, which this server does not manage. */
 export interface PortalSessions {
-  /** Who is signed in where an app sends its user to be asked; null: nobody. */
+  /** The session of the user whom an app sends to the consent page; null if not signed in. */
   find(app: Pick<App, 'ownerWorkspaceId'>): PortalSession | null;
 }
 
 export const nobodySignedIn: PortalSessions = { find: () => null };
 
-/** A workspace that somebody owns. */
+/** A workspace of a portal session. */
 export interface OwnedWorkspace {
   readonly id: string;
   readonly kind: WorkspaceKind;
-  /** How many connections it has. */
+  /** Number of its connections. */
   readonly connections: number;
-  /** Numbers of the first of them, without `+`, empty where none has paired; at most three. */
+  /** Phone numbers of the first three connections, without `+`; empty for one that has not paired. */
   readonly numbers: readonly string[];
-  /** What those are called. */
+  /** Labels of the same connections. */
   readonly labels: readonly string[];
 }
 
 const MAX_SHOWN = 100;
 
-/** The workspaces of a session, newest first and at most a hundred; none where nobody is signed in. */
+/** The workspaces of a session, newest first, at most a hundred; empty without a session. */
 export async function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
   if (session === null) return [];
   const { workspaceIds, except = [] } = session;
   const { id, kind, createdAt } = workspaces;
-  // The workspace's column stands in a template of its own: drizzle drops the table's name from others.
+  // The workspace's column is in a nested template, because drizzle omits the table's name from those that are not.
   const own = sql`from ${connections} c where c.workspace_id = ${sql`${id}`}`;
   const first = sql`${own} order by c.position limit 3`;
   return await orm(db)

@@ -6,7 +6,7 @@ import { OauthError } from './oauth-error.ts';
 import { type Parameters, readParameters } from './parameters.ts';
 
 const MAX_BYTES = 16 * 1024;
-/** In another character set than UTF-8 the same bytes would say something else. */
+/** Only UTF-8: in another charset, the same bytes would be different text. */
 const FORM = /^application\/x-www-form-urlencoded\s*(;\s*charset=(utf-8|"utf-8")\s*)?$/i;
 
 async function readText(request: Request): Promise<string> {
@@ -15,13 +15,13 @@ async function readText(request: Request): Promise<string> {
     return (await readBytes(request, MAX_BYTES)).toString('utf8');
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
-    throw new OauthError('invalid_request', 'the body is too large, encoded or not complete', 'form');
+    throw new OauthError('invalid_request', 'the body is too large, compressed or incomplete', 'form');
   }
 }
 
 /**
- * The parameters of a form in the body, each given once, save those in `lists`. A query is refused, since
- * addresses are written to logs (RFC 6749, 2.3.1). Throws `invalid_request`.
+ * The parameters of a form in the body. Only those in `lists` may be repeated. A query is refused, because URLs are
+ * logged (RFC 6749, 2.3.1). Throws `invalid_request`.
  */
 export async function readForm(request: Request, lists: readonly string[] = []): Promise<Parameters> {
   const [type = '', second] = request.headersDistinct['content-type'] ?? [];
@@ -33,7 +33,7 @@ export async function readForm(request: Request, lists: readonly string[] = []):
     );
   }
   if (request.originalUrl.includes('?')) {
-    throw new OauthError('invalid_request', 'parameters belong in the body, not in the address', 'form');
+    throw new OauthError('invalid_request', 'parameters belong in the body, not in the URL', 'form');
   }
   const parameters = readParameters(await readText(request));
   if (parameters.repeated.some((name) => !lists.includes(name))) {

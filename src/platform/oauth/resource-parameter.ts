@@ -3,14 +3,14 @@ import { OauthError } from './oauth-error.ts';
 import type { Parameters } from './parameters.ts';
 
 /**
- * The one resource that tokens are asked for (RFC 8707); null: all that are allowed. Compared as text with what
- * this server knows, never with the host that was asked. Whoever calls has refused a repeated one. Throws
+ * The resource that tokens are requested for (RFC 8707); null: all that are allowed. It is compared as text with the
+ * known identifiers, not with the `Host` of the request. The caller has refused a repeated one. Throws
  * `invalid_target`.
  */
 export function readResource(parameters: Parameters, allowed: readonly string[]): string | null {
   const resource = parameters.get('resource');
   if (resource === null) {
-    passed('resource', 'left out: all that are allowed');
+    passed('resource', 'omitted: all that are allowed');
     return null;
   }
   if (!allowed.includes(resource)) {

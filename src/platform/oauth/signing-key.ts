@@ -8,7 +8,7 @@ import {
 } from 'jose';
 import type { oauthSigningKeys } from '../db/oauth-tables.ts';
 
-/** The one algorithm. What a token's header names besides it is refused. */
+/** The only algorithm. A token with another one in its header is refused. */
 export const SIGNING_ALGORITHM = 'ES256';
 
 /** A key that signs access tokens. */
@@ -16,9 +16,9 @@ export interface SigningKey {
   readonly kid: string;
   readonly privateKey: CryptoKey;
   readonly publicKey: CryptoKey;
-  /** As the JWKS shows it. */
+  /** The key as it is in the JWKS. */
   readonly publicJwk: JWK;
-  /** Virtual epoch ms; it signs from then on until the next one does. */
+  /** Virtual epoch ms from which it signs, until the next key does. */
   readonly signsFrom: number;
 }
 
@@ -27,7 +27,7 @@ export type StoredKey = typeof oauthSigningKeys.$inferSelect;
 
 async function importKey(jwk: JWK): Promise<CryptoKey> {
   const key = await importJWK(jwk, SIGNING_ALGORITHM);
-  if (key instanceof Uint8Array) throw new Error('the signing key in the database is no key pair');
+  if (key instanceof Uint8Array) throw new Error('the signing key in the database is not a key pair');
   return key;
 }
 
@@ -38,7 +38,7 @@ export async function makeSigningKey(signsFrom: number): Promise<StoredKey> {
   return { kid: await calculateJwkThumbprint(jwk), privateJwk: JSON.stringify(jwk), signsFrom: signsFrom };
 }
 
-/** Throws for what is no private key. */
+/** Imports a stored key. Throws if it is not a private key. */
 export async function readSigningKey({ kid, privateJwk, signsFrom }: StoredKey): Promise<SigningKey> {
   const { d, ...publicPart }: JWK = JSON.parse(privateJwk);
   if (d === undefined) throw new Error('the signing key in the database has no private part');

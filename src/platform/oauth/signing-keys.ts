@@ -9,16 +9,16 @@ import type { ChangeState } from '../time/state-change.ts';
 import { makeSigningKey, readSigningKey, type SigningKey, type StoredKey } from './signing-key.ts';
 
 /**
- * The keys that sign access tokens, one after the other. A new one is made and shown when the last one nears
- * its end, and signs a day later, so that no client that keeps the JWKS for a while meets a key that it does not
- * know. An old one is shown until the last token that it signed has ended, and is then destroyed.
+ * The keys that sign access tokens, in succession. Before a key ends, the next one is created and added to the JWKS. It
+ * signs a day later, so that clients that cache the JWKS know it by then. A key remains in the JWKS until the last
+ * token that it signed has expired, and is then deleted.
  */
 export interface SigningKeys {
-  /** The key that signs now. Makes the next one where it is time. */
+  /** The key that signs now. Creates the next one when it is due. */
   signer(): Promise<SigningKey>;
-  /** Those that the JWKS shows, newest first. Makes the next one where it is time. */
+  /** The keys in the JWKS, newest first. Creates the next one when it is due. */
   shown(): Promise<readonly SigningKey[]>;
-  /** The key with an id; null: none that signed a token which may still be good. */
+  /** The key with an id; null if no valid token can be signed with it. */
   find(kid: string | undefined): SigningKey | null;
 }
 
@@ -43,7 +43,7 @@ async function loadKeys(db: Queryable, now: number): Promise<SigningKey[]> {
   return Promise.all(rows.map(readSigningKey));
 }
 
-/** The keys that still matter, of keys newest first: one ends when the token life after its successor began. */
+/** Keys that are still needed, newest first. A key ends one token lifetime after its successor began to sign. */
 function withoutEnded(keys: readonly SigningKey[], now: number): SigningKey[] {
   return keys.filter((_key, place) => {
     const successor = keys[place - 1];
@@ -51,7 +51,7 @@ function withoutEnded(keys: readonly SigningKey[], now: number): SigningKey[] {
   });
 }
 
-/** Reads the keys; the first start on a database makes one that signs at once. */
+/** Reads the keys. The first start on a database creates one that signs at once. */
 export async function loadSigningKeys({ database, changeState, clock }: Options): Promise<SigningKeys> {
   let keys = await loadKeys(database, clock.now());
   let inFlight: Promise<void> | null = null;
@@ -90,7 +90,7 @@ export async function loadSigningKeys({ database, changeState, clock }: Options)
       await bringUpToDate();
       const now = clock.now();
       const key = keys.find(({ signsFrom }) => signsFrom <= now);
-      if (key === undefined) throw new Error('no key signs yet');
+      if (key === undefined) throw new Error('there is no signing key yet');
       return key;
     },
     async shown() {

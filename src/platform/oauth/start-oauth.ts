@@ -28,9 +28,9 @@ interface Options {
   readonly codeKey: Uint8Array;
 }
 
-/** The authorization server with what the rest of the service needs of it. */
+/** The authorization server, and what the rest of the service uses of it. */
 export interface Oauth {
-  /** Answers what is asked below the issuer. */
+  /** Serves the paths below the issuer. */
   router(shell: CallShell): Router;
   readonly tokens: AccessTokens;
   readonly apps: OauthApps;
@@ -38,7 +38,7 @@ export interface Oauth {
   readonly approvals: PortalApprovals;
 }
 
-/** Loads the signing key, and makes it at the first start on a database. */
+/** Starts the authorization server. Loads the signing keys; the first start on a database creates one. */
 export async function startOauth(options: Options): Promise<Oauth> {
   const { database, changeState, clock, logger, baseUrls, webhooks } = options;
   const { portal = nobodySignedIn, codeKey } = options;

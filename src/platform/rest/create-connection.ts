@@ -24,7 +24,7 @@ import { defineEndpoint, type Endpoint, type RawInput } from './endpoint.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Header bytes arrive as one character each. What is no UTF-8 stays as it is. */
+/** Decodes a header as UTF-8, of which each byte is one character; returns it unchanged if it is not UTF-8. */
 function decode(value: string): string {
   try {
     return utf8.decode(Buffer.from(value, 'latin1'));
@@ -34,9 +34,9 @@ function decode(value: string): string {
 }
 
 /**
- * The key of a create; null without one, a blank one being none. Throws `idempotency_key_invalid` for more
- * than 255 characters, counted in code points, and `invalid_request` for several headers, of which none would
- * be the right one. [connections.create.idempotency.not-cut]
+ * The idempotency key of a create; null if it is absent or blank. Throws `idempotency_key_invalid` for more than 255
+ * characters, counted in code points, and `invalid_request` for several headers.
+ * [connections.create.idempotency.not-cut]
  */
 export function readIdempotencyKey({ headersDistinct }: IncomingMessage): string | null {
   const field = HEADERS.idempotencyKey;
@@ -59,7 +59,7 @@ interface Dependencies {
 }
 
 /**
- * No body says as much as an empty one. The hash covers all of it, fields that nobody reads included.
+ * No body is equal to an empty one. The hash covers the whole body, including unknown fields.
  * [connections.create.body.optional]
  */
 function readRequest({ body = {}, request }: RawInput): CreateRequest {
@@ -70,13 +70,13 @@ function readRequest({ body = {}, request }: RawInput): CreateRequest {
 }
 
 /**
- * A grant exists only over connections, so it never creates the first one.
+ * A grant is only issued over existing connections, so it cannot create the first one.
  * [connections.create.first-not-by-oauth] [choice.oauth.grant] [errors.invalid_grant]
  */
 function requireGranted({ kind, connectionIds }: Credential): void {
   // [connections.create.first-by-key] [auth.key.first-connection]
   if (kind === 'oauth' && connectionIds?.length === 0) {
-    throw new PlatformError('invalid_grant', { why: 'no connection of the grant is left' });
+    throw new PlatformError('invalid_grant', { why: 'no connection of the grant exists any more' });
   }
 }
 

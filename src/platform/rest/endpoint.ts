@@ -5,21 +5,21 @@ import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Answer } from '../calls/answer.ts';
 import type { Credential } from '../credentials/credential.ts';
 
-/** What a request says, before anyone believes it. */
+/** The unchecked input of a request. */
 export interface RawInput {
   /** Path parameters by name, decoded. */
   readonly params: Request['params'];
-  /** The query parameters of the endpoint's row by name; each was given once. */
+  /** The query parameters of the endpoint's row by name; none was repeated. */
   readonly query: Readonly<Record<string, string>>;
-  /** Parsed JSON; undefined without a body, or where the endpoint reads it by itself. */
+  /** Parsed JSON; undefined without a body, or if the endpoint reads the body itself. */
   readonly body: unknown;
-  /** For headers: `headersDistinct` has every value of each. */
+  /** For headers: `headersDistinct` has all values of each. */
   readonly request: IncomingMessage;
-  /** Who calls: bodies that are large take room of the workspace. */
+  /** The caller: large bodies count against the limit of its workspace. */
   readonly credential: Credential;
 }
 
-/** What the gate checks before an endpoint is asked: its row in the contract's table, and a little more. */
+/** The data of an endpoint that the gate checks, from its row in the contract's table. */
 export interface EndpointRow {
   readonly method: string;
   readonly path: string;
@@ -28,14 +28,14 @@ export interface EndpointRow {
   readonly body?: object;
 }
 
-/** An endpoint as the gate sees it. */
+/** An endpoint for the gate. */
 export interface Endpoint {
   readonly row: EndpointRow;
-  /** The only kind of workspace that may call it; absent: both. */
+  /** The kind of workspace that may call it; absent: both. */
   readonly onlyFor?: WorkspaceKind;
-  /** The body may be too large to be held; the endpoint reads it from the request. */
+  /** True if the endpoint reads the body from the request, because it may be too large for memory. */
   readonly readsOwnBody?: boolean;
-  /** Checks the shape of the input and answers what to run then. Throws the refusal of a bad shape. */
+  /** Checks the shape of the input and returns the handler to run. Throws the refusal of an invalid shape. */
   prepare(input: RawInput): Promise<(credential: Credential) => Promise<Answer>>;
 }
 
@@ -45,7 +45,7 @@ interface EndpointParts<Input> extends Omit<Endpoint, 'prepare'> {
   handle(credential: Credential, input: Input): Promise<Answer>;
 }
 
-/** Joins the row of an endpoint, its reading of the input and its handler. */
+/** Defines an endpoint from its row, its input parser and its handler. */
 export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<Input>): Endpoint {
   return {
     ...rest,
@@ -56,7 +56,7 @@ export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<I
   };
 }
 
-/** For endpoints that read nothing from the request. */
+/** For endpoints without input. */
 export function readNothing(): void {}
 
 /** A 200. */

@@ -10,7 +10,7 @@ import { passed } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** A request on its way through the gate. */
+/** A request to be checked. */
 export interface Entry {
   readonly request: Request;
   readonly endpoint: Endpoint;
@@ -26,7 +26,7 @@ function checkWorkspaceKind({ workspaceKind }: Credential, { onlyFor }: Endpoint
   passed('workspace_kind');
 }
 
-/** The query parameters that the endpoint knows. One of them given twice has no meaning and is refused. */
+/** The query parameters that the endpoint knows. Throws `invalid_request` for a repeated one. */
 function readQuery(request: Request, known: readonly string[]): Record<string, string> {
   const search = request.originalUrl.indexOf('?');
   const given = new URLSearchParams(search === -1 ? '' : request.originalUrl.slice(search));
@@ -51,9 +51,9 @@ async function checkShape({ request, endpoint }: Entry, credential: Credential) 
 
 /**
  * The ordered checks of every call: credential, address, scope, workspace kind, shape. What follows
- * (connection visible, license, provider, state, rate) needs the endpoint's objects and is checked by the
- * domain in that order. The first refusal is the answer: nothing after it is looked at, and no body is read
- * for a caller who may not send one. Each check writes to the trace of the call. Answers what the endpoint answers.
+ * (connection visible, license, provider, state, rate) needs the endpoint's objects and is checked by the domain in
+ * that order. The first refusal is the answer: later checks do not run, and the body of an unauthorized caller is not
+ * read. Each check is recorded in the trace of the call. Returns the answer of the endpoint.
  * [choice.order]
  */
 export async function passGate(sources: CredentialSources, entry: Entry): Promise<Answer> {

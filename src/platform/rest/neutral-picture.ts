@@ -1,7 +1,7 @@
-/** Where the picture is served, beside the API and without a credential. */
+/** Path of the picture, which is served outside of the API and without a credential. */
 export const NEUTRAL_PICTURE_PATH = '/pictures/neutral.svg';
 
-/** A head and shoulders, for numbers without a picture of their own. [choice.picture.neutral] */
+/** A head and shoulders, for numbers without a picture. [choice.picture.neutral] */
 export const NEUTRAL_PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96" width="96" height="96">' +
   '<rect width="96" height="96" fill="#d7dbe0"/><circle cx="48" cy="38" r="17" fill="#8b949e"/>' +

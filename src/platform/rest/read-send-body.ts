@@ -10,41 +10,41 @@ import type { MediaStore } from '../media/media-store.ts';
 import type { MediaUpload } from '../media/media-upload.ts';
 import { JsonSplitter } from '../media/split-json.ts';
 
-/** How much of a body that is too large is read to its end: a client that still writes would miss the answer. */
+/** Bytes of a too large body that are read and discarded: a client that is still writing would miss the answer. */
 const DISCARDED_BYTES = 2 * ASSUMPTIONS.bodyBytes.value.send;
 
-/** Where the file is in the body of a send. */
+/** The path of the file's data in the body of a send. */
 const FILE_PATH = ['media', 'data'];
 
-/** The body of a send, its file apart. */
+/** The body of a send, without the data of its file. */
 export interface SendBody {
-  /** Parsed JSON. In place of the file's data it has `mark`; undefined without a body. */
+  /** Parsed JSON with `mark` in place of the file's data; undefined without a body. */
   readonly value: unknown;
-  /** Stands for the data that were taken out, and cannot have been sent. */
+  /** The placeholder for the extracted data: a random value that a client cannot send. */
   readonly mark: string;
-  /** The file as it is stored; null when there is none, or a wrong one. */
+  /** The stored file; null if there is none, or an invalid one. */
   readonly file: StoredBytes | null;
-  /** What is wrong with the file's data; null: nothing, or there are none. */
+  /** Why the file's data are invalid; null if they are valid or absent. */
   readonly flaw: string | null;
 }
 
 interface Reading {
   readonly store: MediaStore;
-  /** Ids of every file begun, for whoever discards them. */
+  /** Ids of all files that were begun, which the caller discards. */
   readonly begun: string[];
-  /** Whose room a file takes. */
+  /** The workspace whose limit of uploads applies. */
   readonly workspaceId: string;
   readonly clock: Clock;
 }
 
 /**
- * The pieces of a body as they come. Throws `invalid_request` when the client is slower than the least speed: only the
- * time that the service waits for the client counts, so a busy service ends nobody's upload.
+ * The pieces of a body as they arrive. Throws `invalid_request` if the client is slower than the minimum speed. Only
+ * the time that the service waits for the client counts, so a busy service does not end uploads.
  * [choice.upload.pace]
  */
 async function* atLeastSpeed(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
   const { graceMs, minBytesPerSecond } = ASSUMPTIONS.uploadPace.value;
-  // The stream must outlive a refusal in its midst: the answer goes over the same socket.
+  // A refusal must not destroy the stream, because the answer is sent on the same socket.
   const pieces: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false });
   let leftMs = graceMs;
   try {
@@ -58,25 +58,25 @@ async function* atLeastSpeed(request: IncomingMessage, clock: Clock): AsyncGener
       yield piece.value;
     }
   } finally {
-    // Not awaited: where the client is too slow, this would wait for it.
+    // Not awaited, because it would wait for a slow client.
     pieces.return?.().catch(() => undefined);
   }
 }
 
-/** What is waited for, or the refusal of a client that does not send it in time. */
+/** Waits for a piece. Throws `invalid_request` if the client does not send it in time. */
 async function withinTime<T>(piece: Promise<T>, ms: number, clock: Clock): Promise<T> {
-  // Where the time is over first, nobody waits for the piece any more.
+  // After a timeout, the promise has no other handler.
   piece.catch(() => undefined);
   let cancel = (): void => undefined;
   const over = new Promise<never>((_resolve, reject) => {
     cancel = clock.after(ms, () => {
-      reject(new PlatformError('invalid_request', { field: 'body', hint: 'came too slowly' }));
+      reject(new PlatformError('invalid_request', { field: 'body', hint: 'was sent too slowly' }));
     });
   });
   return Promise.race([piece, over]).finally(() => cancel());
 }
 
-/** Takes the parts of a body apart: the rest is kept to be parsed, the file goes to the store as it comes. */
+/** Splits a body: the file is stored as it arrives, the rest is kept for parsing. */
 class SendBodyReader {
   readonly mark = newIdentifier();
   readonly #reading: Reading;
@@ -91,7 +91,7 @@ class SendBodyReader {
     this.#reading = reading;
   }
 
-  /** Takes the next piece; those of a body that is too large come to nothing. */
+  /** Processes the next piece; discards those of a too large body. */
   async take(chunk: Buffer): Promise<void> {
     this.#bytes += chunk.length;
     if (this.#bytes > DISCARDED_BYTES) throw new PlatformError('payload_too_large');
@@ -111,7 +111,7 @@ class SendBodyReader {
     return { value, mark: this.mark, file, flaw: this.#upload?.flaw ?? null };
   }
 
-  /** Makes room for the next file. */
+  /** Returns the place among the uploads. */
   close(): void {
     this.#leave?.();
     this.#leave = null;
@@ -131,7 +131,7 @@ class SendBodyReader {
     return this.#bytes > send || this.#restBytes > other;
   }
 
-  /** Copied, or a few bytes would keep the whole piece of the request in memory. */
+  /** Copies the bytes, so that a few bytes do not keep the whole piece in memory. */
   #keep(bytes: Buffer): void {
     this.#restBytes += bytes.length;
     if (!this.#isTooLarge()) this.#rest.push(Buffer.from(bytes));
@@ -139,9 +139,9 @@ class SendBodyReader {
 }
 
 /**
- * Reads the body of a send without ever holding its file: pieces of it are stored while the next ones wait in
- * the socket. Throws `payload_too_large` (17 MB in all, 256 KB beside the file), or `invalid_request` for bytes
- * that are no JSON in UTF-8. What is wrong with the file alone is told in the answer, for its turn among the fields.
+ * Reads the body of a send without holding its file in memory: pieces are stored while the next ones wait in the
+ * socket. Throws `payload_too_large` (17 MB in total, 256 KB without the file), or `invalid_request` for bytes that are
+ * not JSON in UTF-8. An invalid file is returned as `flaw`, so that the fields are checked in their order.
  */
 export async function readSendBody(request: IncomingMessage, reading: Reading): Promise<SendBody> {
   requirePlain(request);

@@ -32,7 +32,7 @@ export function createRestRouter({ shell, sources, endpoints }: Options): Router
       });
       return [endpoint.row.method, handle] as const;
     });
-    const why = `the address takes ${methods.map(([method]) => method).join(', ')}`;
+    const why = `the address accepts ${methods.map(([method]) => method).join(', ')}`;
     routeMethods(router, path.replaceAll(/\{(\w+)\}/g, ':$1'), Object.fromEntries(methods), {
       // [choice.wrong-method]
       refuse: refuseWith(new PlatformError('method_not_allowed', { why })),
@@ -43,7 +43,7 @@ export function createRestRouter({ shell, sources, endpoints }: Options): Router
   const refuseUnknown = refuseWith(
     new PlatformError('not_found', { check: 'route', why: 'no such address' }),
   );
-  // A parameter that is not percent-encoded names nothing either.
+  // A parameter with invalid percent-encoding is also an unknown address.
   const refuseMalformed: ErrorRequestHandler = (error, request, response, next) =>
     error instanceof URIError ? refuseUnknown(request, response, next) : next(error);
   return router.use(refuseUnknown, refuseMalformed);

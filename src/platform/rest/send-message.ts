@@ -11,13 +11,13 @@ import { textSend } from '../messages/text-send.ts';
 import { defineEndpoint, type Endpoint, ok, type RawInput } from './endpoint.ts';
 import { readSendBody, type SendBody } from './read-send-body.ts';
 
-/** Data that the schema takes, and data that it refuses: they stand in for a file that is stored already. */
+/** Data that the schema accepts and data that it refuses, as placeholders for a file that is already stored. */
 const RIGHT_DATA = 'AAAA';
 const WRONG_DATA = '';
 
 interface Input {
   readonly message: MessageSend;
-  /** Files stored for this send, to be discarded where they become no message's. */
+  /** Files stored for this send, to be discarded unless a message uses them. */
   readonly begun: readonly string[];
 }
 
@@ -25,7 +25,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The body as the schema reads it, the mark of a file replaced by data that are right or wrong as the file is. */
+/** The body for the schema: the mark of a file is replaced by data that are valid if and only if the file is. */
 function standIn({ value, mark, file }: SendBody): unknown {
   if (!isRecord(value) || !isRecord(value['media']) || value['media']['data'] !== mark) return value;
   return { ...value, media: { ...value['media'], data: file === null ? WRONG_DATA : RIGHT_DATA } };
@@ -42,12 +42,12 @@ function readFields(body: SendBody) {
 }
 
 function toFile({ filename, mimetype }: MediaObject, { file }: SendBody): MediaFile {
-  // The schema takes data of one kind alone: those that stand in for a stored file.
+  // The schema accepts only the placeholder of a stored file.
   if (file === null) throw new PlatformError('internal_error');
   return { ...file, filename, mimetype };
 }
 
-/** Captions are texts; an empty one is none. [media.caption] */
+/** The caption; null if it is absent or empty. [media.caption] */
 function captionOf({ caption }: MediaObject): string | null {
   return caption === undefined || caption === '' ? null : caption;
 }

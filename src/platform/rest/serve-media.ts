@@ -11,7 +11,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
 
-/** Nothing of a file may run, be framed or be kept, wherever it is opened. */
+/** Headers that prevent a file from being executed, framed or cached. */
 const SAFETY = {
   'Content-Security-Policy': `${INERT}; sandbox`,
   'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -19,13 +19,13 @@ const SAFETY = {
   'Cache-Control': 'private, no-store',
 } as const;
 
-/** Names that stand for a place, or that a system takes for something else. */
+/** Names that a system would treat as a folder. */
 const NO_NAME = /^\.*$/;
 const FALLBACK = 'file';
-/** What RFC 5987 lets stand as it is; all else is percent-encoded. */
+/** Characters that RFC 5987 requires to be encoded, but `encodeURIComponent` does not encode. */
 const ENCODED = /['()*]/g;
 
-/** The last part of a name, whatever system's folders stand before it, without what a header cannot hold. */
+/** The last part of a path of any system, without characters that a header cannot contain. */
 function safeName(filename: string): string {
   const last = filename.split(/[/\\]/).at(-1) ?? '';
   const visible = last.replace(/[\p{Cc}\p{Bidi_Control}]/gu, '').trim();
@@ -33,8 +33,8 @@ function safeName(filename: string): string {
 }
 
 /**
- * `Content-Disposition` of a file: an attachment, so that a browser saves it and runs nothing of it. The name has
- * an ASCII form for old clients and a UTF-8 form for all others (RFC 6266).
+ * `Content-Disposition` of a file: an attachment, so that a browser saves it instead of executing it. The name has an
+ * ASCII form for old clients and a UTF-8 form for all others (RFC 6266).
  */
 function attachmentHeader(filename: string): string {
   const name = safeName(filename);
@@ -46,7 +46,7 @@ function attachmentHeader(filename: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Bytes from `start` up to `end`, which is not included. */
+/** Bytes from `start` to `end`, exclusive. */
 interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -55,8 +55,8 @@ interface ByteRange {
 const ONE_RANGE = /^bytes=(\d*)-(\d*)$/;
 
 /**
- * The part of a file that a `Range` header asks for. Null: the whole, also for a header that is no single range
- * of bytes (RFC 9110, 14.2: it may be ignored). `unsatisfiable`: the range lies outside of the file.
+ * The part of a file that a `Range` header requests. Null: the whole file, also for a header that is not a single range
+ * of bytes (RFC 9110, 14.2: it may be ignored). `unsatisfiable`: the range is outside of the file.
  */
 function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
   const [, first = '', last = ''] = ONE_RANGE.exec(header ?? '') ?? [];
@@ -71,7 +71,7 @@ function readRange(header: string | undefined, size: number): ByteRange | 'unsat
   return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
 }
 
-/** Sends a file, or the range of it that was asked for. */
+/** Sends a file, or the requested range of it. */
 async function sendFile(
   store: MediaStore,
   file: MediaFile,
@@ -79,7 +79,7 @@ async function sendFile(
   response: Response,
 ): Promise<void> {
   const range = readRange(request.headers.range, file.bytes);
-  // Not by express, which would add a charset to the type.
+  // Set directly, because express would add a charset.
   response.setHeader('Content-Type', file.mimetype);
   response.set({
     ...SAFETY,
@@ -100,24 +100,24 @@ async function sendFile(
     response.end();
     return;
   }
-  // One piece in memory, the next is read once it has gone.
+  // One piece at a time in memory.
   await pipeline(Readable.from(store.read(file.id, start, end), { highWaterMark: 1 }), response);
 }
 
 /**
- * Serves files at their public addresses, `/{id}` where it is mounted, to whoever knows one: no credential, no
- * listing, and the same 404 for an address that never was and one that is over. [choice.media-url]
+ * Serves files at their public addresses, `/{id}` below the mount path, without a credential and without a listing.
+ * Unknown and expired addresses have the same 404. [choice.media-url]
  */
 export function serveMedia(store: MediaStore, logger: Logger): IRouter {
   const serve: RequestHandler = async (request, response) => {
     try {
-      // As it was sent: nothing in an id is ever encoded.
+      // Not decoded, because ids contain nothing that would be encoded.
       const id = request.path.slice(1);
       const file = isIdentifier(id) ? await store.find(id) : null;
       if (file === null) writeAnswer(response, refusal(new PlatformError('not_found')));
       else await sendFile(store, file, request, response);
     } catch (error) {
-      // A client that left early, or a connection to the database that did.
+      // The client disconnected, or the database failed during the answer.
       if (response.destroyed) return;
       logger.error({ err: error }, 'a file could not be served');
       if (response.headersSent) response.destroy();

@@ -1,29 +1,29 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { ClockState } from './service-state.ts';
 
-/** The latest virtual time: the end of the year 9999, which every date format can write. */
+/** The latest virtual time: the end of the year 9999, the last that all date formats support. */
 export const LATEST_TIME = 253_402_300_799_999;
 
-/** The time of the domain: trials, licenses, `createdAt`, payload timestamps. Virtual, and only forward. */
+/** Virtual time, for trials, licenses, `createdAt` and payload timestamps. It never goes backwards. */
 export interface DomainClock {
-  /** Virtual time in epoch ms; never less than what it said before. */
+  /** Virtual time in epoch ms; never less than an earlier result. */
   now(): number;
 }
 
-/** The domain clock with what moves it. `advance` and the timers are built on this; nothing else is. */
+/** The domain clock with the functions that move it, which only `advance` and the timers use. */
 export interface MovableClock extends DomainClock {
   readonly frozen: boolean;
-  /** The state that would put the clock at `at`; frozen as it is now, unless `frozen` says otherwise. */
+  /** The state that sets the clock to `at`; `frozen` defaults to the present state. */
   stateAt(at: number, frozen?: boolean): ClockState;
-  /** Takes over a state that has been saved. */
+  /** Applies a state that has been saved. */
   moveTo(state: ClockState): void;
-  /** Holds the clock at `at`, never back, until the next `moveTo`. */
+  /** Holds the clock at `at`, but never moves it backwards, until the next `moveTo`. */
   pin(at: number): void;
-  /** Calls `listener` whenever the clock was moved by hand, and not when time just goes by. */
+  /** Calls `listener` whenever the clock has been moved, frozen or started, not when time passes. */
   onMove(listener: () => void): void;
 }
 
-/** A clock that runs with the wall clock at a distance. A wall clock that jumps back makes it wait. */
+/** A clock with an offset from the wall clock. If the wall clock is set back, it stops until that has caught up. */
 export function createDomainClock(systemClock: Clock, initial: ClockState): MovableClock {
   let state = initial;
   let pinned: number | null = null;

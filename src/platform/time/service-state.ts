@@ -4,21 +4,21 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { serviceState } from '../db/time-tables.ts';
 
-/** Where virtual time stands: its distance from the wall clock, or the time at which it was frozen. */
+/** The state of virtual time: its offset from the wall clock, and the time at which it is frozen. */
 export interface ClockState {
   readonly offsetMs: number;
   readonly frozenAt: number | null;
 }
 
-/** What outlives every reset. */
+/** The state that a reset keeps. */
 export interface ServiceState extends ClockState {
-  /** Key that seals page cursors, and that user codes are derived from. */
+  /** The key for page cursors and user codes. */
   readonly cursorKey: Uint8Array;
 }
 
 const ID = 1;
 
-/** Reads the state; the first start on a database makes it, with time equal to the wall clock. */
+/** Reads the state. The first start on a database creates it, with time equal to the wall clock. */
 export async function loadServiceState(db: Queryable): Promise<ServiceState> {
   await orm(db)
     .insert(serviceState)
@@ -33,7 +33,7 @@ export async function loadServiceState(db: Queryable): Promise<ServiceState> {
   return row;
 }
 
-/** Writes where the clock stands. Called before anything happens at that time. */
+/** Saves the state of the clock. Call it before anything happens at that time. */
 export async function saveClock(db: Queryable, { offsetMs, frozenAt }: ClockState): Promise<void> {
   await orm(db)
     .update(serviceState)

@@ -39,16 +39,16 @@ export interface StateChange {
 }
 
 /**
- * Runs a change and commits it. Nothing but SQL belongs inside. Rejects with whatever `work` throws; then
- * nothing was written, delivered or armed. `gate` keeps the two kinds apart: one in place of the other would wait for
- * itself, or change state while time is being moved.
+ * Runs a change and commits it. `work` should only run SQL. Rejects with whatever `work` throws; then nothing was
+ * written, delivered or armed. `gate` makes the two kinds different types: using the wrong one would wait for itself,
+ * or change state while time is being moved.
  */
 type Change<Gate> = (<T>(work: (change: StateChange) => Promise<T>) => Promise<T>) & { readonly gate: Gate };
 
-/** For a caller that holds the gate of time. */
+/** For callers that hold the gate of time. */
 export type CommitChange = Change<'held'>;
 
-/** For everyone else: waits while virtual time is being moved. */
+/** For all other callers: waits while virtual time is being moved. */
 export type ChangeState = Change<'awaited'>;
 
 interface Options {
@@ -58,7 +58,7 @@ interface Options {
   readonly recordTransition?: RecordTransition;
   /** Starts deliveries; called after the commit, never before. */
   readonly deliver: (events: readonly RecordedEvent[]) => void;
-  /** Takes the events of a change whose commit got no answer: nobody knows whether they are in the ledger. */
+  /** Receives the events of a change whose commit got no answer, so that it is unknown whether they are stored. */
   readonly doubt: (events: readonly RecordedEvent[]) => void;
   /** Sets the alarm for the earliest new timer; called after the commit. */
   readonly arm: (dueAt: number) => void;
@@ -104,7 +104,7 @@ export function createCommit(options: Options): CommitChange {
   return Object.assign(commit, { gate: 'held' } as const);
 }
 
-/** The same change for everyone else: waits for the gate of time. */
+/** The same for all other callers: waits for the gate of time. */
 export function behindGate(commit: CommitChange, gate: WriteGate): ChangeState {
   const change = <T>(work: (change: StateChange) => Promise<T>): Promise<T> =>
     gate.shared(() => commit(work));

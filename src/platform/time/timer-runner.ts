@@ -8,22 +8,22 @@ import type { CommitChange, StateChange } from './state-change.ts';
 import { deleteTimers, readTimers, type StoredTimer } from './timers.ts';
 import type { WriteGate } from './write-gate.ts';
 
-/** Timers fired in one transaction at most. */
+/** The maximum of timers per transaction. */
 const BATCH = 256;
 const RETRY_MS = 1_000;
 
 /**
- * What timers of some kinds do. `alone` handlers get one timer per transaction and may schedule others;
- * the rest get runs of neighbours and may not, since one scheduled between two neighbours would come late.
+ * The handler of timers of a kind. A handler with `alone` gets one timer per transaction and may schedule others. Any
+ * other gets consecutive timers and must not schedule, because a timer between two of them would fire late.
  */
 export interface TimerHandler {
   readonly alone?: boolean;
   fire(change: StateChange, timers: readonly FiredTimer[]): Promise<void>;
 }
 
-/** A timer at its moment. */
+/** A timer that fires. */
 export interface FiredTimer extends StoredTimer {
-  /** Virtual time at which it fires: when it is due in an advance, now when it comes by itself. */
+  /** Virtual time at which it fires: its due time during an advance, otherwise the present time. */
   readonly at: number;
 }
 
@@ -35,27 +35,27 @@ interface RunnerOptions {
   readonly commit: CommitChange;
   readonly logger: Logger;
   readonly handlers: Readonly<Record<string, TimerHandler>>;
-  /** Told of timers once what they did has committed. */
+  /** Called with timers once their changes have been committed. */
   readonly onFired?: (timers: readonly StoredTimer[]) => void;
 }
 
 /** Fires timers in the order of their due times, one transaction at a time. */
 export interface TimerRunner {
-  /** Called when timers were committed; sets the alarm earlier if need be. */
+  /** Call it when timers have been committed; it sets the alarm earlier if necessary. */
   arm(dueAt: number): void;
-  /** Fires all that is due by now. */
+  /** Fires all timers that are due. */
   fireDue(): Promise<StoredTimer[]>;
   /**
-   * Fires the next batch that is due until a time, or answers none. The caller holds the gate. With
-   * `movesClock` the clock stands at their due time, written in the same transaction before they fire.
+   * Fires the next batch that is due until a time; returns an empty array if there is none. The caller holds the gate.
+   * With `movesClock`, the clock is set to their due time, in the same transaction, before they fire.
    */
   fireBatch(until: number, movesClock: boolean): Promise<StoredTimer[]>;
-  /** Looks up what comes next and sets the alarm for it. */
+  /** Reads the next timer and sets the alarm for it. */
   rearm(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The longest prefix of due timers that one transaction may fire: one handler, alone or with neighbours. */
+/** The longest prefix of due timers that one transaction may fire: those of one handler, or one timer. */
 function firstRun(
   timers: readonly StoredTimer[],
   handlers: Readonly<Record<string, TimerHandler>>,
@@ -85,7 +85,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     cancelAlarm = systemClock.after(ms, () => {
       silence();
       fireDue().catch((error: unknown) => {
-        logger.error({ err: error }, 'timers could not be fired; trying again');
+        logger.error({ err: error }, 'timers could not be fired; will retry');
         if (!closed) wakeAfter(RETRY_MS);
       });
     });

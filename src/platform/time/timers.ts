@@ -3,9 +3,9 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { timers } from '../db/time-tables.ts';
 
-/** What is to happen at a virtual time. */
+/** A timer on virtual time. */
 export interface NewTimer {
-  /** Names the handler; shown to people as it is. */
+  /** Selects the handler; also shown to users. */
   readonly kind: string;
   /** Virtual epoch ms. */
   readonly dueAt: number;
@@ -13,7 +13,7 @@ export interface NewTimer {
   readonly payload: object;
 }
 
-/** A timer as stored. */
+/** A stored timer. */
 export interface StoredTimer {
   readonly id: number;
   readonly kind: string;
@@ -52,7 +52,7 @@ export async function countTimers(db: Queryable, until: number): Promise<number>
   return await orm(db).$count(timers, lte(timers.dueAt, until));
 }
 
-/** Removes timers that fire in this transaction. Answers how many were still there. */
+/** Deletes the timers that fire in this transaction. Returns how many of them still existed. */
 export async function deleteTimers(tx: Queryable, ids: readonly number[]): Promise<number> {
   const rows = await orm(tx).delete(timers).where(isAnyOf(timers.id, ids)).returning({ id: timers.id });
   return rows.length;

@@ -6,36 +6,36 @@ import type { TimerRunner } from './timer-runner.ts';
 import { countTimers, readTimers, type StoredTimer } from './timers.ts';
 import type { WriteGate } from './write-gate.ts';
 
-/** A timer that has fired, or will. */
+/** A timer that has fired or will fire. */
 export interface TimerEntry {
   readonly id: string;
   /** Virtual epoch ms at which it is due. */
   readonly at: number;
-  /** Its kind, for people. */
+  /** Its kind. */
   readonly what: string;
 }
 
-/** The hand on the domain clock. */
+/** Controls the domain clock. */
 export interface VirtualTime extends DomainClock {
   readonly frozen: boolean;
   /**
-   * Moves virtual time forward at once, by `ms` or to the epoch ms `to`. Everything due on the way fires in
-   * order, each at its own time, while the API's writes wait. Throws `invalid_request` for a step back.
+   * Moves virtual time forward at once, by `ms` or to the epoch ms `to`. All timers that become due fire in order, each
+   * at its due time, while writes of the API wait. Throws `invalid_request` for a step backwards.
    */
   advance(step: TimeStep): Promise<{ now: number; fired: TimerEntry[] }>;
-  /** Stops virtual time; only `advance` moves it then. Answers the time it stands at. */
+  /** Freezes virtual time, so that only `advance` moves it. Returns the present virtual time. */
   freeze(): Promise<number>;
-  /** Lets virtual time run with the wall clock again, from where it stands. */
+  /** Lets virtual time run again with the wall clock, from its present value. Returns the present virtual time. */
   run(): Promise<number>;
   /** The timers that fire next, soonest first; with `until`, in virtual epoch ms, only those that are due by then. */
   due(limit: number, until?: number): Promise<TimerEntry[]>;
   /** How many timers there are, or are due by a virtual epoch ms. */
   countDue(until?: number): Promise<number>;
-  /** Fires what is due by now. Runs by itself while time runs; a test calls it to be sure. */
+  /** Fires all due timers. This happens automatically while time runs; tests call it to wait for it. */
   fireDue(): Promise<TimerEntry[]>;
 }
 
-/** How far: a duration in ms, or a virtual epoch ms. */
+/** A duration in ms, or a target in virtual epoch ms. */
 export type TimeStep = { readonly ms: number } | { readonly to: number };
 
 interface Options {
@@ -60,7 +60,7 @@ function findTarget(step: TimeStep, now: number): number {
 }
 
 export function createVirtualTime({ database, clock, gate, runner }: Options): VirtualTime {
-  /** Saves, then moves: a crash in between leaves the time that was saved. */
+  /** Saves the state before it is applied, so that a crash in between keeps the saved time. */
   const settleAt = async (at: number, frozen?: boolean): Promise<void> => {
     const state = clock.stateAt(at, frozen);
     await saveClock(database, state);

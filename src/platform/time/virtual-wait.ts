@@ -2,9 +2,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { MovableClock } from './domain-clock.ts';
 
 /**
- * Waits until `ms` of virtual time have passed, by themselves or because somebody moved time. A time that stands
- * holds nobody: the wall clock ends the wait as well. Rejects with the signal's reason once it aborts.
- * Whoever waits must not hold the gate of time.
+ * Waits until `ms` have passed in virtual time, whether it runs or is moved, or on the wall clock, so that frozen time
+ * does not block. Rejects with the signal's reason if it aborts. The caller must not hold the gate of time.
  */
 export type VirtualWait = (ms: number, signal: AbortSignal) => Promise<void>;
 

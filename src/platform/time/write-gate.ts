@@ -1,8 +1,8 @@
-/** A lock that many writers share, and that one hand on the clock takes alone. */
+/** A lock that writers share, and that a change of the clock holds exclusively. */
 export interface WriteGate {
-  /** Runs at once unless the gate is held, or awaited, exclusively. */
+  /** Runs at once unless an exclusive holder runs or waits. */
   shared<T>(run: () => Promise<T>): Promise<T>;
-  /** Runs once every holder is gone; later ones wait, so that it is never starved. */
+  /** Runs once all present holders are done. Later ones wait, so that it cannot starve. */
   exclusive<T>(run: () => Promise<T>): Promise<T>;
 }
 
@@ -12,8 +12,8 @@ interface Waiter {
 }
 
 /**
- * First come, first served. Not reentrant: whoever runs inside must not ask the gate again, or an exclusive
- * waiter in between stops both for ever.
+ * First come, first served. Not reentrant: a holder must not acquire the gate again, because an exclusive waiter in
+ * between would cause a deadlock.
  */
 export function createWriteGate(): WriteGate {
   const waiters: Waiter[] = [];

@@ -12,17 +12,17 @@ import type { Receivers } from './receivers.ts';
 import { type AttemptResult, isSuccess } from './send-attempt.ts';
 import { signEvent } from './sign-event.ts';
 
-/** How much one account may have under way. */
+/** Limits of one account. */
 export interface QueueLimits extends BacklogLimits {
-  /** Attempts open at once. */
+  /** Concurrent attempts. */
   readonly attempts: number;
-  /** Deliveries begun and not over, those that wait for a retry included. */
+  /** Deliveries that have begun and not ended, including those that wait for a retry. */
   readonly deliveries: number;
 }
 
 /**
- * Port: asked before an attempt of a delivery begins. If it answers false, the attempt begins with a call of `begin`
- * instead, which asks again.
+ * Port: called before an attempt of a delivery begins. If it returns false, the attempt waits until `begin` is called,
+ * which calls the port again.
  */
 export type MayBegin = (deliveryId: number, begin: () => void) => boolean;
 
@@ -33,31 +33,31 @@ export interface QueueOptions {
   readonly mayBegin: MayBegin;
   readonly log: DeliveryLog;
   readonly receivers: Receivers;
-  /** Where events of this account go now. */
+  /** The present destination of the account's events. */
   readonly destination: () => Destination | null;
   readonly load: (eventIds: readonly number[]) => Promise<readonly RecordedEvent[]>;
   readonly onLoadFailure: (error: unknown, retry: () => void) => void;
-  /** Called when a delivery begins, after each attempt, and when it is over. */
+  /** Called when a delivery begins, after each attempt, and when it ends. */
   readonly onChange: (delivery: ActiveDelivery, end?: DeliveryEnd) => void;
-  /** Called when nothing is left to do. */
+  /** Called when the queue becomes idle. */
   readonly onIdle: () => void;
 }
 
 /**
- * Delivers the events of one account. An attempt that waits for its time takes no place among the open
- * attempts, so a receiver that refuses connections delays nobody; one that never answers fills its own
- * account's places alone. Implements `Delivery and signature: attempts, success, after final failure`.
+ * Delivers the events of one account. An attempt that waits for its retry delay does not count as an open attempt, so a
+ * receiver that refuses connections delays no other. One that never answers only uses up the limit of its own account.
+ * Implements `Delivery and signature: attempts, success, after final failure`.
  */
 export class AccountQueue {
   readonly #options: QueueOptions;
   readonly #slots: AttemptSlots;
   readonly #backlog: Backlog;
-  /** What begins as soon as there is a place: retries, attempts that were kept back, repetitions. */
+  /** Begins as soon as the limit allows: retries, attempts that were delayed, repetitions. */
   readonly #due = new Fifo<() => void>();
   readonly #active = new Map<number, ActiveDelivery>();
   /** Deliveries whose next attempt may not begin yet. */
   readonly #keptBack = new Set<number>();
-  /** Ends a repetition that is not over. */
+  /** Functions that end the repetitions in progress. */
   readonly #repetitions = new Set<() => void>();
   #pumping = false;
   #stopped = false;
@@ -81,13 +81,13 @@ export class AccountQueue {
     );
   }
 
-  /** Takes an event in. One that finds the backlog full is dropped at once. */
+  /** Adds an event. If the backlog is full, the event is dropped at once. */
   add(ready: Ready): void {
     if (this.#backlog.push(ready)) this.pump();
     else this.#writeDown(activate(ready), { outcome: 'dropped', reason: 'backlog_full' });
   }
 
-  /** Sends bytes once, beside the attempts of any delivery. Resolves with how it went. */
+  /** Sends an envelope once, independently of any delivery. Resolves with the result. */
   repeat(envelope: Envelope): Promise<Attempt> {
     return new Promise((resolve) => {
       let stopSending: (() => void) | undefined;
@@ -109,17 +109,17 @@ export class AccountQueue {
     });
   }
 
-  /** Everything that is not over: what has begun, and what waits. */
+  /** All open deliveries: those that have begun, and those that wait. */
   pending(): Waiting[] {
     return [...this.#active.values(), ...this.#backlog.list()];
   }
 
-  /** A delivery that is not over. */
+  /** An open delivery. */
   find(id: number): Waiting | undefined {
     return this.#active.get(id) ?? this.#backlog.list().find((waiting) => waiting.id === id);
   }
 
-  /** Adds attempts to a delivery that has begun; false when it has not, or is over. */
+  /** Adds attempts to a delivery that has begun; false if it has not begun or has ended. */
   append(id: number, attempts: readonly Attempt[]): boolean {
     const delivery = this.#active.get(id);
     if (delivery === undefined) return false;
@@ -128,9 +128,9 @@ export class AccountQueue {
     return true;
   }
 
-  /** Begins as many attempts as there are places for. */
+  /** Begins as many attempts as the limits allow. */
   pump(): void {
-    // What an attempt sets off at once comes back here; the loop below goes on with it.
+    // Attempts may call this recursively; the loop below continues with them.
     if (this.#pumping) return;
     this.#pumping = true;
     try {
@@ -144,7 +144,7 @@ export class AccountQueue {
     }
   }
 
-  /** Ends all attempts and begins no more. What had begun is over; what waited is forgotten. */
+  /** Ends all attempts and begins no more. Deliveries that had begun end; waiting ones are discarded. */
   stop(): void {
     this.#stopped = true;
     this.#backlog.clear();
@@ -183,7 +183,7 @@ export class AccountQueue {
     this.#attempt(delivery, delivery.envelope);
   }
 
-  /** Makes the next attempt. What stands around it may keep it back: then it waits for a place again. */
+  /** Makes the next attempt. The port around it may delay it: then it waits for a place again. */
   #attempt(delivery: ActiveDelivery, envelope: Envelope): void {
     const { clock, around } = this.#options;
     const { id: deliveryId, subscriptionId, event, attempts } = delivery;
@@ -249,7 +249,7 @@ export class AccountQueue {
     this.pump();
   }
 
-  /** After an attempt: over, or the next one after its delay. */
+  /** After an attempt: ends the delivery, or schedules the next attempt. */
   #decide(delivery: ActiveDelivery, result: AttemptResult): void {
     if (!this.#active.has(delivery.id)) return;
     if (isSuccess(result)) this.#finish(delivery, { outcome: 'delivered', reason: null });

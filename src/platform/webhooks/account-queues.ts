@@ -13,7 +13,7 @@ export interface AccountQueuesOptions
   readonly onLoadFailure: (subscriptionId: string, error: unknown, retry: () => void) => void;
 }
 
-/** The queues of all accounts, made as they are needed. */
+/** The queues of all accounts, created on demand. */
 export class AccountQueues {
   readonly #options: AccountQueuesOptions;
   readonly #queues = new Map<string, { readonly queue: AccountQueue; readonly receivers: Receivers }>();
@@ -40,7 +40,7 @@ export class AccountQueues {
     return queue;
   }
 
-  /** A delivery that is not over, and its queue. */
+  /** An open delivery, and its queue. */
   find(id: number): { readonly queue: AccountQueue; readonly delivery: Waiting } | undefined {
     for (const { queue } of this.#queues.values()) {
       const delivery = queue.find(id);
@@ -53,7 +53,7 @@ export class AccountQueues {
     return [...this.#queues.values()].flatMap(({ queue }) => queue.pending());
   }
 
-  /** Whether nothing goes on by itself in any of them. */
+  /** True if all queues are idle. */
   get idle(): boolean {
     return [...this.#queues.values()].every(({ queue }) => queue.idle);
   }
@@ -62,12 +62,12 @@ export class AccountQueues {
     return this.idle ? Promise.resolve() : new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** Begins as many attempts as there are places for. */
+  /** Begins as many attempts as the limits allow. */
   pump(): void {
     for (const { queue } of this.#queues.values()) queue.pump();
   }
 
-  /** Ends everything under way and closes all connections. */
+  /** Ends all attempts and closes all connections. */
   async stop(): Promise<void> {
     const stopped = [...this.#queues.values()];
     this.#queues.clear();

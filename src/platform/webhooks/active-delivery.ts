@@ -4,7 +4,7 @@ import type { FinishedDelivery } from './delivery-log.ts';
 import type { Attempt, DeliveryEnd } from './delivery-record.ts';
 import type { RecordedEvent } from './ledger.ts';
 
-/** What a delivery repeats with every attempt. `secret` is null when bytes of an earlier attempt go again. */
+/** The part of a delivery that all attempts repeat. `secret` is null if it has the bytes of an earlier attempt. */
 export interface Envelope extends SignedBody {
   readonly url: string;
   readonly secret: string | null;
@@ -17,18 +17,18 @@ export interface ActiveDelivery extends Waiting {
   readonly attempts: Attempt[];
   /** Attempts begun so far. */
   made: number;
-  /** Ends whatever the delivery waits for: a timer, or an attempt under way. */
+  /** Ends the timer or the attempt that the delivery waits for. */
   stop: () => void;
 }
 
 const nothing = (): void => undefined;
 
-/** A delivery that has not begun. */
+/** Makes a waiting event an active delivery without attempts. */
 export function activate(waiting: Waiting & { readonly event: RecordedEvent }): ActiveDelivery {
   return { ...waiting, envelope: null, attempts: [], made: 0, stop: nothing };
 }
 
-/** The row of a delivery that is over. */
+/** The row of a finished delivery. */
 export function finished(delivery: ActiveDelivery, { outcome, reason }: DeliveryEnd): FinishedDelivery {
   const { envelope } = delivery;
   return {

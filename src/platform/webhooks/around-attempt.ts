@@ -7,9 +7,9 @@ import type { AttemptResult } from './send-attempt.ts';
 
 /** An attempt that may begin. */
 export interface PlannedAttempt {
-  /** Of the delivery; later deliveries have larger ones. */
+  /** Later deliveries have larger ids. */
   readonly deliveryId: number;
-  /** The workspace or OAuth app that it is for. */
+  /** The workspace or OAuth app that receives it. */
   readonly subscriptionId: string;
   readonly event: RecordedEvent;
   /** Counted from 1. */
@@ -18,23 +18,23 @@ export interface PlannedAttempt {
   /** The system clock. */
   readonly clock: Clock;
   /**
-   * Sends as soon as the account has a place: `copies` at once, each as `shape` makes it then. `ended` is called for
-   * each copy, counted from 0. Returns a function that ends them early.
+   * Sends `copies` at once as soon as the limits of the account allow, each with the request that `shape` returns then.
+   * `ended` is called for each copy, counted from 0. Returns a function that ends them early.
    */
   send(
     shape: () => ShapedAttempt,
     copies: number,
     ended: (sent: Attempt, result: AttemptResult, copy: number) => void,
   ): () => void;
-  /** Writes down in the delivery what was sent, or was not. */
+  /** Adds an attempt to the delivery's record, sent or not. */
   record(attempt: Attempt): void;
-  /** Ends the attempt; called once. */
+  /** Ends the attempt. Call it once. */
   over(result: AttemptResult): void;
 }
 
 /**
- * Port: stands around the HTTP client of each attempt; without it an attempt is sent as it was signed. Returns a function
- * that ends the attempt early.
+ * Port: wraps the HTTP client of each attempt. Without it, an attempt is sent as it was signed. Returns a function that
+ * ends the attempt early.
  */
 export type AroundAttempt = (attempt: PlannedAttempt) => () => void;
 

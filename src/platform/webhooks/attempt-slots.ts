@@ -7,7 +7,7 @@ import type { Attempt } from './delivery-record.ts';
 import type { Receivers } from './receivers.ts';
 import { type AttemptResult, sendAttempt } from './send-attempt.ts';
 
-/** What every attempt of a delivery repeats: body, timestamp (epoch milliseconds) and signature. */
+/** The signed part that all attempts of a delivery repeat. The timestamp is in epoch milliseconds. */
 export interface SignedBody {
   /** Those of a variant. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export interface SignedBody {
   readonly body: Buffer;
 }
 
-/** Headers and body of one attempt as it leaves. */
+/** Headers and body of one attempt as they are sent. */
 export interface ShapedAttempt {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | Readable;
@@ -32,17 +32,17 @@ export function deliveryHeaders(signed: Omit<SignedBody, 'body'>): Record<string
   };
 }
 
-/** What leaves when nobody changes it: exactly what was signed. [delivery.identical] */
+/** The request of an unmodified attempt: exactly what was signed. [delivery.identical] */
 export function shapeRequest(signed: SignedBody): ShapedAttempt {
   return { headers: deliveryHeaders(signed), body: signed.body };
 }
 
-/** The record of an attempt that never left. */
+/** The record of an attempt that was not sent. */
 export function unsentAttempt(clock: Clock, error: string): Attempt {
   return { at: clock.now(), ms: 0, error };
 }
 
-/** Opens attempts and counts the open ones. */
+/** Sends attempts and limits the number of open ones. */
 export class AttemptSlots {
   readonly #clock: Clock;
   readonly #receivers: Receivers;
@@ -55,7 +55,7 @@ export class AttemptSlots {
     this.#limit = options.limit;
   }
 
-  /** Whether another attempt may begin. What leaves together may go past the limit. */
+  /** Whether another attempt may begin. Copies of one attempt may exceed the limit. */
   get free(): boolean {
     return this.#open < this.#limit;
   }

@@ -5,40 +5,40 @@ import type { RecordedEvent } from './ledger.ts';
 export interface Waiting {
   readonly id: number;
   readonly eventId: number;
-  /** The workspace or OAuth app that it is for. */
+  /** The workspace or OAuth app that receives it. */
   readonly subscriptionId: string;
   readonly createdAt: number;
   readonly variant?: Variant;
-  /** Absent while it lies in the ledger alone. */
+  /** Absent while it is only in the ledger. */
   readonly event?: RecordedEvent;
 }
 
-/** A waiting event with its bytes at hand. */
+/** A waiting event with its bytes in memory. */
 export interface Ready extends Waiting {
   readonly event: RecordedEvent;
 }
 
-/** How much of a backlog is kept in memory. */
+/** Limits of a backlog in memory. */
 export interface BacklogLimits {
-  /** Events kept with their bytes. */
+  /** Events with their bytes. */
   readonly events: number;
   readonly bytes: number;
-  /** Events kept by their ids only; their bytes are read back from the ledger in time. */
+  /** Events of which only the ids are kept; their bytes are read from the ledger when needed. */
   readonly ids: number;
 }
 
 export interface BacklogOptions {
   readonly limits: BacklogLimits;
   readonly load: (eventIds: readonly number[]) => Promise<readonly RecordedEvent[]>;
-  /** Called when events were read back and `shift` has something to give again. */
+  /** Called when events have been read back, so that `shift` returns one again. */
   readonly onReady: () => void;
-  /** Called when reading back failed; `retry` tries again. */
+  /** Called when reading back failed; `retry` repeats it. */
   readonly onFailure: (error: unknown, retry: () => void) => void;
 }
 
 const LOAD_BATCH = 500;
 
-/** A queue that gives its head in constant time. */
+/** A queue whose head is removed in constant time. */
 export class Fifo<Item> {
   #items: Item[] = [];
   #head = 0;
@@ -62,7 +62,7 @@ export class Fifo<Item> {
     return item;
   }
 
-  /** The items in their order, without taking them. */
+  /** The items in order, without removing them. */
   list(): Item[] {
     return this.#items.slice(this.#head);
   }
@@ -74,9 +74,9 @@ export class Fifo<Item> {
 }
 
 /**
- * The events of one account that wait for their first attempt, in order and bounded in memory: past a
- * bound only ids are kept, since the bytes are in the ledger anyway. A receiver that takes nothing thus
- * costs its own account time, and the process next to nothing.
+ * The events of one account that wait for their first attempt, in order and with limited memory: above a limit, only
+ * ids are kept, because the bytes are in the ledger. So a receiver that does not answer delays its own account and
+ * costs the process little memory.
  */
 export class Backlog {
   readonly #options: BacklogOptions;
@@ -93,7 +93,7 @@ export class Backlog {
     return this.#ready.size + this.#away.size + this.#loading.length;
   }
 
-  /** Takes an event in; false when the backlog is full. */
+  /** Adds an event; false if the backlog is full. */
   push(waiting: Ready): boolean {
     const { limits } = this.#options;
     const allHere = this.#away.size === 0 && this.#loading.length === 0;
@@ -107,7 +107,7 @@ export class Backlog {
     return true;
   }
 
-  /** The next event; undefined when there is none at hand, though some may be on their way from the ledger. */
+  /** Removes the next event; undefined if none is in memory, although some may still be read from the ledger. */
   shift(): Ready | undefined {
     const next = this.#ready.shift();
     if (next !== undefined) this.#bytes -= next.event.body.length;
@@ -146,7 +146,7 @@ export class Backlog {
   #load(batch: readonly Waiting[]): void {
     this.#options.load(batch.map((waiting) => waiting.eventId)).then(
       (events) => {
-        // A clear in the meantime has made the answer worthless.
+        // The backlog has been cleared in the meantime.
         if (this.#loading !== batch) return;
         this.#loading = [];
         const byId = new Map(events.map((event) => [event.id, event]));

@@ -15,13 +15,13 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { TunnelHosts } from './tunnel-hosts.ts';
 import { hostOf, parseWebhookUrl } from './webhook-url.ts';
 
-/** Where the events of an account go, and what signs them. */
+/** The URL for the events of an account, and the secret that signs them. */
 export interface Destination {
   readonly url: string;
   readonly secret: string;
 }
 
-/** Issues secrets in place of random ones; undefined leaves one to chance. */
+/** Port: provides secrets instead of random ones; undefined: a random one. */
 export interface WebhookSecrets {
   next(subscriptionId: string, reason: 'put' | 'rotate'): string | undefined;
   /** Told of each secret that is in use: once it is stored, and of all stored ones at the start. */
@@ -44,21 +44,21 @@ export interface SetWebhook {
   readonly changedAt: number;
 }
 
-/** The webhook of each subscription: of a workspace by its id, of an OAuth app by its. Implements `Rules per endpoint, 12-14`. */
+/** The webhooks of workspaces and OAuth apps, by their id. Implements `Rules per endpoint, 12-14`. */
 export interface WebhookConfiguration {
-  /** Reads all configurations; once, before any other call. */
+  /** Reads all configurations. Call it once, before any other. */
   load(): Promise<void>;
-  /** `url` is null before the first `put`. The secret is never shown again. */
+  /** `url` is null before the first `put`. The secret is not included. */
   get(subscriptionId: string): { url: string | null; events: EventType[]; secretSet: boolean };
   /** Sets or moves the endpoint and issues a new secret. Throws `invalid_webhook`. */
   put(subscriptionId: string, url: string): Promise<{ url: string; events: EventType[]; secret: string }>;
-  /** Replaces the secret; the old one signs nothing from here on. Throws `invalid_webhook` before a `put`. */
+  /** Replaces the secret at once. Throws `invalid_webhook` before the first `put`. */
   rotate(subscriptionId: string): Promise<{ secret: string }>;
-  /** What delivery signs with now; null when none was set. */
+  /** The present URL and secret; null if none was set. */
   destination(subscriptionId: string): Destination | null;
   /** What is set, newest change first. `changedAt` is wall-clock epoch ms. */
   list(page: { readonly skip: number; readonly limit: number }): Promise<SetWebhook[]>;
-  /** Forgets everything after the table was emptied. */
+  /** Clears the memory after the table has been emptied. */
   forget(): void;
 }
 
@@ -72,8 +72,8 @@ function refuse(why: string, check: Check = 'shape'): never {
 }
 
 /**
- * Keeps the configurations in memory beside their table: one process runs the service on a database, and an
- * event must be signed with the secret of that moment, not of an earlier read.
+ * Keeps the configurations in memory as well as in their table. Only one process runs the service on a database, so
+ * events are always signed with the present secret.
  */
 export function createWebhookConfiguration(options: WebhookConfigurationOptions): WebhookConfiguration {
   const { database, hosts, clock } = options;
@@ -87,7 +87,7 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
   const writes = new Map<string, Promise<unknown>>();
 
   /**
-   * A name that does not resolve now is accepted; one that leads to any private address is not.
+   * Accepts a name that does not resolve; refuses one that resolves to any private address.
    * [choice.webhook.unresolved] [webhook.url.private]
    */
   const checkAddress = async (url: URL): Promise<void> => {
@@ -95,10 +95,10 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     if (isIP(host) !== 0 || hosts.target(host) !== undefined) return;
     const addresses = await lookup(host).catch(() => []);
     if (!addresses.every(({ address }) => isPublicAddress(address)))
-      refuse('the name leads to a private address');
+      refuse('the name resolves to a private address');
   };
 
-  /** One change of a subscription at a time, so that table and memory end with the same secret. */
+  /** Serializes the changes of a subscription, so that table and memory have the same secret. */
   const inTurn = <T>(subscriptionId: string, change: () => Promise<T>): Promise<T> => {
     const turn = (writes.get(subscriptionId) ?? Promise.resolve()).then(change, change);
     writes.set(subscriptionId, turn);

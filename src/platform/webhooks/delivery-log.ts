@@ -3,7 +3,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Attempt, DeliveryOutcome, DropReason, Variant } from './delivery-record.ts';
 
-/** A delivery that is over, as the table keeps it. */
+/** A finished delivery as it is stored. */
 export interface FinishedDelivery {
   readonly id: number;
   readonly eventId: number;
@@ -12,7 +12,7 @@ export interface FinishedDelivery {
   readonly outcome: Exclude<DeliveryOutcome, 'pending'>;
   readonly reason: DropReason | null;
   readonly createdAt: number;
-  /** The signed timestamp and signature; null when it was never signed. */
+  /** The signed timestamp; null, like the signature, if it was never signed. */
   readonly signedAt: number | null;
   readonly signature: string | null;
   readonly attempts: readonly Attempt[];
@@ -23,7 +23,7 @@ export interface DeliveryLogOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when there is room again after `full`. */
+  /** Called when `full` becomes false. */
   readonly onRoom: () => void;
 }
 
@@ -33,7 +33,7 @@ const FULL_ROWS = 20_000;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
 
-/** One statement for a batch of any size: text, since drizzle would write a statement for each size. */
+/** Inserts a batch of any size. It is SQL, because drizzle would create a statement for each size. */
 export const INSERT_DELIVERIES = `
   INSERT INTO platform.deliveries
     (id, event_id, subscription_id, url, outcome, reason, created_at, signed_at, signature, attempts, variant)
@@ -58,8 +58,8 @@ function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
 }
 
 /**
- * Writes finished deliveries in batches, behind the back of delivery. A batch that failed is written again:
- * an id is taken once, so one that had arrived after all changes nothing.
+ * Writes finished deliveries in batches, in the background. A failed batch is written again. Ids are inserted once, so
+ * a batch that was in fact committed changes nothing.
  */
 export class DeliveryLog {
   readonly #options: DeliveryLogOptions;
@@ -72,7 +72,7 @@ export class DeliveryLog {
     this.#options = options;
   }
 
-  /** True when the database has fallen behind so far that no new attempt should begin. */
+  /** True if so many deliveries wait to be stored that no new attempt should begin. */
   get full(): boolean {
     return this.#rows.length >= FULL_ROWS;
   }
@@ -83,13 +83,13 @@ export class DeliveryLog {
     else this.#wait(FLUSH_MS);
   }
 
-  /** Resolves once all rows added so far are stored; rejects when a write fails. */
+  /** Resolves once all rows added so far are stored; rejects if a write fails. */
   async flush(): Promise<void> {
     while (this.#rows.length > 0 || this.#writing !== undefined) await this.#storeNext();
     this.#stopTimer();
   }
 
-  /** Forgets what is not stored yet and waits until nothing is being written. */
+  /** Discards rows that are not stored yet, and waits for the write in progress. */
   async discard(): Promise<void> {
     this.#generation += 1;
     this.#rows = [];
@@ -97,7 +97,7 @@ export class DeliveryLog {
     await this.#writing?.catch(() => undefined);
   }
 
-  /** Writes in the background, again after a while when it fails. */
+  /** Writes in the background, and retries after a delay. */
   #write(): void {
     this.#stopTimer();
     if (this.#rows.length === 0) return;
@@ -116,7 +116,7 @@ export class DeliveryLog {
     );
   }
 
-  /** One batch at a time: a second caller waits for the one under way. */
+  /** Stores one batch at a time: a second caller waits for the one in progress. */
   #storeNext(): Promise<void> {
     this.#writing ??= this.#store().finally(() => {
       this.#writing = undefined;

@@ -6,24 +6,24 @@ export interface Attempt {
   readonly ms: number;
   /** The receiver's answer, if it gave one. */
   readonly status?: number;
-  /** Why the attempt has no answer, or why an answer does not count. */
+  /** Why the attempt has no answer, or why its answer is not valid. */
   readonly error?: string;
-  /** What stood around the attempt and changed it, by name. */
+  /** Names of the changes that a port made to the attempt. */
   readonly marks?: readonly string[];
 }
 
 export type DeliveryOutcome = 'pending' | 'delivered' | 'dropped';
 
 /**
- * Why an event was dropped without its attempts: no webhook was set, more waited than is kept, or the
- * service stopped before it knew an outcome.
+ * Why an event was dropped without all attempts: no webhook was set, the backlog was full, or the service stopped
+ * before the outcome was known.
  */
 export type DropReason = 'no_webhook' | 'backlog_full' | 'interrupted';
 
 /** How a delivery ended. */
 export interface DeliveryEnd {
   readonly outcome: Exclude<DeliveryOutcome, 'pending'>;
-  /** Null when its attempts decided. */
+  /** Null if the attempts decided. */
   readonly reason: DropReason | null;
 }
 
@@ -39,24 +39,24 @@ export interface Variant {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A delivery as it stands: pending while attempts are to come. */
+/** The present state of a delivery: pending while attempts remain. */
 export interface DeliveryRecord {
   readonly id: number;
   readonly eventId: number;
-  /** The workspace or OAuth app that it is for. */
+  /** The workspace or OAuth app that receives it. */
   readonly subscriptionId: string;
   /** The workspace of its connection. */
   readonly workspaceId: string;
   readonly event: EventType;
   readonly connectionId: string;
   readonly messageId: string | null;
-  /** Null when no webhook was set. */
+  /** Null if no webhook was set. */
   readonly url: string | null;
   readonly outcome: DeliveryOutcome;
   readonly reason: DropReason | null;
   /** Wall-clock epoch milliseconds. */
   readonly createdAt: number;
-  /** As sent with each untouched attempt; empty before the first one was signed. */
+  /** As sent with each unmodified attempt; empty before the first one was signed. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly attempts: readonly Attempt[];

@@ -6,7 +6,7 @@ import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
 import { isSuccess } from './send-attempt.ts';
 
-/** Numbers and inserts in one statement, whatever the number of rows: text, since drizzle writes no such insert. */
+/** Numbers and inserts any number of rows in one statement. It is SQL, because drizzle has no such insert. */
 const RECOVER_DELIVERIES = `
   WITH last AS (
     SELECT coalesce(max(id), 0) AS id FROM platform.deliveries
@@ -24,9 +24,8 @@ const RECOVER_DELIVERIES = `
   FROM last LEFT JOIN dropped ON true`;
 
 /**
- * Marks every delivery that was not written down as dropped: the process that was to deliver it is gone, and there is
- * no long redelivery queue. `now` is wall-clock epoch milliseconds. Resolves with how many there were and
- * with the first id that is free. [delivery.dropped]
+ * Stores every delivery without a result as dropped: its process has ended, and there is no long redelivery queue.
+ * `now` is wall-clock epoch milliseconds. Resolves with their number and with the first free id. [delivery.dropped]
  */
 export async function recoverDeliveries(
   db: Queryable,
@@ -37,8 +36,8 @@ export async function recoverDeliveries(
 }
 
 /**
- * Adds attempts to a finished delivery. One that a receiver took makes the delivery delivered; one that had
- * never left gets the address and the signature it left with.
+ * Adds attempts to a finished delivery. A successful one makes the delivery delivered. A delivery without an attempt so
+ * far gets the URL and the signature of these.
  */
 export async function appendAttempts(
   db: Queryable,
@@ -59,7 +58,7 @@ export async function appendAttempts(
     .where(eq(deliveries.id, id));
 }
 
-/** Empties the ledger, the deliveries and the configurations; ids and numbers begin anew. For a reset. */
+/** Empties the ledger, the deliveries and the configurations, and restarts their ids and numbers. For a reset. */
 export async function clearWebhookTables(tx: Queryable): Promise<void> {
   await tx.query(
     'TRUNCATE platform.ledger, platform.deliveries, platform.webhook_configurations RESTART IDENTITY',

@@ -53,42 +53,45 @@ export interface DeliveryOptions {
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
   readonly limits?: Partial<QueueLimits>;
-  /** Told of each change of a delivery; `read` answers how it stands then. Must be quick and not throw. */
+  /** Called for each change of a delivery; `read` returns its state. Must be quick and not throw. */
   readonly onChange?: (read: () => DeliveryRecord) => void;
 }
 
-/** Brings events to their receivers. */
+/** Delivers events to their receivers. */
 export interface Delivery {
-  /** Marks what an earlier process left undone as dropped. Once, before any other call. */
+  /** Stores unfinished deliveries of an earlier process as dropped. Call it once, before any other. */
   start(): Promise<void>;
-  /** Begins to deliver events whose state change has committed. Never waits and never throws. */
+  /** Starts the delivery of events whose state change has been committed. Never blocks and never throws. */
   deliver(events: readonly RecordedEvent[]): void;
-  /** Newest first, pending ones included. */
+  /** Deliveries, newest first, including pending ones. */
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
   /** One delivery; null for an unknown id. */
   find(id: number): Promise<DeliveryRecord | null>;
-  /** Whether a delivery waits or has begun, and is not over. */
+  /** Whether a delivery is waiting or in progress. */
   isOpen(id: number): boolean;
   /**
    * Begins to deliver other bytes to the subscription of a delivery, as a delivery of its own that is signed now.
    * Resolves with it as it stands; null for an unknown id.
    */
   vary(variant: Variant): Promise<DeliveryRecord | null>;
-  /** Sends an envelope once to a subscription, beside the attempts of any delivery. Resolves with the result. */
+  /** Sends an envelope once to a subscription, independently of any delivery. Resolves with the result. */
   sendOnce(subscriptionId: string, envelope: Envelope): Promise<Attempt>;
   /** Adds attempts to a delivery. One that a receiver accepted makes a dropped delivery delivered. */
   append(id: number, envelope: Envelope, attempts: readonly Attempt[]): Promise<void>;
-  /** Resolves when no delivery is open, except those that may not begin yet, and all are stored. Retries run by the clock meanwhile. */
+  /**
+   * Resolves when all deliveries are finished and stored, except those that may not begin yet. Retries still wait for
+   * the clock.
+   */
   settle(): Promise<void>;
-  /** Drops what is open and empties ledger, deliveries and configurations. Nothing may be delivered meanwhile. */
+  /** Drops open deliveries; empties ledger, deliveries and configurations. Must not run concurrently with `deliver`. */
   reset(): Promise<void>;
-  /** Ends what is open, stores it as dropped, closes every connection. */
+  /** Ends open deliveries, stores them as dropped, and closes all connections. */
   close(): Promise<void>;
 }
 
 /**
- * How delivery reaches a receiver: TLS to an address that was found public right before, or plain TCP to a
- * tunnel's target.
+ * Connects to a receiver: with TLS to an address that was just checked to be public, or with plain TCP to the target of
+ * a tunnel.
  */
 function connectReceiver({
   hosts,
@@ -125,7 +128,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }),
     load: (eventIds) => loadEvents(database, eventIds),
     onLoadFailure: (subscriptionId, error, retry) => {
-      logger.warn({ err: error, subscriptionId }, 'waiting events could not be read back; trying again');
+      logger.warn({ err: error, subscriptionId }, 'waiting events could not be read back; will retry');
       clock.after(LOAD_RETRY_MS, retry);
     },
     onChange: (delivery, end) => onChange?.(() => viewDelivery(delivery, delivery.event, end)),
@@ -137,7 +140,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async start() {
       const recovered = await recoverDeliveries(database, clock.now());
       nextId = recovered.nextId;
-      if (recovered.dropped > 0) logger.warn({ count: recovered.dropped }, 'events left undone were dropped');
+      if (recovered.dropped > 0) logger.warn({ count: recovered.dropped }, 'unfinished events were dropped');
     },
     deliver(events) {
       if (closed) return;

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { RecordedEvent } from './ledger.ts';
 
-/** Pauses before each look that the database answers; a commit on its way arrives within them, or never. */
+/** Delays before each successful query. A commit in progress ends within them. */
 const LOOKS_AFTER_MS = [0, 1_000, 5_000, 30_000] as const;
 const RETRY_MS = 5_000;
 
@@ -16,8 +16,8 @@ export interface DoubtfulEventsOptions {
 }
 
 /**
- * Events of changes whose commit got no answer. The database may have kept them all the same, and then they
- * are delivered: they are looked for in the ledger until they are found or can no longer come.
+ * Events of changes whose commit got no answer. The commit may have succeeded, so they are looked up in the ledger
+ * until they are found, and then delivered, or until the commit can no longer succeed.
  */
 export class DoubtfulEvents {
   readonly #options: DoubtfulEventsOptions;
@@ -29,18 +29,18 @@ export class DoubtfulEvents {
     this.#options = options;
   }
 
-  /** Takes events in. Returns at once and never throws. */
+  /** Adds events. Returns at once and never throws. */
   add(events: readonly RecordedEvent[]): void {
     const eventIds = events.map(({ id }) => id);
     if (eventIds.length > 0) this.#begin(eventIds, 0, this.#generation);
   }
 
-  /** Resolves when no look is under way. */
+  /** Resolves when no query is in progress. */
   async idle(): Promise<void> {
     while (this.#looks.size > 0) await Promise.all(this.#looks);
   }
 
-  /** Forgets all of them. */
+  /** Discards all events. */
   clear(): void {
     this.#generation += 1;
     for (const cancel of this.#cancels) cancel();
@@ -64,10 +64,7 @@ export class DoubtfulEvents {
       if (missing.length > 0 && pause !== undefined) this.#later(pause, missing, place + 1);
     } catch (error) {
       if (generation !== this.#generation) return;
-      logger.warn(
-        { err: error },
-        'events of a commit without an answer could not be looked for; trying again',
-      );
+      logger.warn({ err: error }, 'events of a commit without an answer could not be looked up; will retry');
       this.#later(RETRY_MS, eventIds, place);
     }
   }

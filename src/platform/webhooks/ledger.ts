@@ -10,17 +10,17 @@ export interface NewEvent {
   readonly connectionId: string;
   readonly messageId: string | null;
   readonly event: EventType;
-  /** The message status that a `message.status` tells; null for other events. */
+  /** The status in a `message.status`; null for other events. */
   readonly status: string | null;
   readonly payload: WebhookEvent;
   readonly at: number;
 }
 
-/** An event in the ledger, with its payload as the bytes that every attempt carries. */
+/** An event in the ledger, with its payload as the bytes that all attempts send. */
 export interface RecordedEvent {
   readonly id: number;
   readonly workspaceId: string;
-  /** OAuth apps that it is for, beside its workspace. */
+  /** OAuth apps that receive it, besides its workspace. */
   readonly appIds: readonly string[];
   readonly connectionId: string;
   readonly messageId: string | null;
@@ -44,8 +44,8 @@ export interface LedgerEntry {
 }
 
 /**
- * The apps that an event is for: with a webhook, and with a live grant over its connection that covers it. Grants
- * from before the cut-over cover `message.received` alone. [events.granted] [events.oauth.legacy]
+ * The apps that receive an event: with a webhook, and with a live grant over its connection that covers it. Grants from
+ * before the cut-over cover only `message.received`. [events.granted] [events.oauth.legacy]
  */
 const SUBSCRIBED_APPS = `ARRAY(
   SELECT DISTINCT g.app_id FROM platform.oauth_grants g
@@ -55,7 +55,7 @@ const SUBSCRIBED_APPS = `ARRAY(
     AND g.revoked_at IS NULL AND g.expires_at > given.at AND 'messaging.events' = ANY(g.scopes)
     AND (given.event = 'message.received' OR NOT g.legacy))`;
 
-/** One statement for any number of events, which finds the apps of each: text, since drizzle writes no such insert. */
+/** Inserts any number of events and finds the apps of each. It is SQL, because drizzle has no such insert. */
 export const INSERT_EVENTS = `
   INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body, app_ids)
   SELECT workspace_id, connection_id, message_id, event, status, at, body, ${SUBSCRIBED_APPS}
@@ -65,8 +65,8 @@ export const INSERT_EVENTS = `
   RETURNING id, app_ids`;
 
 /**
- * Writes events into the ledger, inside the transaction of the state change that causes them. The caller
- * hands the result to delivery once that transaction has committed. A payload is serialised here, once.
+ * Writes events into the ledger, in the transaction of the state change that causes them. The caller passes the result
+ * to delivery after the commit. Each payload is serialized once, here.
  */
 export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): Promise<RecordedEvent[]> {
   if (events.length === 0) return [];
@@ -80,11 +80,11 @@ export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): 
     events.map((event) => event.at),
     bodies,
   ]);
-  // Ids are drawn in the order of the rows, so the smallest is the first event's.
+  // Ids are assigned in the order of the rows, so the first event has the smallest.
   const inOrder = rows.toSorted((a, b) => a.id - b.id);
   return events.map(({ payload: _, ...event }, index) => {
     const row = inOrder[index];
-    if (row === undefined) throw new Error('the ledger took fewer events than it was given');
+    if (row === undefined) throw new Error('the ledger stored fewer events than it was given');
     return { ...event, id: row.id, appIds: row.app_ids, body: Buffer.from(bodies[index] ?? '') };
   });
 }
@@ -92,7 +92,7 @@ export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): 
 const { id, seq, at, workspaceId, connectionId, messageId, event, status, body, appIds } = ledger;
 const COLUMNS = { id, workspaceId, connectionId, messageId, event, status, at };
 
-/** Reads events back by id, in the order of `ids`; ids that are not there are left out. */
+/** Reads events by id, in the order of `ids`; unknown ids are left out. */
 export async function loadEvents(db: Queryable, ids: readonly number[]): Promise<RecordedEvent[]> {
   const rows = await orm(db)
     .select({ ...COLUMNS, body, appIds })
@@ -105,8 +105,8 @@ export async function loadEvents(db: Queryable, ids: readonly number[]): Promise
 const NUMBERING_BATCH = 5_000;
 
 /**
- * Gives `seq` to all committed events that have none, in the order of their ids and without gaps. One
- * numbering runs at a time, over all processes, under the lock of the position's row.
+ * Assigns `seq` to all committed events without one, in the order of their ids and without gaps. The lock of the
+ * position's row serializes the numbering across processes.
  */
 async function numberLedger(db: Queryable): Promise<void> {
   for (;;) {
@@ -117,7 +117,7 @@ async function numberLedger(db: Queryable): Promise<void> {
   }
 }
 
-/** A part of the ledger, and the end that reading it begins with. */
+/** A range of the ledger, and the end at which reading begins. */
 export interface LedgerRange {
   /** Default: the beginning. */
   readonly after?: number;
@@ -126,16 +126,16 @@ export interface LedgerRange {
   readonly newestFirst?: boolean;
 }
 
-/** The truth to compare a receiver with. */
+/** Reads the ledger, to which a receiver can be compared. */
 export interface Ledger {
   /**
-   * Entries after a `seq`, at most `limit`, in order. What was committed since the last read is numbered
-   * first: nobody but readers needs the numbers, so delivery never pays for them.
+   * Entries after a `seq`, at most `limit`, in order. Events committed since the last read are numbered first: only
+   * readers need the numbers, so delivery does not assign them.
    */
   read(after: number, limit: number): Promise<LedgerEntry[]>;
-  /** The same between two `seq`, neither included, from whichever end. */
+  /** The same between two `seq`, both exclusive, from either end. */
   readBetween(range: LedgerRange, limit: number): Promise<LedgerEntry[]>;
-  /** The last `seq`, after what was committed since the last read is numbered; 0 when there is none. */
+  /** The last `seq`, after numbering the events committed since the last read; 0 if there is none. */
   lastSeq(): Promise<number>;
 }
 

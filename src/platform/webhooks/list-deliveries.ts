@@ -11,7 +11,7 @@ import type { Waiting } from './backlog.ts';
 import type { DeliveryEnd, DeliveryRecord, Variant } from './delivery-record.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 
-/** Which deliveries to list, newest first. `before` is an id: only older ones. */
+/** Which deliveries to list, newest first. `before` is an id: only older deliveries. */
 export interface DeliveryFilter {
   /** Default: all. */
   readonly where?: Filter<DeliveryKey>;
@@ -19,10 +19,10 @@ export interface DeliveryFilter {
   readonly limit: number;
 }
 
-/** A delivery that is in memory: it waits, or has begun. */
+/** A delivery in memory: waiting or in progress. */
 type Pending = Waiting | ActiveDelivery;
 
-/** Deliveries that are over, with their events. */
+/** The query for finished deliveries with their events. */
 function select(db: Queryable) {
   const { id, eventId, subscriptionId, url, outcome, reason, createdAt } = deliveries;
   const { workspaceId, event, connectionId, messageId, body } = ledger;
@@ -52,7 +52,7 @@ function toRecord(row: Awaited<ReturnType<typeof select>>[number]): DeliveryReco
   };
 }
 
-/** A delivery that is in memory, with how it ended if it has just done so. */
+/** The record of a delivery in memory, with its end if it has just ended. */
 export function viewDelivery(pending: Pending, event: RecordedEvent, end?: DeliveryEnd): DeliveryRecord {
   const begun = 'attempts' in pending ? pending : null;
   const envelope = begun?.envelope ?? null;
@@ -145,7 +145,7 @@ async function listPending(
   return found.slice(0, limit);
 }
 
-/** Deliveries that are over, newest first. */
+/** Finished deliveries, newest first. */
 async function listFinished(
   db: Queryable,
   { where = [], before, limit }: DeliveryFilter,
@@ -160,8 +160,8 @@ async function listFinished(
 }
 
 /**
- * Pending and finished deliveries in one list. `pending` was taken before what had finished was stored, so
- * one that ends meanwhile is in both and the stored one counts.
+ * Pending and finished deliveries in one list. `pending` was read before finished deliveries were stored, so a delivery
+ * that ends in between is in both, and the stored one is used.
  */
 export async function listDeliveries(
   db: Queryable,
@@ -174,13 +174,13 @@ export async function listDeliveries(
   return [...open, ...finished].sort((a, b) => b.id - a.id).slice(0, filter.limit);
 }
 
-/** One of the pending deliveries as it stands; null when its event is gone. */
+/** The record of a pending delivery; null if its event no longer exists. */
 export async function viewPending(db: Queryable, pending: Pending): Promise<DeliveryRecord | null> {
   const [event] = await loadEvents(db, [pending.eventId]);
   return event === undefined ? null : viewDelivery(pending, event);
 }
 
-/** One finished delivery; null when there is none of that id. */
+/** A finished delivery; null for an unknown id. */
 export async function findDelivery(db: Queryable, id: number): Promise<DeliveryRecord | null> {
   const [row] = await select(db).where(eq(deliveries.id, id));
   return row === undefined ? null : toRecord(row);

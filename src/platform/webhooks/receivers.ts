@@ -2,7 +2,7 @@ import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import type { TunnelHosts } from './tunnel-hosts.ts';
 import { hostOf } from './webhook-url.ts';
 
-/** Where one URL leads now. */
+/** The receiver of a URL, and the tunnel behind it if there is one. */
 export interface Receiver {
   readonly path: string;
   readonly dispatcher: Dispatcher;
@@ -14,12 +14,12 @@ interface Parsed {
   readonly path: string;
 }
 
-/** Receivers an account keeps connections to: the present one, and few that it had before. */
+/** Receivers per account whose connections are kept: the present one, and the last ones before it. */
 const KEPT = 4;
 
 /**
- * The connections of one account to its receivers, kept alive between events. A pool belongs to an origin
- * and to the tunnel behind it, so a tunnel that is moved or removed leaves no socket to the old target.
+ * The keep-alive connections of one account to its receivers. A pool belongs to an origin and the tunnel behind it, so
+ * no socket to the old target is used after a tunnel was moved or removed.
  */
 export class Receivers {
   readonly #hosts: TunnelHosts;
@@ -46,7 +46,7 @@ export class Receivers {
     return { path, dispatcher: pool };
   }
 
-  /** Ends every connection at once. */
+  /** Closes all connections at once. */
   async close(): Promise<void> {
     const pools = [...this.#pools.values()];
     this.#pools.clear();
@@ -73,7 +73,7 @@ export class Receivers {
     });
   }
 
-  /** Requests under way on a pool that is let go still end by themselves. */
+  /** Closes the oldest pool. Its requests in progress still complete. */
   #closeOldest(): void {
     const [oldest] = this.#pools;
     if (this.#pools.size <= KEPT || oldest === undefined) return;

@@ -11,7 +11,7 @@ export interface AttemptRequest {
   readonly body: Buffer | Readable;
 }
 
-/** How an attempt ended: with the receiver's status, with an error, or with both when the answer broke off. */
+/** The result of an attempt: the receiver's status, an error, or both if the answer was cut off. */
 export interface AttemptResult {
   readonly status?: number;
   readonly error?: string;
@@ -29,7 +29,7 @@ const ERROR_WORDS: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'malformed_answer',
 };
 
-/** A short word for why no answer came. */
+/** A short name for the reason that there is no answer. */
 function describeFailure(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   const known = ERROR_WORDS[code];
@@ -38,12 +38,12 @@ function describeFailure(error: unknown): string {
   return code === '' ? 'failed' : code.toLowerCase();
 }
 
-/** The deadline or the caller ended the attempt. */
+/** Thrown when the deadline or the caller ends the attempt. */
 class AttemptEnded extends Error {
   override readonly name = 'AttemptEnded';
 }
 
-/** Follows one request from its dispatch to its one result, whatever comes first. */
+/** Handles one request and reports exactly one result. */
 class AttemptHandler implements Dispatcher.DispatchHandler {
   readonly #done: (result: AttemptResult) => void;
   readonly #cancelDeadline: () => void;
@@ -58,18 +58,18 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     this.#cancelDeadline = clock.after(deadlineMs, () => this.end('timeout'));
   }
 
-  /** Ends the attempt now, with an error in place of an answer. */
+  /** Ends the attempt now with an error. */
   end(error: string): void {
     if (this.#finish(error)) this.#controller?.abort(new AttemptEnded(error));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#over) controller.abort(new AttemptEnded('over before it began'));
+    if (this.#over) controller.abort(new AttemptEnded('ended before it began'));
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    // An informational answer is not the answer.
+    // 1xx statuses are not final.
     if (status >= 200) this.#status = status;
   }
 
@@ -102,12 +102,12 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
 
 export interface SendAttemptOptions {
   readonly clock: Clock;
-  /** For the whole attempt, from connecting to the last byte of the answer. */
+  /** Limits the whole attempt, from connecting to the last byte of the answer. */
   readonly deadlineMs: number;
 }
 
 /**
- * Posts one attempt and calls `done` once. No redirect is followed, at most 64 KiB of an answer are read.
+ * Posts one attempt and calls `done` once. Does not follow redirects, and reads at most 64 KiB of an answer.
  * Returns a function that ends the attempt early. [events.post] [delivery.redirect]
  */
 export function sendAttempt(

@@ -1,9 +1,9 @@
 /**
- * Public hosts whose deliveries go elsewhere: the only exception from the rule that deliveries leave for
- * public addresses alone. The service itself has none.
+ * Port: public hosts whose deliveries go to another target. This is the only exception from the rule that deliveries
+ * go only to public addresses. The service has none.
  */
 export interface TunnelHosts {
-  /** The `http://` origin that stands in for a host (lower case, no trailing dot), if any. */
+  /** The `http://` origin that replaces a host (lower case, no trailing dot), if any. */
   target(host: string): string | undefined;
 }
 

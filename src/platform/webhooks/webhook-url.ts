@@ -4,15 +4,15 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 const LONGEST_NAME = 253;
 /**
- * Only what stays as it is when a URL parser reads it: no control characters, blanks or backslashes.
+ * A URL that a parser does not change: without control characters, spaces and backslashes.
  * [webhook.url.https]
  */
 const PLAIN_HTTPS = /^https:\/\/([^\s\\\p{Cc}/?#]+)[^\s\\\p{Cc}]*$/iu;
-/** A host as it is written, and a port. Leaves no room for credentials. */
+/** The host as it is written, and a port; no credentials. */
 const HOST_AND_PORT = /^(\[[^[\]@]+\]|[^:@[\]]+)(?::\d{1,5})?$/u;
 const ASCII = /^[\x21-\x7e]+$/;
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
-/** Names that never lead to a host of the public internet. */
+/** Suffixes of names that are never on the public internet. */
 const PRIVATE_SUFFIXES = [
   'localhost',
   'localdomain',
@@ -26,12 +26,12 @@ const PRIVATE_SUFFIXES = [
   'invalid',
 ];
 
-/** The host that a URL names: lower case, without the brackets of IPv6 and without a trailing dot. */
+/** The host of a URL: lower case, without IPv6 brackets and without a trailing dot. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
-/** Whether a name could be a public host's by its form alone. Says nothing about where it resolves to. */
+/** Whether a name has the form of a public host's. It does not resolve the name. */
 export function isPublicName(host: string): boolean {
   if (host.length > LONGEST_NAME) return false;
   const labels = host.split('.');
@@ -40,9 +40,9 @@ export function isPublicName(host: string): boolean {
 }
 
 /**
- * Whether a host is written as what it is: an IPv4 address in dots and digits, a name in letters. Any other
- * notation of an address (decimal, octal, hexadecimal, short), and letters, digits and dots that only look
- * like or stand for others (percent-encoded, full-width, circled), hide where a URL leads.
+ * Whether a host is in its usual notation: an IPv4 address in dotted decimal, a name in letters. Other notations of an
+ * address (decimal, octal, hexadecimal, short) and characters that represent or resemble others (percent-encoded,
+ * full-width, circled) hide the target of a URL.
  */
 function isWrittenPlainly(written: string, hostname: string): boolean {
   if (written.startsWith('[')) return true;
@@ -58,7 +58,7 @@ function isWrittenPlainly(written: string, hostname: string): boolean {
   );
 }
 
-/** Why a host cannot be that of a webhook, by its form alone; null: it may be. */
+/** Why a host cannot be that of a webhook, by its form; null if it can be. */
 function whyNotPublic(host: string): string | null {
   // [webhook.url.private]
   if (isIP(host) !== 0) return isPublicAddress(host) ? null : 'the host is a private address';
@@ -69,8 +69,8 @@ function whyNotPublic(host: string): string | null {
 }
 
 /**
- * Reads the address of a webhook: HTTPS, no credentials, a public address or the name of what may be a
- * public host, plainly written; any port but 0. Why it is not, as a phrase, when it is not. Implements
+ * Parses the URL of a webhook: HTTPS, without credentials, with a public address or the name of a possibly public host
+ * in usual notation, and any port but 0. Returns the reason, as a phrase, if it is not valid. Implements
  * `Rules per endpoint, 12-14`. [webhook.config.url] [errors.invalid_webhook]
  */
 export function parseWebhookUrl(text: string): URL | string {
@@ -81,13 +81,13 @@ export function parseWebhookUrl(text: string): URL | string {
   // [webhook.url.https]
   if (url.protocol !== 'https:') return 'it is not https';
   const authority = PLAIN_HTTPS.exec(text)?.[1];
-  if (authority === undefined) return 'it is not written as a URL is: blanks, backslashes or slashes';
+  if (authority === undefined) return 'it is malformed: spaces, backslashes or slashes';
   if (authority.includes('@')) return 'it contains a user name or password';
   const written = HOST_AND_PORT.exec(authority)?.[1];
   if (written === undefined || url.port === '0') return 'the host or the port is malformed';
-  // First: how an address is written matters less than where it leads.
+  // Checked before the notation, because a private target is the more useful reason.
   const host = hostOf(url);
   const why = whyNotPublic(host);
   if (why !== null) return why;
-  return isWrittenPlainly(written, url.hostname) ? url : 'the host is not written plainly';
+  return isWrittenPlainly(written, url.hostname) ? url : 'the host is not in its usual notation';
 }

@@ -8,7 +8,7 @@ import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 
-/** What a workspace is. */
+/** A workspace. */
 export interface Workspace {
   readonly id: string;
   readonly kind: WorkspaceKind;
@@ -19,9 +19,9 @@ export interface ListedWorkspace extends Workspace {
   readonly createdAt: number;
 }
 
-/** Workspaces, made outside the API. */
+/** Creates workspaces, outside of the API. */
 export interface Workspaces {
-  /** `slots`: how many numbers may pair with a license; absent: the assumed default. */
+  /** `slots`: how many numbers may pair with a license; absent: the value in `assumptions.ts`. */
   create(input: { readonly kind: WorkspaceKind; readonly slots?: number }): Promise<Workspace>;
   exists(id: string): Promise<boolean>;
   /** All workspaces, oldest first. */
@@ -53,7 +53,7 @@ export function createWorkspaces(changeState: ChangeState): Workspaces {
   };
 }
 
-/** A workspace under its row lock, held to the end of the transaction. Throws `not_found`. */
+/** Locks the row of a workspace until the end of the transaction and reads it. Throws `not_found`. */
 export async function lockWorkspace(
   tx: Queryable,
   id: string,
@@ -68,9 +68,9 @@ export async function lockWorkspace(
 }
 
 /**
- * The `createdAt` of what this transaction creates, at the change's time or `at` at the earliest. The row
- * lock makes writers of a workspace commit one after the other, and the time never falls from one to the
- * next, whatever clocks do: a page cut in the order of positions is newest first. Throws `not_found`.
+ * The `createdAt` of an object that this transaction creates: not before `at`, by default the change's time. The row
+ * lock serializes the writers of a workspace, and the time never decreases between them, whatever the clocks do. So
+ * a page in the order of positions is newest first. Throws `not_found`.
  * [messages.list.newest-first]
  */
 export async function stampCreation(

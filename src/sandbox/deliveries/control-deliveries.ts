@@ -11,17 +11,17 @@ import { type Computed, explainSignature } from './explain-signature.ts';
 import type { HeldDeliveries, HoldableRecord } from './held-deliveries.ts';
 import type { IssuedSecrets } from './issued-secrets.ts';
 
-/** How the bytes of a delivery are sent again. */
+/** How a delivery is resent. */
 interface ResendOptions {
-  /** Signs afresh, with the secret of now: old bytes are refused once they are five minutes old. */
+  /** Signs again with the present secret: signatures older than five minutes are refused. */
   readonly resign?: boolean;
   /** How often; default once. */
   readonly times?: number;
-  /** Changes what was signed, and the name of that on the record. */
+  /** Alters the signed request; `name` appears in the record. */
   readonly alter?: { readonly name: string; change(signed: SignedBody): SignedBody };
 }
 
-/** The same bytes and signature, or freshly signed ones. Null when there is nothing to sign with. */
+/** The same bytes with the old or a new signature. Null if there is no secret. */
 function resendEnvelope(
   record: DeliveryRecord,
   options: ResendOptions,
@@ -76,12 +76,12 @@ interface CopyOptions {
   readonly headers?: Headers;
 }
 
-/** What a person does to the deliveries of the service. */
+/** Holds, releases and resends deliveries. */
 export interface DeliveryControl {
   /**
-   * Holds a pending delivery before its next attempt: one in progress continues to its end, and if it succeeds there
-   * is nothing left to hold. A delivery that has not begun is signed when it is released; one between attempts keeps
-   * its bytes, so its signature grows old. Null for an unknown id, `over` when no attempt is to come.
+   * Holds a pending delivery before its next attempt: one in progress continues, and if it succeeds, the delivery
+   * ends. A delivery that has not begun is signed when it is released; one between attempts keeps its signature, which
+   * becomes stale. Null for an unknown id, `over` if no attempt remains.
    */
   hold(id: number): Promise<HoldableRecord | 'over' | null>;
   /** Lets a held delivery continue, at once if its next attempt is due. */

@@ -1,18 +1,17 @@
 import type { MayBegin } from '../../platform/webhooks/account-queue.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 
-/** A delivery, and whether its next attempt waits until somebody releases it. */
+/** A delivery, and whether its next attempt waits for a release. */
 export type HoldableRecord = DeliveryRecord & { readonly held: boolean };
 
 /**
- * Deliveries that a person keeps from their next attempt. An attempt in progress continues to its end, so a held
- * delivery stops only when its next attempt would begin.
+ * Deliveries whose next attempt is held. An attempt in progress continues.
  */
 export class HeldDeliveries {
-  /** By id: continues the delivery; null until its next attempt would have begun. */
+  /** Functions that continue a delivery, by id; null until its next attempt is due. */
   readonly #held = new Map<number, (() => void) | null>();
 
-  /** For the service: no attempt of a held delivery begins. */
+  /** The port of the service: no attempt of a held delivery begins. */
   readonly mayBegin: MayBegin = (id, begin) => {
     if (!this.#held.has(id)) return true;
     this.#held.set(id, begin);
@@ -23,7 +22,7 @@ export class HeldDeliveries {
     if (!this.#held.has(id)) this.#held.set(id, null);
   }
 
-  /** Lets a delivery continue; false when it is not held. */
+  /** Releases a delivery; false if it is not held. */
   release(id: number): boolean {
     const begin = this.#held.get(id);
     this.#held.delete(id);

@@ -15,7 +15,7 @@ function findFault<Type extends WebhookFault['type']>(
 
 const nothing = (): void => undefined;
 
-/** Sends an attempt as its faults want it: not at all, altered, in copies. The answer to the first copy counts. */
+/** Applies the faults to an attempt: drops, alters or copies it. The answer to the first copy counts. */
 function sendFaulty(attempt: PlannedAttempt, faults: readonly WebhookFault[]): () => void {
   const { envelope, clock, send, record, over } = attempt;
   const marks = faults.length === 0 ? {} : { marks: faults.map(({ name }) => name) };
@@ -36,9 +36,9 @@ function sendFaulty(attempt: PlannedAttempt, faults: readonly WebhookFault[]): (
   });
 }
 
-/** Makes what stands around the attempts of a service. `faults` decide what goes wrong with each of them. */
+/** Creates the port around the delivery attempts of a service. `faults` decides on the faults of each attempt. */
 export function aroundAttempts(faults: WebhookFaults): AroundAttempt {
-  /** Of each account. */
+  /** By account. */
   const piles = new Map<string, ReorderPile>();
 
   return (attempt) => {

@@ -21,7 +21,7 @@ function findFault<Type extends ApiFault['type']>(
   return faults.find((fault): fault is Fault<Type> => fault.type === type);
 }
 
-/** Codes that fit any address. */
+/** Error codes that any endpoint may return. */
 const GENERAL: readonly ErrorCode[] = [
   'invalid_request',
   'invalid_key',
@@ -33,8 +33,8 @@ const GENERAL: readonly ErrorCode[] = [
 ];
 
 /**
- * The code that a status stands for at an endpoint with these errors, when a fault names none: one of its own, else one
- * that fits any address. Undefined where neither is there.
+ * The error code for a status at an endpoint with these errors, if the fault has none: one of the endpoint's, otherwise
+ * a general one. Undefined if there is neither.
  */
 export function usualError(status: number, errors: readonly ErrorCode[]): ErrorCode | undefined {
   const stands = (code: ErrorCode): boolean => ERRORS[code].statuses.some((known) => known === status);
@@ -42,14 +42,14 @@ export function usualError(status: number, errors: readonly ErrorCode[]): ErrorC
   return own ?? GENERAL.find(stands) ?? (status >= 500 ? 'internal_error' : undefined);
 }
 
-/** The code that a status stands for below the authorization server. */
+/** The error code for a status of the authorization server. */
 function usualAuthError(status: number): string {
   if (status === 503 || status === 429) return 'temporarily_unavailable';
   if (status === 401) return 'invalid_client';
   return status < 500 ? 'invalid_request' : 'server_error';
 }
 
-/** The errors of the endpoint that a call of the API is for; none where there is no such endpoint. */
+/** The errors of the endpoint of an API call; empty if there is no such endpoint. */
 function errorsOf({ method, path }: Request): readonly ErrorCode[] {
   const endpoint = Object.values(SERVICE_ENDPOINTS).find((known) => {
     const pattern = known.path.replaceAll(/\{\w+\}/g, '[^/]+');
@@ -58,7 +58,7 @@ function errorsOf({ method, path }: Request): readonly ErrorCode[] {
   return endpoint?.errors ?? [];
 }
 
-/** The answer that a fault makes up, with the body and the headers that the service gives its own refusals. */
+/** The answer of a fault, with the body and headers of the service's own refusals. */
 function makeUp(
   { surface, request }: IncomingCall,
   fault: Fault<'status'>,
@@ -77,7 +77,7 @@ function makeUp(
   return { status, body, headers: { ...headers, ...retry }, code };
 }
 
-/** Resets the connection in place of writing what the service answers. */
+/** Resets the connection instead of sending the answer. */
 function loseAnswer(response: Response): void {
   const reset = (): Response => {
     response.socket?.resetAndDestroy();
@@ -89,32 +89,32 @@ function loseAnswer(response: Response): void {
   response.end = reset;
 }
 
-/** What went wrong with the call that is being answered, for its record and for what it stores. */
+/** The faults of a call in progress, for its record and for the storing of its message. */
 interface TouchedCall {
   readonly faults: readonly ApiFault[];
-  /** No answer reaches the client. */
+  /** True if the client receives no answer. */
   readonly lost: boolean;
 }
 
-/** A call as it was answered, with the names of the faults that touched it and with what they did, behind the checks. */
+/** The record of a call with the names of its faults; the effects of faults follow the checks in the trace. */
 export interface TouchedRecord extends Omit<CallRecord, 'trace'> {
   readonly trace: readonly (CheckStep | FaultStep)[];
   readonly faults: readonly string[];
 }
 
-/** What a fault did to the call itself. */
+/** The effect of a fault on a call. */
 interface FaultStep {
   readonly check: 'fault';
   readonly passed: false;
   readonly why: string;
 }
 
-/** Those that only held the call are named beside its trace. */
+/** The effects of faults. Delays have none: only their names are in the record. */
 function faultSteps(faults: readonly ApiFault[]): FaultStep[] {
   const isReset = findFault(faults, 'reset') !== undefined;
   const did = (fault: ApiFault): string | undefined => {
     if (fault.type === 'reset') return 'reset the connection; nothing was done';
-    if (fault.type === 'lost_answer' && !isReset) return 'reset the connection in place of the answer';
+    if (fault.type === 'lost_answer' && !isReset) return 'reset the connection instead of answering';
     if (fault.type === 'status' && !isReset) return `answered ${fault.code}; nothing was done`;
     return undefined;
   };
@@ -125,15 +125,15 @@ function faultSteps(faults: readonly ApiFault[]): FaultStep[] {
   });
 }
 
-/** The edge at which faults of calls act: what the service is started with. */
+/** Ports of the service through which faults act on calls. */
 export interface CallEdge {
   readonly aroundCall: AroundCall;
   readonly aroundStore: AroundStore;
-  /** The record of the call that is being answered, with what touched it. */
+  /** Adds the faults of the call in progress to its record. */
   explain(call: CallRecord): TouchedRecord;
 }
 
-/** Makes the edge of a service. `faults` decide what goes wrong with each call of a surface. */
+/** Creates the ports for faults of calls. `faultsOf` has the faults by surface. */
 export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface'], ApiFaults>>): CallEdge {
   const current = new AsyncLocalStorage<TouchedCall>();
 
@@ -147,7 +147,7 @@ export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface']
     if (delay !== undefined) await call.pause(delay.ms);
     const status = findFault(faults, 'status');
     const isReset = findFault(faults, 'reset') !== undefined;
-    // The record of a call that nobody handles still says whose it is.
+    // The call is not handled, but its record contains the caller.
     if (isReset || status !== undefined) await call.recognize();
     if (isReset) {
       request.socket.resetAndDestroy();
@@ -175,7 +175,7 @@ export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface']
     async aroundStore(store) {
       const notPersisted = findFault(current.getStore()?.faults ?? [], 'not_persisted');
       if (notPersisted !== undefined)
-        throw new Error('a fault of the sandbox keeps the message from being stored');
+        throw new Error('a fault of the sandbox prevents the storing of the message');
       return store();
     },
     explain(call) {

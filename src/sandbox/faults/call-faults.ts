@@ -1,5 +1,5 @@
 type Effect =
-  /** Answers this status in place of handling the call. */
+  /** Answers with this status instead of handling the call. */
   | {
       readonly type: 'status';
       readonly code: number;
@@ -7,28 +7,28 @@ type Effect =
       /** Seconds. */
       readonly retryAfter?: number;
     }
-  /** Resets the connection in place of handling the call. */
+  /** Resets the connection instead of handling the call. */
   | { readonly type: 'reset' }
-  /** Holds the call before it is handled, on the system clock. */
+  /** Delays the call before it is handled, on the system clock. */
   | { readonly type: 'delay'; readonly ms: number }
-  /** A send reaches the phone and is not stored. */
+  /** A send reaches the phone but is not stored. */
   | { readonly type: 'not_persisted' }
   /** Handles the call and resets the connection before the answer. */
   | { readonly type: 'lost_answer' };
 
-/** What goes wrong with one call. `name` is for the record of the call. */
+/** A fault of one call. `name` appears in the record of the call. */
 export type ApiFault = Effect & { readonly name?: string };
 
-/** A call as rules see it. */
+/** A call to be matched by rules. */
 export interface FaultyCall {
   readonly method: string;
-  /** Relative to the base URL, `/messages` say; of OAuth and the tools to `{auth_url}`. */
+  /** Relative to the base URL, for example `/messages`; for OAuth and the tools, to `{auth_url}`. */
   readonly path: string;
-  /** Looks up whose credential came with it; null where it is of no workspace. Absent where nobody asks. */
+  /** The workspace of the call's credential; null without one. Absent if it cannot be looked up. */
   readonly workspaceId?: () => Promise<string | null>;
 }
 
-/** Decides once per call, before anything is done for it. */
+/** Decides once per call, before it is handled. */
 export interface ApiFaults {
   decide(call: FaultyCall): readonly ApiFault[] | Promise<readonly ApiFault[]>;
 }

@@ -12,7 +12,7 @@ import { usualError } from './around-calls.ts';
 interface Address {
   readonly path: string;
   readonly method?: string;
-  /** Absent: it has an error for each status. */
+  /** Absent: every status is possible. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -23,18 +23,18 @@ const ADDRESSES: Readonly<Record<'api' | 'oauth', readonly Address[]>> = {
   ),
 };
 
-/** A segment of an address as the table writes it, `{id}` say, may be any text. */
+/** Whether a segment matches one of the table, in which a parameter such as `{id}` matches any text. */
 function fitsSegment(segment: string, known: string | undefined, isPrefix: boolean): boolean {
   if (known === undefined) return false;
   if (known.startsWith('{')) return isPrefix || segment !== '';
   return isPrefix ? known.startsWith(segment) : known === segment;
 }
 
-/** Whether some request to an address fits a pattern. */
+/** Whether a pattern can match a request to an endpoint. */
 function canFit(pattern: string, { path }: Address): boolean {
   const isOpen = pattern.endsWith('*');
   const segments = (isOpen ? pattern.slice(0, -1) : pattern).split('/');
-  // Below the consent page there are more pages.
+  // The consent has pages below its path.
   const known = path === OAUTH_PATHS.consent ? [...path.split('/'), '{page}'] : path.split('/');
   if (!isOpen && segments.length !== path.split('/').length && known.length !== segments.length) return false;
   return segments.every((segment, place) =>
@@ -42,7 +42,7 @@ function canFit(pattern: string, { path }: Address): boolean {
   );
 }
 
-/** Why a rule for calls never hits one; null: it can. */
+/** Why a rule for calls can never match; null if it can. */
 function whyNoCall({ match, action }: FaultRuleRequest): [string, string] | null {
   if (match.surface === 'webhook') return null;
   const { surface, method, path } = match;
@@ -85,7 +85,7 @@ async function findConnection({ connections }: Platform, id: string): Promise<Co
   }
 }
 
-/** Why a rule is for nobody's events or calls; null: it can be for somebody's. */
+/** Why no workspace or connection can match a rule; null if one can. */
 async function whyNobody(platform: Platform, { match }: FaultRuleRequest): Promise<[string, string] | null> {
   const workspaceId = 'workspaceId' in match ? match.workspaceId : undefined;
   if (workspaceId !== undefined && !(await platform.workspaces.exists(workspaceId))) {
@@ -101,7 +101,7 @@ async function whyNobody(platform: Platform, { match }: FaultRuleRequest): Promi
   return isElsewhere ? ['match.connectionId', 'belongs to another workspace'] : null;
 }
 
-/** Throws `invalid_request`, with the reason, for a rule that could never hit anything: a test would prove nothing. */
+/** Throws `invalid_request`, with the reason, for a rule that could never match: a test with it would prove nothing. */
 export async function checkRules(platform: Platform, rules: readonly FaultRuleRequest[]): Promise<void> {
   for (const [place, rule] of rules.entries()) {
     const isNever = rule.probability === 0;

@@ -11,29 +11,29 @@ import { ActiveRule } from './fault-rule.ts';
 import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
 const DEFAULT_SEED = 1;
-/** A receipt of `read` comes 2 s after the one of `sent`: what belongs together is kept back together. */
+/** Longer than the 2 s between the `sent` and `read` events of a message, so that both are reordered together. */
 const REORDER_MS = 3_000;
-/** Attempts of an event end within seconds, so few generations of rules matter. */
+/** Replaced rules that are kept. The attempts of an event end within seconds, so few are needed. */
 const MAX_RETIRED = 100;
-/** A minute beyond what a receiver accepts. */
+/** A minute longer than a receiver accepts. */
 const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
 
-/** The rules in force, as the ports of the service and as the control API see them. */
+/** The active rules, for the ports of the service and for the control API. */
 export interface FaultBoard {
   readonly webhook: WebhookFaults;
   readonly api: ApiFaults;
-  /** Of the authorization server. */
+  /** For calls to the authorization server. */
   readonly oauth: ApiFaults;
   read(): Faults;
   /** Replaces all rules and clears their counts. */
   put(request: PutFaultsRequest): Faults;
-  /** No rules, and the seed of the start. */
+  /** Removes all rules and restores the initial seed. */
   clear(): Faults;
-  /** The same, for a service that begins anew: ids of events come again, so those of the past are forgotten. */
+  /** The same after a reset of the service: event ids start again, so decisions for earlier ids are discarded. */
   reset(): void;
 }
 
-/** The port's fault of an action; undefined for an action of another surface. */
+/** The webhook fault of an action; undefined for an action of another surface. */
 function toWebhookFault(action: FaultAction, name: string): WebhookFault | undefined {
   switch (action.type) {
     case 'drop':
@@ -103,7 +103,7 @@ function matchesCall(
   return match.path === undefined || matchesPath(match.path, call.path);
 }
 
-/** The workspace that a rule is for; undefined: for all. */
+/** The workspace that a rule matches; undefined: all. */
 function workspaceOf(match: FaultMatch): string | undefined {
   return 'workspaceId' in match ? match.workspaceId : undefined;
 }
@@ -111,7 +111,7 @@ function workspaceOf(match: FaultMatch): string | undefined {
 export function createFaultBoard(): FaultBoard {
   let seed = DEFAULT_SEED;
   let rules: readonly ActiveRule[] = [];
-  /** Rules of the past that drew once for an event: its attempts still to come are drawn, too. */
+  /** Replaced rules that decide once per event: their decisions apply to the event's remaining attempts. */
   let retired: readonly ActiveRule[] = [];
 
   const replace = (next: readonly FaultRuleRequest[]): Faults => {
@@ -124,7 +124,7 @@ export function createFaultBoard(): FaultBoard {
   const callFaults = (surface: 'api' | 'oauth'): ApiFaults => ({
     async decide(call) {
       const candidates = rules.filter(({ rule }) => matchesCall(surface, rule.match, call));
-      // Looked up once, and only where a rule asks for it.
+      // Looked up once, and only if a rule needs it.
       const isAsked = candidates.some(({ rule }) => workspaceOf(rule.match) !== undefined);
       const workspaceId = isAsked ? await call.workspaceId?.() : undefined;
       const faults: ApiFault[] = [];

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { FaultRule, FaultRuleRequest } from '../../contract/sandbox/faults.ts';
 
-/** Events remembered by a rule that decides once for all of an event's attempts. */
+/** The number of events whose decisions a rule with `per: "event"` keeps. */
 const REMEMBERED = 10_000;
 
 /**
- * A number in [0, 1) that depends on its parts alone: the same seed, rule, event and attempt always draw the
- * same, in whatever order and however often they are asked.
+ * A number in [0, 1) that depends only on seed, rule, event and attempt: the order and number of draws do not matter.
  */
 export function draw(seed: number, ruleId: string, subject: number, attempt: number): number {
   const digest = createHash('sha256')
@@ -15,11 +14,11 @@ export function draw(seed: number, ruleId: string, subject: number, attempt: num
   return digest.readUIntBE(0, 6) / 2 ** 48;
 }
 
-/** One rule with its counts. */
+/** An active rule with its counts. */
 export class ActiveRule {
   readonly rule: FaultRuleRequest;
   readonly #seed: number;
-  /** Decisions of a rule per event: kept, so that they are counted once. */
+  /** Decisions by event, kept so that each is counted once. */
   readonly #decided = new Map<number, boolean>();
   #hits = 0;
   #asked = 0;
@@ -29,12 +28,12 @@ export class ActiveRule {
     this.#seed = seed;
   }
 
-  /** The rule as it is shown. */
+  /** The rule for the control API. */
   get view(): FaultRule {
     return { ...this.rule, hits: this.#hits };
   }
 
-  /** Whether it hits an attempt of an event that it matches. Counts the hit. */
+  /** Whether the rule hits an attempt of a matching event. Counts the hit. */
   hitsAttempt(eventId: number, attempt: number): boolean {
     if (this.rule.per !== 'event') return this.#decide(eventId, attempt);
     const known = this.#decided.get(eventId);
@@ -45,10 +44,10 @@ export class ActiveRule {
     return decided;
   }
 
-  /** Whether it has already hit this event, for all of its attempts. */
+  /** Whether the rule has decided to hit all attempts of this event. */
   readonly hasHit = (eventId: number): boolean => this.#decided.get(eventId) === true;
 
-  /** Whether it hits a call that it matches. Calls are told apart by their order alone. */
+  /** Whether the rule hits a matching call. Calls are distinguished only by their order. */
   hitsCall(): boolean {
     this.#asked += 1;
     return this.#decide(this.#asked, 0);

@@ -1,37 +1,37 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 
-/** A delivery that is kept back. */
+/** A delivery that is held back. */
 export interface KeptDelivery {
   readonly id: number;
-  /** Lets its attempt go on. */
+  /** Continues its attempt. */
   readonly release: () => void;
 }
 
 const nothing = (): void => undefined;
 
 /**
- * Deliveries that a fault keeps back, so that later ones arrive before them. They leave once a later event of the
- * account was delivered, at the latest when the time of the first of them is over; then the newest leaves first, and
- * each of the others once the attempt before it has ended. So they arrive in another order even when all are kept back.
+ * Deliveries that a fault holds back, so that later ones arrive before them. They are released once a later event of
+ * the account was delivered, at the latest when the time of the first one ends. Then the newest is released first, and
+ * each of the others once the previous attempt has ended. So their order changes even if all are held back.
  */
 export class ReorderPile {
   readonly #clock: Clock;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   #kept: KeptDelivery[] = [];
-  /** On their way out, the next one at the end. */
+  /** Being released, the next one last. */
   #leaving: KeptDelivery[] = [];
-  /** Whose attempt those on their way out wait for. */
+  /** The delivery whose attempt must end before the next release. */
   #ahead: KeptDelivery | null = null;
   #cancelKept = nothing;
   #cancelLeaving = nothing;
-  /** How long the first one is kept back, and the last one waits for the others at most. */
+  /** The maximum time until the first release, and from there to the last. */
   #ms = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Keeps a delivery back for `ms` at most. */
+  /** Holds a delivery back for at most `ms`. */
   keep(delivery: KeptDelivery, ms: number): void {
     this.#kept.push(delivery);
     if (this.#kept.length > 1) return;
@@ -39,18 +39,18 @@ export class ReorderPile {
     this.#cancelKept = this.#clock.after(ms, () => this.#letGo(this.#kept));
   }
 
-  /** An event was delivered: it has overtaken those that are kept back and older. */
+  /** Reports that an event was delivered, which releases older ones. */
   delivered(id: number): void {
     const overtaken = this.#kept.filter((delivery) => delivery.id < id);
     if (overtaken.length > 0) this.#letGo(overtaken);
   }
 
-  /** An attempt of a delivery has ended. */
+  /** Reports that an attempt of a delivery has ended. */
   attempted(id: number): void {
     if (id === this.#ahead?.id) this.#releaseNext();
   }
 
-  /** Forgets a delivery whose attempt was ended. */
+  /** Removes a delivery whose attempt was ended early. */
   remove(delivery: KeptDelivery): void {
     this.#leaving = this.#leaving.filter((other) => other !== delivery);
     if (this.#leaving.length === 0) this.#cancelLeaving();
@@ -66,7 +66,7 @@ export class ReorderPile {
     this.#forgetKept(deliveries);
     this.#releaseRest();
     this.#leaving = [...deliveries];
-    // A receiver that answers none of them must not hold the last ones for long.
+    // Limits the wait for a receiver that does not answer.
     this.#cancelLeaving = this.#clock.after(this.#ms, () => this.#releaseRest());
     this.#releaseNext();
   }

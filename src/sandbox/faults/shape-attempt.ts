@@ -9,7 +9,7 @@ import { signEvent } from '../../platform/webhooks/sign-event.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { WebhookFault } from './webhook-faults.ts';
 
-/** Alters one printable ASCII byte, at the middle or after it, so that the body stays text. */
+/** Alters one printable ASCII byte, at or after the middle, so that the body remains text. */
 export function tamperBody(body: Buffer): Buffer {
   const altered = Buffer.from(body);
   const middle = altered.length >> 1;
@@ -29,7 +29,7 @@ class Truncated extends Error {
   readonly code = 'TRUNCATED';
 }
 
-/** The first half of a body, then the end of the connection. */
+/** Sends the first half of a body, then ends the connection. */
 function truncated(body: Buffer): Readable {
   return Readable.from(
     (function* halves() {
@@ -39,7 +39,7 @@ function truncated(body: Buffer): Readable {
   );
 }
 
-/** The first half of a body at once, the rest `ms` later. */
+/** Sends the first half of a body at once, the rest `ms` later. */
 function slowed(body: Buffer, ms: number, clock: Clock): Readable {
   const source = new Readable({
     read: () => undefined,
@@ -57,8 +57,8 @@ function slowed(body: Buffer, ms: number, clock: Clock): Readable {
 }
 
 /**
- * Puts faults into one attempt; without any, exactly what was signed leaves. Faults of time and number
- * (`drop`, `delay`, `reorder`, `duplicate`) are not its business. `secret` signs a stale timestamp validly.
+ * Applies faults to the request of one attempt; without any, it is exactly what was signed. `drop`, `delay`, `reorder`
+ * and `duplicate` are applied elsewhere. `secret` signs a stale timestamp validly.
  */
 export function shapeAttempt(
   signed: SignedBody,

@@ -5,23 +5,23 @@ import { findEntry, isAddressRange } from '../../runtime/addresses/address-range
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 
-/** Public hosts that lead to this machine, or to another target that was allowed. */
+/** Tunnels from public hosts to this machine or to another allowed target. */
 export interface TunnelBoard extends TunnelHosts {
-  /** A tunnel of the composition's own: `clear` brings it back. */
+  /** Opens a tunnel that `clear` restores. */
   pin(host: string, target: string): void;
-  /** Opens or moves a tunnel. Throws `invalid_request` for what is no public host or no target that is allowed. */
+  /** Opens or moves a tunnel. Throws `invalid_request` for a host that is not public or a target not allowed. */
   put(host: string, target: string): { host: string; target: string };
   /** False when there is no such tunnel. */
   remove(host: string): boolean;
-  /** Those that `put` opened, to be found again after a restart. */
+  /** The tunnels opened with `put`, to be stored. */
   list(): { host: string; target: string }[];
-  /** Those that are open, the pinned ones included, by name. */
+  /** All open tunnels, including pinned ones, by name. */
   all(): { host: string; target: string }[];
-  /** Back to the pinned ones. */
+  /** Closes all tunnels except pinned ones. */
   clear(): void;
 }
 
-/** The name as deliveries look it up: lower case, in ASCII, without a trailing dot. Null for what is no name. */
+/** Normalizes a host: lower case, ASCII, without a trailing dot. Null if it is not a host name. */
 function normalizeHost(host: string): string | null {
   if (/[\s/?#@:\\[\]]/.test(host) || !URL.canParse(`https://${host}`)) return null;
   const name = new URL(`https://${host}`).hostname.replace(/\.$/, '');
@@ -51,7 +51,7 @@ function normalizeTarget(target: string, allowed: readonly string[]): string {
   );
 }
 
-/** `allowed`: addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
+/** `allowed`: addresses, CIDR ranges and host names that tunnels may target, besides this machine. */
 export function createTunnelBoard(allowed: readonly string[] = []): TunnelBoard {
   const pinned = new Map<string, string>();
   const opened = new Map<string, string>();

@@ -53,7 +53,7 @@ describe('connection transitions', () => {
           needs === 'kept' ? String(standing?.needsReconnect ?? false) : needs,
         );
         const isTold = mayTell && (told === 'disconnected' || (told === 'connected' && reported));
-        expect(step.tells).toBe(isTold ? `connection.${told}` : null);
+        expect(step.sends).toBe(isTold ? `connection.${told}` : null);
       }
     }
   });
@@ -63,29 +63,29 @@ describe('connection transitions', () => {
     const broken = takeStep(live, 'outage_found', true);
     expect(broken).toEqual({
       standing: { state: 'disconnected', needsReconnect: true, reportedBroken: true },
-      tells: 'connection.disconnected',
+      sends: 'connection.disconnected',
     });
     const back = takeStep(broken.standing, 'recovered', true);
-    expect(back).toEqual({ standing: live, tells: 'connection.connected' });
+    expect(back).toEqual({ standing: live, sends: 'connection.connected' });
     const silent = takeStep(live, 'outage_found', false);
-    expect(silent.tells).toBeNull();
-    expect(takeStep(silent.standing, 'recovered', true).tells).toBeNull();
+    expect(silent.sends).toBeNull();
+    expect(takeStep(silent.standing, 'recovered', true).sends).toBeNull();
   });
 
   test('a break told before the license lapsed is followed by a recovery told after it was renewed', () => {
     const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
     const unheard = takeStep(broken, 'recovered', false);
-    expect([unheard.tells, unheard.standing.reportedBroken]).toEqual([null, true]);
+    expect([unheard.sends, unheard.standing.reportedBroken]).toEqual([null, true]);
     const again = takeStep(unheard.standing, 'outage_found', false);
-    expect(takeStep(again.standing, 'recovered', true).tells).toBe('connection.connected');
+    expect(takeStep(again.standing, 'recovered', true).sends).toBe('connection.connected');
   });
 
   test('a restart and a logout in between do not make anyone forget that the break was told', () => {
     const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
     const restarted = takeStep(broken, 'restarted_needs_qr', true);
-    expect(restarted).toEqual({ standing: { ...broken, state: 'connecting' }, tells: null });
-    expect(takeStep(restarted.standing, 'paired', true).tells).toBe('connection.connected');
+    expect(restarted).toEqual({ standing: { ...broken, state: 'connecting' }, sends: null });
+    expect(takeStep(restarted.standing, 'paired', true).sends).toBe('connection.connected');
     const loggedOut = takeStep(broken, 'logged_out', true);
-    expect(takeStep(loggedOut.standing, 'paired', true).tells).toBe('connection.connected');
+    expect(takeStep(loggedOut.standing, 'paired', true).sends).toBe('connection.connected');
   });
 });

@@ -149,7 +149,7 @@ describe('what cannot be read', () => {
     });
     expect(await refused('[]')).toEqual({
       jsonrpc: '2.0',
-      error: { code: -32_600, message: 'Invalid request: one message a request; batches are not taken' },
+      error: { code: -32_600, message: 'Invalid request: one message per request; batches are not accepted' },
     });
   });
 

@@ -61,7 +61,7 @@ describe('an access token', () => {
               ['no id', {}, { jti: undefined }],
               ['no grant', {}, { grant_id: undefined }],
               ['an unknown grant', {}, { grant_id: 'cabcdefghijklmnopqrstuvwx' }],
-              ['a grant that is no text', {}, { grant_id: 7 }],
+              ['a grant that is not a string', {}, { grant_id: 7 }],
               ['the client of another grant', {}, { client_id: other.clientId }],
               ['the type of an ID token', { typ: 'JWT' }, {}],
               ['no type', { typ: undefined }, {}],

@@ -132,7 +132,7 @@ describe('the record of a call', () => {
       'address',
       'scope',
       'shape',
-      '!connection: the key reaches 2 connections, this is none of them',
+      '!connection: the key reaches 2 connections, this is not one of them',
     ]);
   });
 
@@ -159,7 +159,7 @@ describe('the record of a call', () => {
 
   it.each([
     [undefined, '!credential: no credential was sent'],
-    ['Basic abc', '!credential: it is no bearer token'],
+    ['Basic abc', '!credential: it is not a bearer token'],
     ['Bearer msk_unknown', '!credential: no key has this value'],
     ['Bearer aaa.bbb.ccc', '!credential: no such access token was issued'],
   ])('explains why %s is no credential', async (authorization, step) => {
@@ -183,7 +183,7 @@ describe('the record of a call', () => {
       'credential',
       'address',
       'scope',
-      '!shape: cursor: use `nextCursor` of the page before',
+      '!shape: cursor: use `nextCursor` of the previous page',
     ]);
   });
 
@@ -203,7 +203,7 @@ describe('the record of a call', () => {
     expect(traced()).toEqual(['!route: no such address']);
     records = [];
     await service.call('DELETE', '/webhook', { key: seeded.key });
-    expect(traced()).toEqual(['!route: the address takes GET, PUT']);
+    expect(traced()).toEqual(['!route: the address accepts GET, PUT']);
     expect(only()).toMatchObject({ status: 405, code: 'method_not_allowed' });
   });
 
@@ -266,7 +266,7 @@ describe('the record of a call', () => {
     expect(only()).toMatchObject({ status: null, code: 'invalid_webhook', faults: ['lost_answer'] });
     expect(traced().slice(-2)).toEqual([
       '!state: no webhook is set',
-      '!fault: the rule "lost_answer" reset the connection in place of the answer',
+      '!fault: the rule "lost_answer" reset the connection instead of answering',
     ]);
   });
 

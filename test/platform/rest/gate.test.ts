@@ -161,7 +161,7 @@ describe('gate', () => {
     ['POST', '/webhook', 'GET, PUT'],
     ['GET', '/webhook/rotate', 'POST'],
   ])(
-    '%s %s is refused, and Allow lists what the address takes',
+    '%s %s is refused, and Allow lists what the address accepts',
     proves('choice.wrong-method'),
     async (method, path, allow) => {
       const answer = await refused(

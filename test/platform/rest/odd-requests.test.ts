@@ -121,7 +121,7 @@ describe('odd requests', () => {
     ['TRACE', '/api/v1/webhook', 'GET, PUT', { error: 'method_not_allowed' }],
     ['PROPFIND', '/api/v1/webhook/rotate', 'POST', { error: 'method_not_allowed' }],
   ])(
-    '%s %s is refused, and Allow lists what the address takes',
+    '%s %s is refused, and Allow lists what the address accepts',
     proves('choice.wrong-method'),
     async (method, path, allow, body) => {
       const answer = await send(`${method} ${path}`);

@@ -21,13 +21,13 @@ describe('the address of a webhook', () => {
     ['https://10.1.2.3/', 'the host is a private address'],
     ['https://[::1]/', 'the host is a private address'],
     ['https://2130706433/', 'the host is a private address'],
-    ['https://8.8.2056/', 'the host is not written plainly'],
+    ['https://8.8.2056/', 'the host is not in its usual notation'],
     ['https://crm.internal/', 'the host has a name of a private network'],
     ['https://crm/', 'the name of the host has no dot'],
     ['https://anna:secret@crm.example.com/', 'it contains a user name or password'],
     ['https://crm.example.com:0/', 'the host or the port is malformed'],
     ['crm.example.com', 'it is not a URL'],
-    ['https:/crm.example.com/', 'it is not written as a URL is: blanks, backslashes or slashes'],
+    ['https:/crm.example.com/', 'it is malformed: spaces, backslashes or slashes'],
   ])('says why it refuses %s', (url, why) => {
     expect(parseWebhookUrl(url)).toBe(why);
   });

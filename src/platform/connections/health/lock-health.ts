@@ -5,14 +5,14 @@ import { connections, type SessionState } from '../../db/core-tables.ts';
 import type { NetworkSession, NetworkSessions } from '../../network/network.ts';
 import type { StateChange } from '../../time/state-change.ts';
 
-/** What the service shows of a connection, and what the network knows. */
+/** A connection as the service shows it, and its session as the network knows it. */
 export interface Health {
   readonly provider: Provider;
   readonly state: SessionState;
   readonly session: NetworkSession;
 }
 
-/** Both under their locks, the connection's first. Null for an unknown connection. */
+/** Locks and reads both, the connection first. Null for an unknown connection. */
 export async function lockHealth(
   change: StateChange,
   sessions: NetworkSessions,

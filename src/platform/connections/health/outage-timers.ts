@@ -12,17 +12,18 @@ import { lockHealth } from './lock-health.ts';
 interface Planned {
   readonly cause: OutageCause;
   readonly heals: boolean;
-  /** When it began, virtual epoch ms. */
+  /** When the outage began, virtual epoch ms. */
   readonly at: number;
-  /** In [0, 1). */
+  /** A random draw in [0, 1). */
   readonly draw: number;
   readonly connectionId: string;
   readonly outageId: string;
 }
 
 /**
- * Plans the end of an outage's silence. One that heals is over before anything is told. Else the status probe
- * finds it: within 5 minutes, or after 15 to 20 where a heal is tried in vain. [limits.disconnect-detection]
+ * The timer that ends the hidden phase of an outage. An outage that heals ends before it is reported. Otherwise the
+ * status probe finds it: within 5 minutes, or after 15 to 20 minutes if a heal is tried and fails.
+ * [limits.disconnect-detection]
  */
 export function planDiscovery({ cause, heals, at, draw, connectionId, outageId }: Planned): NewTimer {
   const { least, healedLeast, healedMost } = ASSUMPTIONS.outageFoundAfterMs.value;
@@ -39,7 +40,7 @@ export function planDiscovery({ cause, heals, at, draw, connectionId, outageId }
 
 const outageTimer = z.object({ connectionId: z.string(), outageId: z.string() });
 
-/** Runs `act` if that outage still goes on and the service has not found it; else the timer is stale. */
+/** Runs `act` if the outage still lasts and the service has not found it; otherwise the timer is stale. */
 async function whileHidden(
   change: StateChange,
   sessions: NetworkSessions,
@@ -67,7 +68,7 @@ function alone(fire: (change: StateChange, payload: unknown) => Promise<void>): 
   };
 }
 
-/** What the timers of outages do. Those of a deleted or re-paired connection do nothing. */
+/** The handlers of outage timers. Timers of a deleted or newly paired connection do nothing. */
 export function outageTimers(sessions: NetworkSessions): Readonly<Record<string, TimerHandler>> {
   return {
     'outage.found': alone((change, payload) =>
@@ -77,7 +78,7 @@ export function outageTimers(sessions: NetworkSessions): Readonly<Record<string,
     ),
     'outage.healed': alone((change, payload) =>
       whileHidden(change, sessions, payload, (connectionId, cause, phoneOn) => {
-        // The owner switched the phone off meanwhile: no heal reaches it.
+        // The owner has switched the phone off since, so the heal fails.
         if (!phoneOn && cause !== 'phone_off') return find(change, connectionId, 'HEAL_GIVEUP');
         return sessions.open(change, connectionId);
       }),

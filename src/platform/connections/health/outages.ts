@@ -8,24 +8,24 @@ import { applyTransition } from '../apply-transition.ts';
 import { type Health, lockHealth } from './lock-health.ts';
 import { planDiscovery } from './outage-timers.ts';
 
-/** How an outage begins. */
+/** An outage to begin. */
 export interface NewOutage {
   readonly cause: OutageCause;
-  /** An automatic heal is tried first and succeeds. Default: it is not, or in vain. */
+  /** True: an automatic heal succeeds. Default: no heal is tried, or it fails. */
   readonly heals?: boolean;
 }
 
 /**
- * What happens to sessions on the network. The service shows a broken one as live until its status probe finds
- * out. Each call throws `not_found` for an unknown connection, `not_supported_for_provider` for a `cloud_api` one.
+ * Begins and ends outages of sessions. The service shows a broken session as live until its status probe finds the
+ * outage. Each call throws `not_found` for an unknown connection and `not_supported_for_provider` for `cloud_api`.
  * [choice.outage.hidden]
  */
 export interface Outages {
-  /** Breaks the session of a connection. False: it has no working session. */
+  /** Breaks the session of a connection. Returns false if it has no working session. */
   begin(connectionId: string, outage: NewOutage): Promise<boolean>;
-  /** Ends the outage of a connection, found or not. False: there is none. */
+  /** Ends the outage of a connection, found or not. Returns false if there is none. */
   recover(connectionId: string): Promise<boolean>;
-  /** Switches the owner's phone and sets whom it blocks; what is absent stays. Answers how it stands. */
+  /** Turns the owner's phone on or off and sets its blocked contacts; absent fields are unchanged. */
   setPhone(connectionId: string, phone: Partial<OwnerPhone>): Promise<OwnerPhone>;
   /** The owner's phone as it stands. */
   phone(connectionId: string): Promise<OwnerPhone>;
@@ -49,7 +49,7 @@ export function createOutages({ changeState, sessions, random }: Options): Outag
     return health;
   };
 
-  /** The connected event follows by the table of transitions: once, and only if the break was told. */
+  /** The table of transitions decides on the connected event: once, and only after a disconnected event. */
   const endOutage = async (change: StateChange, connectionId: string, { state }: Health): Promise<void> => {
     await sessions.open(change, connectionId);
     // [state.recovered.connected] [choice.outage.unfound]

@@ -1,7 +1,7 @@
 import { PNG } from 'pngjs';
 import encodeQR from 'qr';
 
-/** White modules around the symbol, as the standard asks, or a phone does not find it. */
+/** White modules around the symbol. The standard requires them: without them a phone does not find the symbol. */
 const QUIET_MODULES = 4;
 const PIXELS_PER_MODULE = 6;
 const WHITE = 255;
@@ -26,8 +26,8 @@ function paint(modules: readonly (readonly boolean[])[]): { side: number; pixels
 }
 
 /**
- * A text as a QR picture: a PNG as a data URI. Drawn on every poll of every pairing, so it is made for speed:
- * grey, without filters, lightly deflated, about a millisecond. [connections.detail.qr]
+ * A text as a QR code: a PNG as a data URI. It is drawn on every poll of every pairing, so it is fast: greyscale,
+ * without filters, lightly compressed, about a millisecond. [connections.detail.qr]
  * [connections.created.qr]
  */
 export function drawPicture(text: string): string {

@@ -12,13 +12,13 @@ import { isGoodTicket, readTicket } from './pairing-ticket.ts';
 import { requireNotLive, requireQr } from './require-pairable.ts';
 
 /**
- * What the network says to a phone that pairs:
- * - `no_ticket`, `other_connection`: the picture is of something else.
- * - `expired`: picture or code is not on offer, or not any more.
+ * The network's answer to a phone that pairs:
+ * - `no_ticket`, `other_connection`: the picture is not a QR code of this connection.
+ * - `expired`: the QR code or pairing code is not valid, or no longer.
  * - `no_account`: the number is not on the network.
  * - `number_taken`: another connection of the workspace has this number.
  * - `wrong_number`: the connection belongs to another number.
- * - `no_number`: none was named, and none is free.
+ * - `no_number`: no number was given, and no generated number is free.
  */
 export type PairingOutcome =
   | 'paired'
@@ -31,16 +31,17 @@ export type PairingOutcome =
   | 'no_number';
 
 /**
- * The phones of owners, as people move them. Both calls throw, in this order: `not_found`,
+ * The actions of owners on their phones. Both calls throw, in this order: `not_found`,
  * `not_supported_for_provider` for a number of the business platform, `already_connected` for a live session.
  */
 export interface OwnerPhones {
   /**
-   * The phone scans a picture that says `text`; null: the one that is shown at this moment. `phoneNumber` is the phone's; default: the connection's, or
-   * one that nobody has. Pairing claims slot and trial. Implements `Connection status`, `connecting`.
+   * The phone scans a QR code that contains `text`; null: the one shown at this moment. `phoneNumber` is the number
+   * of the phone; default: the connection's, or a free generated one. Pairing claims slot and trial. Implements
+   * `Connection status`, `connecting`.
    */
   scan(connectionId: string, text: string | null, phoneNumber?: string): Promise<PairingOutcome>;
-  /** The owner types a code, on the phone with the number that it was asked for. */
+  /** The owner types a code on the phone with the number for which the code was requested. */
   enterCode(connectionId: string, code: string): Promise<PairingOutcome>;
 }
 
@@ -49,7 +50,7 @@ interface Dependencies {
   readonly network: Pick<PhoneNetwork, 'isRegistered' | 'sessions'>;
 }
 
-/** What a pairing needs to know before it begins. */
+/** The state that a pairing attempt starts from. */
 interface Attempt {
   readonly connection: Connection;
   readonly pairing: PairingSession;
@@ -62,7 +63,7 @@ async function beginAttempt(change: StateChange, connectionId: string): Promise<
   return { connection, pairing: await readPairing(change.tx, connectionId) };
 }
 
-/** Links the number: session, slot and trial, warm-up, state. What was shown for pairing is void from then on. */
+/** Links the number: session, slot and trial, warm-up, state. Invalidates earlier QR codes and pairing codes. */
 async function pair(
   change: StateChange,
   sessions: NetworkSessions,

@@ -6,7 +6,7 @@ import { connections } from '../../db/core-tables.ts';
 import { pairedNumbers } from '../../db/pairing-tables.ts';
 import type { StateChange } from '../../time/state-change.ts';
 
-/** Notes that a number with a past works in a workspace: it needs no warm-up. */
+/** Records that a number was used before, so that it needs no warm-up in the workspace. */
 export async function noteKnownNumber(
   { tx }: StateChange,
   workspaceId: string,
@@ -17,8 +17,8 @@ export async function noteKnownNumber(
 
 /**
  * Starts the warm-up of a number that pairs for the first time in its workspace, and writes its end to the
- * connection. A number that paired before keeps what it had, also when its connection was deleted and made
- * anew. [service.qr.warmup] [limits.warmup]
+ * connection. A number that paired before keeps its end, even if its connection was deleted and created again.
+ * [service.qr.warmup] [limits.warmup]
  */
 export async function startWarmup(
   { tx, now }: StateChange,
@@ -54,12 +54,12 @@ export async function isTaken(
   return others.length > 0;
 }
 
-/** The range that a regulator sets aside for films and books, after the numbers of the seed. */
+/** A range reserved by the regulator for fiction. It starts after the numbers of the seed. */
 const FICTION = { prefix: '447700900', first: 300, count: 700 };
 
 /**
- * The number of an owner who names none: one of nobody in the workspace, the same for the same connection
- * while it is free. Null when all are taken.
+ * A generated number for an owner who gives none: not used in the workspace, and the same for the same connection
+ * while it is free. Null if all are taken.
  */
 export async function inventNumber(
   db: Queryable,

@@ -3,7 +3,7 @@ import { equalSecrets } from '../../../runtime/sealing/equal-secrets.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { PairingCode } from './pairing-sessions.ts';
 
-/** Digits and capitals without those that people mistake for one another: 32 of them, 5 bits each. */
+/** The 32 digits and capitals that people do not confuse, 5 bits each. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const LENGTH = 8;
 const GROUP = 4;
@@ -18,17 +18,17 @@ export function newPairingCode(phoneNumber: string, now: number): PairingCode {
   };
 }
 
-/** A code as it is shown: two groups of four, joined by a hyphen. [shapes.pairing-code] */
+/** Formats a code: two groups of four, joined by a hyphen. [shapes.pairing-code] */
 export function shownCode({ code }: PairingCode): string {
   return `${code.slice(0, GROUP)}-${code.slice(GROUP)}`;
 }
 
-/** What a person typed, as the phone takes it: in capitals, with or without the hyphen. */
+/** Normalizes a typed code: capitals, without the hyphen. */
 export function bareCode(typed: string): string {
   return typed.replace(/[\s-]/g, '').toUpperCase();
 }
 
-/** Whether this is the code, at a virtual time. */
+/** Whether the typed code matches and has not expired at a virtual time. */
 export function isGoodCode(code: PairingCode, bare: string, now: number): boolean {
   return now < code.expiresAt && equalSecrets(code.code, bare);
 }

@@ -12,13 +12,13 @@ import { writeTicket } from './pairing-ticket.ts';
 export interface PairingCode {
   /** Without the hyphen. */
   readonly code: string;
-  /** Digits of the number it was asked for. */
+  /** Digits of the number for which it was requested. */
   readonly phoneNumber: string;
-  /** Virtual epoch ms; from then on it is void. */
+  /** Virtual epoch ms at which it becomes invalid. */
   readonly expiresAt: number;
 }
 
-/** How the owner of a connection can pair now. */
+/** The present pairing session of a connection. */
 export interface PairingSession {
   readonly secret: Uint8Array;
   readonly code: PairingCode | null;
@@ -29,8 +29,8 @@ export interface PairingSession {
 const SECRET_BYTES = 32;
 
 /**
- * Begins a pairing session, or builds it anew: pictures and codes shown so far are void. How often codes were
- * asked for is not forgotten, or a restart would lift the cap.
+ * Starts a new pairing session, which invalidates earlier QR codes and pairing codes. The times of code requests are
+ * kept; otherwise a restart would reset the cap.
  */
 export async function beginPairing({ tx }: StateChange, connectionId: string): Promise<void> {
   const anew = { secret: randomBytes(SECRET_BYTES), code: null, codePhone: null, codeExpiresAt: null };
@@ -40,19 +40,19 @@ export async function beginPairing({ tx }: StateChange, connectionId: string): P
     .onConflictDoUpdate({ target: pairingSessions.connectionId, set: anew });
 }
 
-/** The pairing session of a connection. Throws `not_found` for one that is gone or never pairs. */
+/** The pairing session of a connection. Throws `not_found` for one that was deleted or never pairs. */
 export async function readPairing(db: Queryable, connectionId: string): Promise<PairingSession> {
   const [row] = await orm(db)
     .select()
     .from(pairingSessions)
     .where(eq(pairingSessions.connectionId, connectionId));
-  if (row === undefined) throw new PlatformError('not_found', { why: 'the connection is gone' });
+  if (row === undefined) throw new PlatformError('not_found', { why: 'the connection was deleted' });
   const { secret, code, codePhone: phoneNumber, codeExpiresAt: expiresAt, codeRequests } = row;
   const isComplete = code !== null && phoneNumber !== null && expiresAt !== null;
   return { secret, code: isComplete ? { code, phoneNumber, expiresAt } : null, codeRequests };
 }
 
-/** Writes when codes were asked for, and the newest code; without one the code before stays. */
+/** Writes the times of code requests and the newest code; without a code, the previous one remains. */
 export async function writeCode(
   { tx }: StateChange,
   connectionId: string,
@@ -65,7 +65,7 @@ export async function writeCode(
     .where(eq(pairingSessions.connectionId, connectionId));
 }
 
-/** A fresh picture to scan, good for 20 s of virtual time. [connections.get.qr-new] */
+/** A new QR code, valid for 20 s of virtual time. [connections.get.qr-new] */
 export function showPicture(connectionId: string, { secret }: PairingSession, now: number): string {
   return drawPicture(writeTicket(connectionId, secret, now));
 }

@@ -17,7 +17,7 @@ interface Dependencies {
 const SECOND = 1_000;
 
 /**
- * The requests of the last 15 minutes, this one included. Throws `rate_limited` for the sixth.
+ * The requests of the last 15 minutes, including this one. Throws `rate_limited` for the sixth.
  * [connections.pairing-code.cap] [limits.pairing-codes] [errors.rate_limited]
  */
 function countRequest(earlier: readonly number[], now: number): number[] {
@@ -33,9 +33,9 @@ function countRequest(earlier: readonly number[], now: number): number[] {
 }
 
 /**
- * Asks the network for a code that the owner of `phoneNumber` may type: a new one on each call, which voids
- * the one before; the session and its pictures stay. A request that the network declines counts. Throws, in
- * this order: `not_found`, `not_supported_for_provider`, `already_connected`, `rate_limited`,
+ * Requests a code that the owner of `phoneNumber` may type. Each call returns a new code and invalidates the previous
+ * one; the session and its QR codes remain valid. A request that the network declines also counts. Throws, in this
+ * order: `not_found`, `not_supported_for_provider`, `already_connected`, `rate_limited`,
  * `pairing_code_unavailable` for a number without an account. [state.pairing-code.unchanged]
  */
 export async function requestCode(
@@ -57,10 +57,10 @@ export async function requestCode(
     await writeCode(change, connectionId, requests, fresh);
     return fresh;
   });
-  // Thrown outside the change, or the request would not count.
+  // Thrown outside of the transaction, which would otherwise roll back and not count the request.
   if (code === null) {
     // [connections.pairing-code.declined] [errors.pairing_code_unavailable]
-    throw new PlatformError('pairing_code_unavailable', { why: 'the network has no account of this number' });
+    throw new PlatformError('pairing_code_unavailable', { why: 'the number has no account on the network' });
   }
   passed('network');
   return shownCode(code);

@@ -3,7 +3,7 @@ import { PlatformError } from '../../kernel/platform-error.ts';
 import type { Connection } from '../read-connections.ts';
 
 /**
- * Throws `not_supported_for_provider` for a number of the business platform, which never scans nor pairs.
+ * Throws `not_supported_for_provider` for a number of the business platform, which never pairs.
  * [connections.pairing-code.qr-only] [errors.not_supported_for_provider]
  */
 export function requireQr({ provider }: Pick<Connection, 'provider'>): void {

@@ -11,7 +11,7 @@ import { type Consent, giveConsent, readGrantable } from './give-consent.ts';
 import { type Client, identifyClient } from './identify-client.ts';
 import { type AuthorizationRequest, readRequest } from './read-request.ts';
 
-/** A checked request that somebody has to be asked about. */
+/** A checked request that needs consent on a page. */
 export interface OpenRequest {
   readonly client: Client;
   readonly request: AuthorizationRequest;
@@ -25,13 +25,13 @@ export interface AuthorizeContext {
   /** Identifiers of all resources. */
   resources(): readonly string[];
   issuer(): string;
-  /** Asks on a page. */
+  /** Opens a consent and shows its page. */
   ask(open: OpenRequest): Promise<Answer>;
 }
 
 /**
- * What needs no question: the developer of the app is signed in and owns exactly one standalone workspace with at
- * least one connection that the request is about. Null: somebody has to be asked. [oauth.consent.automatic]
+ * Approves automatically if the developer of the app is signed in and owns exactly one standalone workspace with at
+ * least one of the requested connections. Null if consent on a page is needed. [oauth.consent.automatic]
  * [choice.oauth.developer]
  */
 async function approveAutomatically(
@@ -53,8 +53,8 @@ async function approveAutomatically(
 }
 
 /**
- * The authorization endpoint (RFC 6749, 4.1.1): who asks, what is asked, who approves. Throws `PageRefusal`
- * where the answer must not be a redirect; every other refusal goes back to the client.
+ * The authorization endpoint (RFC 6749, 4.1.1): checks the client, checks the request, obtains the consent. Throws
+ * `PageRefusal` if the answer must not be a redirect; every other refusal is redirected to the client.
  */
 export async function authorize(context: AuthorizeContext, query: string): Promise<Answer> {
   const { database, changeState, portal } = context;

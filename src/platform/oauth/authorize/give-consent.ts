@@ -11,11 +11,11 @@ import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import type { AuthorizationRequest } from './read-request.ts';
 
-/** What somebody approves of a request. */
+/** The approved part of a request. */
 export interface Consent {
   readonly workspaceId: string;
   readonly scopes: readonly Scope[];
-  /** What is not in the workspace is left out. */
+  /** Connections of other workspaces are ignored. */
   readonly connectionIds: readonly string[];
 }
 
@@ -39,8 +39,8 @@ export async function readGrantable(
 }
 
 /**
- * Makes the grant and its one code; answers the code. Throws `access_denied` when no connection is left: a grant
- * exists over connections that exist; and when the app went meanwhile. Implements `OAuth 2.0`.
+ * Creates the grant and its code, and returns the code. Throws `access_denied` if no connection or scope remains, or
+ * if the app was deleted or disabled. Implements `OAuth 2.0`.
  */
 export async function giveConsent(
   { tx, now }: StateChange,
@@ -57,13 +57,13 @@ export async function giveConsent(
   const grantId = newIdentifier();
   const code = newOauthSecret('code');
   // [events.oauth.legacy]
-  // Whoever consented before does so again, and leaves the time before the cut-over behind.
+  // Only the first consent of a workspace to a legacy app is limited; a later one covers all events.
   const [app] = await orm(tx)
     .select({ legacy: oauthApps.legacySubscription })
     .from(oauthApps)
     .where(and(eq(oauthApps.id, request.appId), oauthApps.enabled))
     .for('key share');
-  if (app === undefined) throw new OauthError('access_denied', 'the app is gone or switched off');
+  if (app === undefined) throw new OauthError('access_denied', 'the app was deleted or disabled');
   const { appId, expiresAt } = oauthGrants;
   const earlier = and(
     eq(appId, request.appId),

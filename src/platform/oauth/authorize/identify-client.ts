@@ -4,15 +4,15 @@ import { type App, findApp } from '../apps.ts';
 import { PageRefusal } from '../oauth-error.ts';
 import type { Parameters } from '../parameters.ts';
 
-/** Whom a request came from and where its answer goes. */
+/** The client of a request and the redirect URI of its answer. */
 export interface Client {
   readonly app: App;
   readonly redirectUri: string;
 }
 
 /**
- * Check 1: the client. Check 2: the address to return to, the same characters as registered. Throws
- * `PageRefusal`: whoever asks is told on a page of ours, and nothing leaves for an unchecked address.
+ * Check 1: the client. Check 2: the redirect URI, which must equal a registered one. Throws `PageRefusal`: the user
+ * sees a page, and nothing is redirected to an unchecked address.
  */
 export async function identifyClient(db: Queryable, parameters: Parameters): Promise<Client> {
   const app = await findApp(db, parameters.get('client_id') ?? '');

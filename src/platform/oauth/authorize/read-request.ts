@@ -12,14 +12,14 @@ import type { Client } from './identify-client.ts';
 export interface AuthorizationRequest {
   readonly appId: string;
   readonly redirectUri: string;
-  /** Given back as it came. */
+  /** Returned unchanged. */
   readonly state: string | null;
   readonly challenge: string;
   readonly scopes: readonly Scope[];
-  /** The client named its scopes; false: it left them out, and `scopes` are all that are allowed. */
+  /** True if the client named its scopes; false if it omitted them, so that `scopes` are all that are allowed. */
   readonly namesScopes: boolean;
   readonly resource: string | null;
-  /** The connections that the client names; null: it names none. */
+  /** The connections that the client requests; null if it omitted them. */
   readonly connectionIds: readonly string[] | null;
 }
 
@@ -41,7 +41,7 @@ function requireCode(parameters: Parameters): void {
 }
 
 /**
- * RFC 7636: a method that is left out means `plain`, which proves nothing to who reads the request.
+ * RFC 7636: an omitted method means `plain`, which does not protect against a reader of the request.
  * [oauth.code]
  */
 function readChallenge(parameters: Parameters): string {
@@ -50,7 +50,7 @@ function readChallenge(parameters: Parameters): string {
     throw new OauthError('invalid_request', 'code_challenge_method must be S256', 'challenge');
   }
   if (!CHALLENGE.test(challenge)) {
-    throw new OauthError('invalid_request', 'code_challenge is no SHA-256', 'challenge');
+    throw new OauthError('invalid_request', 'code_challenge is not a SHA-256 in base64url', 'challenge');
   }
   passed('challenge');
   return challenge;
@@ -59,20 +59,24 @@ function readChallenge(parameters: Parameters): string {
 /** [oauth.grant.existing] */
 function readConnectionIds(parameters: Parameters): readonly string[] | null {
   if (!parameters.has(CONNECTIONS)) {
-    passed('connections', 'left out: whoever approves chooses');
+    passed('connections', 'omitted: chosen with the consent');
     return null;
   }
   const ids = (parameters.get(CONNECTIONS) ?? '').split(' ');
   if (!ids.every(isIdentifier)) {
-    throw new OauthError('invalid_request', 'the list of connections is empty or names none', 'connections');
+    throw new OauthError(
+      'invalid_request',
+      'the list of connections is empty or contains an invalid id',
+      'connections',
+    );
   }
   passed('connections');
   return [...new Set(ids)];
 }
 
 /**
- * Checks 3 to 8, in their order, each answered by a redirect: single parameters, response type, challenge,
- * scope, resource, connections. Throws `OauthError`.
+ * Checks 3 to 8, in order, whose refusals are redirected: repeated parameters, response type, challenge, scope,
+ * resource, connections. Throws `OauthError`.
  */
 export function readRequest(
   parameters: Parameters,

@@ -9,7 +9,7 @@ import { type ConsentView, consentForm, countConnections, DENY, pagePath, showVi
 
 type Grantable = Awaited<ReturnType<typeof readGrantable>>;
 
-/** From how many connections on unticking them one by one is too much to ask. */
+/** With this many connections, the page has buttons to select all or none. */
 const MANY = 6;
 
 interface Box {
@@ -17,7 +17,7 @@ interface Box {
   readonly value: string;
   readonly ticked: boolean;
   readonly label: Markup;
-  /** A second line, in small. */
+  /** A second line, in small print. */
   readonly detail?: string;
 }
 
@@ -32,7 +32,7 @@ function connectionBox({ id, label, phoneNumber }: Grantable[number], ticked: bo
   return box({ name: 'connection', value: id, ticked, label: shownNumber(phoneNumber, label) });
 }
 
-/** A group of boxes; `missing` says what to do where none is ticked. */
+/** A group of checkboxes; `missing` is the message if none is checked. */
 function group(legend: string, boxes: Markup, missing: string | null): Markup {
   const id = `${legend.toLowerCase()}-error`;
   const described = missing === null ? html`` : html` aria-describedby="${id}"`;
@@ -41,12 +41,12 @@ function group(legend: string, boxes: Markup, missing: string | null): Markup {
 }
 
 /**
- * The first button of a form is what the Enter key presses in a box. A consent is given by its own button alone,
- * so this one shows the page again as it is.
+ * Enter in a checkbox presses the first button of the form. Only the Allow button may give consent, so this first
+ * button just shows the page again.
  */
 const ON_ENTER = html`<button name="action" value="again" hidden>Show again</button>`;
 
-/** A button that ticks all boxes of many connections, or none. */
+/** A button that checks all connections, or none. */
 function offerAll(count: number, none: boolean): Markup {
   if (count < MANY) return html``;
   const [action, what] = none ? ['all', 'Select all'] : ['none', 'Clear all'];
@@ -63,7 +63,7 @@ function connectionGroup(connections: Grantable, { connections: ticked, judged }
   return group('Connections', html`${all}<div class="boxes">${boxes}</div>`, missing);
 }
 
-/** The one scope by which numbers can be lost. */
+/** The only scope that allows deleting numbers. */
 const DELETES: Scope = 'messaging.manage';
 
 function scopeGroup(scopes: readonly Scope[], { scopes: chosen, judged }: Ticks): Markup {
@@ -90,7 +90,7 @@ function scopeGroup(scopes: readonly Scope[], { scopes: chosen, judged }: Ticks)
 const DAY_MS = 86_400_000;
 const countDays = (ms: number): string => `${Math.floor(ms / DAY_MS)} days`;
 
-/** How long a grant lasts, by the values in force. */
+/** The sentence about the lifetime of a grant. */
 function tellDuration(): Markup {
   const most = countDays(ASSUMPTIONS.oauthGrantLifetimeMs.value);
   const idle = countDays(LIMITS.refreshTokenLifetimeMs);
@@ -100,7 +100,7 @@ function tellDuration(): Markup {
 const NOTHING_TO_SHARE = html`<p>This workspace has no connections yet. Pair a number first, then start again in the app.</p>
 <div class="actions">${DENY}</div>`;
 
-/** What is ticked before somebody has said anything: all of it, but what deletes only where the app asked for it by name. */
+/** The initial selection: everything, but the scope that allows deleting only if the app requested it by name. */
 function firstTicks({ consent: { request } }: ConsentView): Ticks {
   const { scopes, namesScopes } = request;
   return {
@@ -110,7 +110,7 @@ function firstTicks({ consent: { request } }: ConsentView): Ticks {
   };
 }
 
-/** What is approved: connections and scopes of one workspace. `hasChoice`: there is a page to go back to. */
+/** The page of one workspace, with its connections and scopes. `hasChoice`: it links to the choice of workspaces. */
 export function approveView(
   view: ConsentView,
   workspace: { readonly id: string; readonly hasChoice: boolean },

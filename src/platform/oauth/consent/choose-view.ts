@@ -9,7 +9,7 @@ function listScopes({ consent }: ConsentView): Markup {
   return html`<h2>Requested permissions</h2><ul>${items}</ul>`;
 }
 
-/** A workspace by its numbers, since nobody knows it by its id. */
+/** A workspace, shown by its numbers, because users do not know its id. */
 function workspaceChoice({ id, connections, numbers, labels }: OwnedWorkspace): Markup {
   const name = html`workspace <span class="mark">${id}</span>`;
   if (connections === 0) {
@@ -44,7 +44,7 @@ function offerPortal(view: ConsentView, isOnlyWay: boolean): Markup {
 ${consentForm(view, go)}`;
 }
 
-/** Who approves: the owner of one of these workspaces, or the admin of a portal. */
+/** The page that offers the user's workspaces, or the approval by a portal admin. */
 export function chooseView(view: ConsentView, workspaces: readonly OwnedWorkspace[]): Answer {
   const offersBoth = workspaces.length > 0 && view.consent.userCode !== null;
   const nobody =

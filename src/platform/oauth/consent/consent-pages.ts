@@ -46,19 +46,19 @@ interface Options {
 }
 
 /**
- * Asks people. Works without script. A form that does not end a consent leads on to a page of its own address, so that
- * reload and Back never send a form again. [oauth.consent.standalone]
+ * The consent pages. They work without JavaScript. A form that does not complete the consent redirects to a page, so
+ * that reload and Back never submit a form again. [oauth.consent.standalone]
  */
 export interface ConsentPages {
-  /** The first page of a checked request. */
+  /** Opens a consent for a checked request and shows its first page. */
   ask(open: OpenRequest): Promise<Answer>;
-  /** A page of an open consent, as `pagePath` names it. `query`: what follows the `?`. */
+  /** Shows a page of an open consent (`pagePath`). `query` is without the `?`. */
   show(request: Request, query: string): Promise<Answer>;
-  /** What somebody answered on a page. */
+  /** Handles a submitted form. */
   decide(request: Request): Promise<Answer>;
 }
 
-/** An open consent in its browser. */
+/** An open consent, requested by its browser. */
 interface Opened {
   readonly app: App;
   readonly consent: OpenConsent;
@@ -66,7 +66,7 @@ interface Opened {
   readonly standalone: readonly OwnedWorkspace[];
 }
 
-/** A form that belongs to it. */
+/** A form of an open consent. */
 interface Reply extends Opened {
   readonly parameters: Parameters;
 }
@@ -74,23 +74,23 @@ interface Reply extends Opened {
 const LISTS = ['connection', 'scope'];
 const PAGE_PARAMETERS = ['consent', 'workspace'];
 
-/** As whom, in words; null where nobody is. */
+/** The name of the signed-in user, for display; null without a session. */
 const signedInAs = (session: PortalSession | null): string | null =>
   session === null ? null : (session.name ?? 'the owner of its workspaces');
 
-/** A form that is of no open page in this browser. */
+/** Refuses a form that belongs to no open consent of this browser. */
 function refuseForm(): Answer {
   const why = 'This request has expired, or was opened in another browser. Start again in the app.';
   return refusalPage(new PageRefusal('page', why));
 }
 
 /**
- * Longer than a page is good for, since that is measured in virtual time, which may stand; without an end a
- * browser would gather them until no server takes its headers.
+ * Longer than the lifetime of a page, which is in virtual time and may be frozen. Without an expiry, a browser would
+ * collect cookies until its headers are too large.
  */
 const COOKIE_SECONDS = 3_600;
 
-/** One cookie for each page, so that two of them can stand open side by side. */
+/** One cookie for each consent, so that several can be open at the same time. */
 const cookieName = (consentId: string): string => `consent_${consentId}`;
 
 export function createConsentPages(options: Options): ConsentPages {
@@ -102,7 +102,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return `${cookieName(consentId)}=${secret}; ${scope}`;
   };
 
-  /** The page is over: its cookie goes, too. */
+  /** Deletes the cookie of an ended consent. */
   const ended = (consentId: string, answer: Answer): Answer => ({
     ...answer,
     headers: { ...answer.headers, 'Set-Cookie': cookie(consentId, '', 0) },
@@ -111,7 +111,7 @@ export function createConsentPages(options: Options): ConsentPages {
   const readStandalone = async (session: PortalSession | null): Promise<OwnedWorkspace[]> =>
     (await readOwned(database, session)).filter(({ kind }) => kind === 'standalone');
 
-  /** Without a choice there is one page: that of the only workspace. */
+  /** False if there is only the page of the user's only workspace. */
   const hasChoice = ({ consent, standalone }: Pick<Opened, 'consent' | 'standalone'>): boolean =>
     standalone.length !== 1 || consent.userCode !== null;
 
@@ -133,7 +133,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return chooseView({ ...view, ...(consent.answer?.kind === 'too_early' ? { notice } : {}) }, standalone);
   };
 
-  /** The consent that an id and the cookie of its page name; null where there is none that is open. */
+  /** The open consent of an id and its cookie; null if there is none. */
   const find = async (request: Request, id: string | null): Promise<Opened | null> => {
     const browser = id === null ? null : (readCookies(request.headers.cookie).get(cookieName(id)) ?? null);
     const consent = await findConsent(database, key, { id, browser }, clock.now());
@@ -145,7 +145,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return { app, consent, view, standalone: await readStandalone(session) };
   };
 
-  /** Keeps what a form said and leads on to the page that shows it. */
+  /** Stores the content of a form and redirects to the page that shows it. */
   const leadOn = async (
     { consent }: Reply,
     answer: OpenAnswer | null,
@@ -161,7 +161,7 @@ export function createConsentPages(options: Options): ConsentPages {
     issuer: issuer(),
   });
 
-  /** Closes the consent with a grant, or leaves it open where the grant is refused. */
+  /** Closes the consent with a grant; leaves it open if the grant is refused. */
   const grant = async ({ consent }: Reply, given: Consent): Promise<Answer> => {
     const code = await changeState(async (change) =>
       (await closeConsent(change, consent.id)) ? giveConsent(change, consent.request, given) : null,
@@ -206,7 +206,7 @@ export function createConsentPages(options: Options): ConsentPages {
     const { consent } = reply;
     const { portalWorkspaceId: workspaceId, request } = consent;
     if (workspaceId === null) {
-      const refused = new OauthError('access_denied', 'no portal has taken the user code yet');
+      const refused = new OauthError('access_denied', 'no portal admin has entered the user code yet');
       return { ...(await leadOn(reply, { kind: 'too_early' })), refused };
     }
     const connectionIds = (await readGrantable(database, workspaceId, request)).map(({ id }) => id);
@@ -249,7 +249,7 @@ export function createConsentPages(options: Options): ConsentPages {
       const standalone = owned.filter(({ kind }) => kind === 'standalone');
       const asksPortal = owned.length === 0 || standalone.length < owned.length;
       const { consent, browser } = await openConsent(changeState, key, request, asksPortal);
-      passed('consent', 'somebody is asked on a page');
+      passed('consent', 'the consent page is shown');
       const headers = { 'Set-Cookie': cookie(consent.id, browser, COOKIE_SECONDS) };
       const view = { appName: app.name, signedIn: signedInAs(session), consent, headers };
       return showFirst({ view, consent, standalone });
@@ -258,7 +258,7 @@ export function createConsentPages(options: Options): ConsentPages {
     async show(request, query) {
       const parameters = readParameters(query);
       const opened = await find(request, parameters.get('consent'));
-      // An address names a page; what somebody answers is never taken from it.
+      // The query selects a page. It never contains answers.
       if (opened === null || !parameters.names.every((name) => PAGE_PARAMETERS.includes(name))) {
         return refuseForm();
       }

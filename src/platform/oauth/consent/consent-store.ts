@@ -11,27 +11,27 @@ import type { AuthorizationRequest } from '../authorize/read-request.ts';
 import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import { userCodeOf } from './user-code.ts';
 
-/** What somebody has said on the page of a workspace so far. */
+/** The selection on the page of a workspace. */
 export interface Ticks {
   readonly connections: readonly string[] | 'all';
   readonly scopes: readonly Scope[];
-  /** It was meant as a consent: what is missing is told. */
+  /** True if it was submitted as a consent: the page then names what is missing. */
   readonly judged: boolean;
 }
 
-/** What the last form said that did not end the consent. A page is shown by it, however often it is asked for. */
+/** The content of the last form that did not complete the consent. Pages show it, even when reloaded. */
 export type OpenAnswer =
   | { readonly kind: 'ticks'; readonly workspaceId: string; readonly ticks: Ticks }
-  /** Somebody went on before a portal had taken the code. */
+  /** The user continued before a portal admin had entered the code. */
   | { readonly kind: 'too_early' };
 
-/** A request that is open, with what its page needs. */
+/** An open consent, with the data of its page. */
 export interface OpenConsent {
   readonly id: string;
   readonly request: AuthorizationRequest;
-  /** The field of its forms: with the cookie, the proof that a form is ours. */
+  /** The token of its forms. With the cookie, it protects against CSRF. */
   readonly form: string;
-  /** What the portal admin enters; null: no portal is asked. */
+  /** The code that a portal admin enters; null: no portal is asked. */
   readonly userCode: string | null;
   /** The portal whose admin has approved; null: none yet. */
   readonly portalWorkspaceId: string | null;
@@ -40,18 +40,18 @@ export interface OpenConsent {
 
 const isOpen = (id: string) => and(eq(oauthConsents.id, id), isNull(oauthConsents.closedAt));
 
-/** Derived, not stored, so that a page can be shown again. */
+/** The token is derived instead of stored, so that a page can be shown again. */
 function formOf(key: Uint8Array, consentId: string): string {
   return createHmac('sha256', key).update(`form ${consentId}`).digest('base64url');
 }
 
-/** True for the form of this consent. */
+/** Whether the token of a form belongs to this consent. */
 export function isItsForm({ form }: OpenConsent, given: string | null): boolean {
   return given !== null && timingSafeEqual(hashOauthSecret(form), hashOauthSecret(given));
 }
 
 /**
- * Ends the oldest pages of an app beyond so many: a request costs a row, and whoever knows the client id may ask.
+ * Ends the oldest open consents of an app above the limit: each request adds a row, and the client id is public.
  * [choice.oauth.consents-bounded]
  */
 async function boundConsents({ tx }: StateChange, appId: string): Promise<void> {
@@ -70,7 +70,7 @@ async function boundConsents({ tx }: StateChange, appId: string): Promise<void> 
 }
 
 /**
- * Opens a consent for some minutes, and answers the secret that ties it to a browser. `withCode`: a portal admin may
+ * Opens a consent for some minutes and returns the secret that binds it to a browser. `withCode`: a portal admin may
  * approve it.
  */
 export async function openConsent(
@@ -100,7 +100,7 @@ export async function openConsent(
   return { consent: { id, request, form, userCode, portalWorkspaceId: null, answer: null }, browser };
 }
 
-/** The open consent of a browser. Null when there is none, when it is over, and in any other browser. */
+/** The open consent of a browser; null if it is unknown, has ended, or belongs to another browser. */
 export async function findConsent(
   db: Queryable,
   key: Uint8Array,
@@ -123,13 +123,13 @@ export async function findConsent(
   };
 }
 
-/** Keeps what a form said that did not end the consent; null forgets it. */
+/** Stores the content of a form that did not complete the consent; null deletes it. */
 export async function keepAnswer({ tx }: StateChange, id: string, answer: OpenAnswer | null): Promise<void> {
   const text = answer === null ? null : JSON.stringify(answer);
   await orm(tx).update(oauthConsents).set({ answer: text }).where(isOpen(id));
 }
 
-/** Closes a consent; false when it was closed before, by a second click say. */
+/** Closes a consent; false if it was already closed, for example by a double click. */
 export async function closeConsent({ tx, now }: StateChange, id: string): Promise<boolean> {
   const closed = await orm(tx)
     .update(oauthConsents)

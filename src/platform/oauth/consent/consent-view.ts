@@ -11,18 +11,18 @@ import { OAUTH_PATHS } from '../addresses.ts';
 import { isLoopback } from '../redirect-uri.ts';
 import type { OpenConsent } from './consent-store.ts';
 
-/** What every page of a consent shows and carries along. */
+/** The data that all pages of a consent show. */
 export interface ConsentView {
   readonly appName: string;
-  /** As whom somebody is signed in; null: nobody is. */
+  /** The name of the signed-in user; null without a session. */
   readonly signedIn: string | null;
   readonly consent: OpenConsent;
-  /** What was wrong with the form before; a sentence. */
+  /** What was wrong with the previous form; a sentence. */
   readonly notice?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where somebody is sent afterwards, in words: the one thing about an app that it cannot choose freely. */
+/** The sentence about the redirect target, the only property of an app that it cannot choose freely. */
 function destination({ consent }: ConsentView): Markup {
   const { redirectUri } = consent.request;
   const { host, protocol } = new URL(redirectUri);
@@ -41,13 +41,13 @@ export function pageAnswer(
   return { status, headers: { ...rendered.headers, ...headers }, body: rendered.html };
 }
 
-/** What may follow `form-action`: an origin, or a scheme that has none. */
+/** The source for `form-action`: an origin, or a scheme without one. */
 function sourceOf(redirectUri: string): string {
   const { origin, protocol } = new URL(redirectUri);
   return origin === 'null' ? protocol : origin;
 }
 
-/** A page with a heading, where it leads, and what was wrong before. */
+/** A page with heading, redirect target and notice. */
 export function showView(view: ConsentView, content: Markup): Answer {
   const { appName, signedIn, consent, notice, headers } = view;
   const alert = notice === undefined ? html`` : html`<p class="notice" role="alert">${notice}</p>`;
@@ -64,7 +64,7 @@ export function showView(view: ConsentView, content: Markup): Answer {
   return pageAnswer(page, notice === undefined ? 200 : 400, headers);
 }
 
-/** Where the page of a consent stands; `workspaceId`: that of one workspace. */
+/** The path of a consent's page; with `workspaceId`, of the page of that workspace. */
 export function pagePath({ id }: OpenConsent, workspaceId?: string): string {
   const parameters = { consent: id, ...(workspaceId === undefined ? {} : { workspace: workspaceId }) };
   return `${OAUTH_PATHS.consent}?${new URLSearchParams(parameters)}`;
@@ -79,10 +79,10 @@ ${content}
 </form>`;
 }
 
-/** The button that refuses. */
+/** The button that denies access. */
 export const DENY = html`<button name="action" value="deny">Deny</button>`;
 
-/** How many, in words. */
+/** The number of connections, as text. */
 export function countConnections(count: number): string {
   return count === 1 ? '1 connection' : `${count} connections`;
 }

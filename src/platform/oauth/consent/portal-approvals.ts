@@ -9,14 +9,14 @@ import { lockWorkspace } from '../../workspaces/workspaces.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { normalizeUserCode, userCodeOf } from './user-code.ts';
 
-/** Why an approval was not taken. */
+/** Why an approval was refused. */
 export type RefusedApproval = 'no_portal' | 'no_request' | 'several_requests' | 'unknown_code';
 
-/** The CRM portal's hand on consents. [oauth.consent.portal] [choice.oauth.user-code] */
+/** Approvals by CRM portals. [oauth.consent.portal] [choice.oauth.user-code] */
 export interface PortalApprovals {
   /**
-   * The admin of a portal enters the code that a page shows; without one, approves the only page that waits.
-   * A code is good once. Throws `not_found` for an unknown workspace, `rate_limited` after too many wrong codes.
+   * Approves the consent whose code the admin of a portal typed; without a code, the only open one. A code can be used
+   * once. Throws `not_found` for an unknown workspace, `rate_limited` after too many wrong codes.
    */
   approve(workspaceId: string, typed?: string): Promise<{ userCode: string } | RefusedApproval>;
 }
@@ -40,7 +40,7 @@ async function storeTries(tx: Queryable, workspaceId: string, failedAt: readonly
 
 const isWaiting = and(isNull(oauthConsents.closedAt), isNull(oauthConsents.portalWorkspaceId));
 
-/** The ids of pages that wait, for a code or for any. */
+/** The ids of consents that wait for a portal: those with the code, or all. */
 async function findWaiting({ tx, now }: StateChange, code: string | undefined): Promise<string[]> {
   const { id, userCodeHash, expiresAt } = oauthConsents;
   const rows = await orm(tx)
@@ -69,7 +69,7 @@ export function createPortalApprovals(changeState: ChangeState, key: Uint8Array)
   return {
     approve: (workspaceId, typed) =>
       changeState(async (change) => {
-        // Its lock makes wrong codes count one by one.
+        // The lock serializes the counting of wrong codes.
         const { kind } = await lockWorkspace(change.tx, workspaceId);
         if (kind !== 'crm_portal') return 'no_portal';
         const failed = await refuseWhenTired(change, workspaceId);
@@ -81,7 +81,7 @@ export function createPortalApprovals(changeState: ChangeState, key: Uint8Array)
           return 'unknown_code';
         }
         if (second !== undefined) return 'several_requests';
-        // Two portals may enter it at once: one has it.
+        // If two portals enter it at the same time, one succeeds.
         const taken = await orm(change.tx)
           .update(oauthConsents)
           .set({ portalWorkspaceId: workspaceId })

@@ -3,7 +3,7 @@ import type { Answer } from '../../calls/answer.ts';
 import type { PageRefusal } from '../oauth-error.ts';
 import { pageAnswer } from './consent-view.ts';
 
-/** What a person sees where nothing may be sent back to the app. */
+/** The page for a refusal that must not be redirected to the app. */
 export function refusalPage(refused: PageRefusal): Answer {
   const content = html`<p role="alert">${refused.message}</p>
 <p class="soft">Nothing was shared. Return to the app and contact its developer.</p>`;

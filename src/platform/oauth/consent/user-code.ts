@@ -5,8 +5,8 @@ const { letters, length } = ASSUMPTIONS.oauthUserCode.value;
 const HALF = length / 2;
 
 /**
- * The user code of a consent: letters in two groups. It is derived, not stored, so that the page can show it
- * again while the table has its hash alone.
+ * The user code of a consent: letters in two groups. It is derived, so that the page can show it again although only
+ * its hash is stored.
  */
 export function userCodeOf(key: Uint8Array, consentId: string): string {
   let rest = createHmac('sha256', key).update(`user code ${consentId}`).digest().readBigUInt64BE();
@@ -18,7 +18,7 @@ export function userCodeOf(key: Uint8Array, consentId: string): string {
   return `${code.slice(0, HALF)}-${code.slice(HALF)}`;
 }
 
-/** A code as people type it: in any case, with or without what stands between the groups. */
+/** Normalizes a typed code, whatever its case and separators. */
 export function normalizeUserCode(typed: string): string {
   const plain = typed.toUpperCase().replace(/[\s-]/g, '');
   return `${plain.slice(0, HALF)}-${plain.slice(HALF)}`;

@@ -50,8 +50,8 @@ function fits(verifier: string, challenge: string): boolean {
 }
 
 /**
- * Tokens for an authorization code (RFC 6749, 4.1.3). All is checked before the code is used up: a request with
- * a wrong address or verifier costs its owner nothing. A second use revokes what the first one issued.
+ * Exchanges an authorization code for tokens (RFC 6749, 4.1.3). Everything is checked before the code is consumed, so
+ * that a request with a wrong redirect URI or verifier does not invalidate it. A second use revokes the grant.
  */
 export async function exchangeCode(
   context: TokenContext,
@@ -66,12 +66,16 @@ export async function exchangeCode(
   const code = await requireUsable(context, app, { name: 'the code', found });
   const { grant } = code;
   if (redirectUri !== code.redirectUri) {
-    throw new OauthError('invalid_grant', 'redirect_uri is not the one of the request', 'redirect_uri');
+    throw new OauthError(
+      'invalid_grant',
+      'redirect_uri differs from that of the authorization request',
+      'redirect_uri',
+    );
   }
   passed('redirect_uri');
   // [oauth.code]
   if (!fits(verifier, code.challenge)) {
-    throw new OauthError('invalid_grant', 'code_verifier does not fit the challenge', 'verifier');
+    throw new OauthError('invalid_grant', 'code_verifier does not match the challenge', 'verifier');
   }
   passed('verifier');
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;

@@ -20,7 +20,7 @@ export interface TokenAnswer {
 }
 
 /**
- * Stores a new refresh token of a family, good for 30 days, though not beyond the end of its grant; answers the token.
+ * Stores and returns a new refresh token of a family, valid for 30 days but not beyond the end of its grant.
  * [auth.oauth.token] [limits.tokens] [choice.oauth.grant-end]
  */
 export async function storeRefreshToken(
@@ -44,7 +44,7 @@ export async function storeRefreshToken(
   return token;
 }
 
-/** The answer with an access token for `scopes`; the refresh token goes on standing for the whole grant. */
+/** The answer with an access token for `scopes`. The refresh token still covers the whole grant. */
 export async function answerTokens(
   tokens: AccessTokens,
   grant: Grant,

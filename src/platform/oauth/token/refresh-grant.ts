@@ -12,7 +12,7 @@ import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
 import { requireUsable, type StoredSingleUse, useUp } from './use-up.ts';
 
-/** The refresh token with this hash; undefined when none was ever issued. */
+/** The refresh token with this hash; undefined if there is none. */
 export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredSingleUse | undefined> {
   const { grantId, expiresAt, consumedAt } = oauthRefreshTokens;
   const [token] = await orm(db)
@@ -24,9 +24,9 @@ export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<Sto
 }
 
 /**
- * New tokens for a refresh token (RFC 6749, 6). All is checked before the token is used up, and it is used up by
- * one conditional update: of two requests at once, one gets tokens. A token that was used before is in wrong
- * hands, so its whole family is revoked, in a transaction of its own that outlives this refusal.
+ * Exchanges a refresh token for new tokens (RFC 6749, 6). Everything is checked before the token is consumed with one
+ * conditional update, so that one of two concurrent requests gets tokens. A second use means that the token was
+ * stolen, so its family is revoked, in a separate transaction that is committed despite the refusal.
  * [oauth.refresh.rotates]
  */
 export async function refreshGrant(

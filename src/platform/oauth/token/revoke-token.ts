@@ -6,7 +6,7 @@ import { type Parameters, requireParameter } from '../parameters.ts';
 import { findRefreshToken } from './refresh-grant.ts';
 import type { TokenContext } from './token-context.ts';
 
-/** The grant behind a token of either kind, and whose it is; null for a text that is no good token. */
+/** The grant and the app of an access or refresh token; null for an invalid token. */
 async function findOwner(
   { database, tokens }: TokenContext,
   token: string,
@@ -17,14 +17,14 @@ async function findOwner(
 }
 
 /**
- * Revokes the grant of a token (RFC 7009): an access token has no life of its own, so it takes its family with
- * it. An unknown or expired token is no error. Throws `invalid_grant` for a token of another client.
+ * Revokes the grant of a token (RFC 7009), and with it all its tokens: access tokens cannot be revoked separately. An
+ * unknown or expired token is not an error. Throws `invalid_grant` for a token of another client.
  */
 export async function revokeToken(context: TokenContext, app: App, parameters: Parameters): Promise<void> {
   const token = requireParameter(parameters, 'token');
   const owner = await findOwner(context, token);
   if (owner === null) {
-    passed('grant', 'the token is unknown or has expired; nothing is left to revoke');
+    passed('grant', 'the token is unknown or expired; there is nothing to revoke');
     return;
   }
   if (owner.appId !== app.id) refuseGrant('the token was issued to another client');

@@ -2,7 +2,7 @@ import type { Queryable } from '../../../runtime/database/database.ts';
 import type { ChangeState } from '../../time/state-change.ts';
 import type { AccessTokens } from '../access-tokens.ts';
 
-/** What the token and revocation endpoints stand on. */
+/** Dependencies of the token and revocation endpoints. */
 export interface TokenContext {
   readonly database: Queryable;
   readonly changeState: ChangeState;

@@ -7,7 +7,7 @@ import { type Grant, refuseGrant, revokeGrant } from '../find-grant.ts';
 import { storeRefreshToken } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
 
-/** What is good for one use, with its table. */
+/** A code or refresh token to consume, with its table. */
 interface SingleUse {
   readonly table: typeof oauthCodes | typeof oauthRefreshTokens;
   readonly hash: Buffer;
@@ -22,8 +22,8 @@ export interface StoredSingleUse {
 }
 
 /**
- * What was found, if it may still be used by this client. Throws `invalid_grant` for what is unknown, another
- * client's, revoked or expired; use of what was used before revokes its grant, too.
+ * Returns a code or refresh token if this client may use it. Throws `invalid_grant` if it is unknown, revoked or
+ * expired, or belongs to another client; if it was used before, its grant is also revoked.
  */
 export async function requireUsable<Found extends StoredSingleUse>(
   context: TokenContext,
@@ -40,17 +40,17 @@ export async function requireUsable<Found extends StoredSingleUse>(
 }
 
 /**
- * Refuses what was used before. One of its two users is a thief, so all that the grant issued is revoked, in a
- * transaction of its own that outlives the refusal.
+ * Refuses a second use. One of the two users is an attacker, so the grant is revoked with all its tokens, in a
+ * separate transaction that is committed despite the refusal.
  */
 async function refuseReuse({ changeState }: TokenContext, grantId: string): Promise<never> {
   await changeState(({ tx, now }) => revokeGrant(tx, grantId, now));
-  return refuseGrant('it was used before; all that came of it is revoked');
+  return refuseGrant('it was used before; its grant and all tokens are revoked');
 }
 
 /**
- * Uses it up by one conditional update and answers the next refresh token of its family, stored with it. Of
- * several requests at once one succeeds; to the others it was used before. [oauth.refresh.rotates]
+ * Consumes a code or refresh token with one conditional update, and stores and returns the next refresh token of its
+ * family. One of several concurrent requests succeeds; the others count as a second use. [oauth.refresh.rotates]
  */
 export async function useUp(context: TokenContext, { table, hash, grantId }: SingleUse): Promise<string> {
   const refreshToken = await context.changeState(async (change) => {
