@@ -43,7 +43,7 @@ export interface PlatformPorts {
   readonly onDelivery?: (read: () => DeliveryRecord) => void;
   /** Stores each transition of a connection in its transaction. What it throws undoes the change. */
   readonly recordTransition?: RecordTransition;
-  /** Told of timers that have fired. */
+  /** Called for timers that have fired. */
   readonly onTimers?: (timers: readonly StoredTimer[]) => void;
 }
 

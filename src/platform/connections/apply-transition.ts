@@ -63,7 +63,7 @@ export async function applyTransition(
   const { standing, sends } = takeStep(from, trigger, emitsEvents(before, change.now));
   await writeStanding(change, connectionId, standing, phoneNumber);
   await change.recordTransition({
-    ...{ connectionId, trigger, from: from.state, reason: reason ?? null, event: tells },
+    ...{ connectionId, trigger, from: from.state, reason: reason ?? null, event: sends },
     ...{ to: standing.state, needsReconnect: standing.needsReconnect },
   });
   const connection = await readConnection(change.tx, connectionId, change.now);

@@ -143,7 +143,7 @@ function columnsAt(now: number): FilterColumns<ConnectionKey> {
   };
 }
 
-/** The connections of everybody, oldest first, for people outside the API. */
+/** The connections of all workspaces, oldest first, for use outside of the API. */
 export async function listAll(db: Queryable, filter: ConnectionFilter, now: number): Promise<Connection[]> {
   const { where = [], skip, limit } = filter;
   const rows = await select(db)

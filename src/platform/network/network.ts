@@ -74,7 +74,7 @@ export interface NetworkSessions {
   read(db: Queryable, connectionId: string): Promise<NetworkSession>;
   /** The causes of outages that go on, by connection. */
   readCauses(db: Queryable, connectionIds: readonly string[]): Promise<Map<string, OutageCause>>;
-  /** The same under its row lock, held to the end of the transaction. */
+  /** The same, and locks the row until the end of the transaction. */
   lock(change: StateChange, connectionId: string): Promise<NetworkSession>;
   /** Breaks a session. The service is not notified. */
   break(change: StateChange, connectionId: string, broken: Break): Promise<void>;

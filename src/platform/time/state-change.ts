@@ -25,7 +25,7 @@ export interface SessionTransition {
 /** Port: stores a transition in the transaction that makes it. `at` is virtual epoch ms. */
 export type RecordTransition = (tx: Queryable, transition: SessionTransition, at: number) => Promise<void>;
 
-/** One change of the service's state: a transaction with the events and timers that belong to it. */
+/** A change of the service's state: a transaction with its events and timers. */
 export interface StateChange {
   readonly tx: Queryable;
   /** Virtual time of the change, epoch ms. */
@@ -56,7 +56,7 @@ interface Options {
   readonly clock: DomainClock;
   readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<readonly RecordedEvent[]>;
   readonly recordTransition?: RecordTransition;
-  /** Starts deliveries; called after the commit, never before. */
+  /** Starts deliveries; called after the commit. */
   readonly deliver: (events: readonly RecordedEvent[]) => void;
   /** Receives the events of a change whose commit got no answer, so that it is unknown whether they are stored. */
   readonly doubt: (events: readonly RecordedEvent[]) => void;
@@ -64,7 +64,7 @@ interface Options {
   readonly arm: (dueAt: number) => void;
 }
 
-/** Makes the one way in which state, events and timers are written together. */
+/** Creates the function that writes state, events and timers in one transaction. */
 export function createCommit(options: Options): CommitChange {
   const { database, clock, record, recordTransition, deliver, doubt, arm } = options;
   const commit = async <T>(work: (change: StateChange) => Promise<T>): Promise<T> => {
