@@ -80,6 +80,34 @@ describe('GET /contacts', () => {
     });
   });
 
+  it('lists everybody who has written or was written to, with the default behavior', async () => {
+    await hook.call('PUT', '/timing', { sendScale: 0 });
+    const { connectionId } = hook;
+    const write = (phone: string) =>
+      hook.call('POST', `/contacts/${phone}/messages`, { connectionId, text: 'Hello' });
+    await write('447700900211');
+    await write('447700900211');
+    await hook.api('POST', '/messages', { connectionId, to: '447700900212', text: 'Good morning' });
+    await hook.call('POST', `/connections/${connectionId}/phone`, { on: false });
+    await write('447700900213');
+    expect(await phones('contact:44770090021*')).toEqual(['447700900211', '447700900212', '447700900213']);
+    expect(await phones('network:yes contact:44770090021* !contact:447700900212')).toEqual([
+      '447700900211',
+      '447700900213',
+    ]);
+    const { entries } = await list('/contacts?q=contact:447700900211');
+    expect(entries).toEqual([
+      {
+        phone: '447700900211',
+        onNetwork: true,
+        deliverAfterMs: 400,
+        readAfterMs: 2000,
+        failAfterMs: null,
+        autoReply: null,
+      },
+    ]);
+  });
+
   it('is filtered and paged', async () => {
     expect(await phones('network:no')).toEqual(['447700900205']);
     expect(await phones('got it')).toEqual(['447700900203']);
@@ -120,6 +148,7 @@ describe('GET /messages', () => {
       peer: '491700000009',
       text: 'from a contact',
       mediaType: null,
+      filename: null,
       status: 'delivered',
       errorMessage: null,
       waMessageId: expect.any(String),
@@ -129,6 +158,10 @@ describe('GET /messages', () => {
     expect(await texts(`connection:${hook.connectionId} direction:outgoing`)).toEqual(['an answer']);
     expect(await texts('contact:447700900201 !media:*')).toEqual(['elsewhere']);
     expect(await texts('media:text/*')).toEqual(['a file']);
+    expect((await list(`/messages${query('media:text/plain')}`)).entries[0]).toMatchObject({
+      filename: 'a.txt',
+      mediaType: 'text/plain',
+    });
     expect(await texts(`message:${messageId}`)).toEqual(['from a contact']);
     expect(await texts('status:sent status:delivered AN')).toEqual(['an answer']);
     const first = await list('/messages?limit=3');

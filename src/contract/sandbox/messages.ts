@@ -13,6 +13,7 @@ export const storedMessage = z.object({
   peer: z.string().describe('Phone number of the contact.'),
   text: z.string().nullable().describe('The text, or the caption of the file.'),
   mediaType: z.string().nullable().describe('The MIME type of the file; null for a text message.'),
+  filename: z.string().nullable().describe('The name of the file; null for a text message.'),
   status: messageStatus.describe('The current status.'),
   errorMessage: z.string().nullable().describe('Why the message failed.'),
   waMessageId: z.string().nullable().describe('The id of the message on the network.'),

@@ -81,7 +81,8 @@ export const PEOPLE_ENDPOINTS = {
   listContacts: {
     method: 'GET',
     path: '/contacts',
-    summary: 'Lists the people whose behavior was set, ordered by phone number.',
+    summary:
+      'Lists the people whose behavior was set, who have written or were written to, ordered by phone number.',
     query: contacts.listContactsQuery,
     answers: [{ status: 200, description: 'A page.', schema: contacts.contactList }],
     errors: [...READ_ERRORS, 'invalid_request'],

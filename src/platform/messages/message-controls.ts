@@ -1,4 +1,4 @@
-import { and, desc, lt } from 'drizzle-orm';
+import { and, desc, eq, lt } from 'drizzle-orm';
 import type { Filter } from '../../contract/sandbox/filter.ts';
 import type { MessageKey } from '../../contract/sandbox/messages.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
@@ -6,6 +6,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { Connection } from '../connections/read-connections.ts';
 import { filterSql } from '../db/filter-sql.ts';
+import { media } from '../db/media-tables.ts';
 import { messages } from '../db/message-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
@@ -69,8 +70,10 @@ function selectMessages(db: Queryable, { where, before, limit }: MessageListPage
     .select({
       ...{ id, position, workspaceId, connectionId, direction, peer, text, mediaType },
       ...{ status, errorMessage, waMessageId, createdAt },
+      filename: media.filename,
     })
     .from(messages)
+    .leftJoin(media, eq(media.id, messages.mediaId))
     .where(
       and(
         before === undefined ? undefined : lt(position, before),

@@ -1,11 +1,14 @@
 import { asc, eq, sql } from 'drizzle-orm';
+import { union } from 'drizzle-orm/pg-core';
 import type { ContactKey } from '../../contract/sandbox/contacts.ts';
 import type { Filter } from '../../contract/sandbox/filter.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { filterSql } from '../db/filter-sql.ts';
 import { media } from '../db/media-tables.ts';
+import { messages } from '../db/message-tables.ts';
 import { contacts, phoneMessages } from '../db/network-tables.ts';
+import { heldReports } from '../db/session-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -58,7 +61,7 @@ export interface Contacts {
   /** Absent fields are unchanged. */
   put(phone: string, behaviour: Partial<ContactBehaviour>): Promise<ContactBehaviour>;
   get(phone: string): Promise<ContactBehaviour>;
-  /** Everybody whose behavior was put, ordered by number. */
+  /** Everybody whose behavior was put, and everybody who has written or was written to, ordered by number. */
   list(page: ContactPage): Promise<(ContactBehaviour & { readonly phone: string })[]>;
   /** The messages that the network accepted for a phone, oldest first; all or a part. A double send appears twice. */
   received(phone: string, part?: { readonly skip: number; readonly limit: number }): Promise<PhoneMessage[]>;
@@ -87,20 +90,40 @@ export async function readBehaviour(db: Queryable, phone: string): Promise<Conta
   return row ?? ASSUMPTIONS.unknownNumber.value;
 }
 
+/** The numbers of everybody who has a behavior, has written, or was written to. */
+function knownPeople(db: Queryable) {
+  // What was written to a connection whose session does not work.
+  const report = sql`${heldReports.report}::json`;
+  return union(
+    orm(db).select({ phone: contacts.phone }).from(contacts),
+    orm(db).select({ phone: phoneMessages.phone }).from(phoneMessages),
+    orm(db).select({ phone: messages.peer }).from(messages),
+    orm(db)
+      .select({ phone: sql<string>`${report} #>> '{message,from}'` })
+      .from(heldReports)
+      .where(sql`${report} ->> 'kind' = 'message'`),
+  ).as('people');
+}
+
 export function createContacts(database: Queryable, changeState: ChangeState): Contacts {
   return {
     get: (phone) => readBehaviour(database, phone),
 
     async list({ where, skip, limit }) {
-      const { phone, onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } = contacts;
-      const network = sql`case when ${onNetwork} then 'yes' else 'no' end`;
-      return await orm(database)
-        .select({ phone, onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply })
-        .from(contacts)
+      const people = knownPeople(database);
+      const { phone } = people;
+      const { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } = contacts;
+      const unknown = ASSUMPTIONS.unknownNumber.value;
+      const network = sql`case when coalesce(${onNetwork}, ${unknown.onNetwork}) then 'yes' else 'no' end`;
+      const rows = await orm(database)
+        .select({ phone, behaviour: { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } })
+        .from(people)
+        .leftJoin(contacts, eq(contacts.phone, phone))
         .where(filterSql(where, { keys: { contact: phone, network }, texts: [phone, autoReply] }))
         .orderBy(asc(phone))
         .offset(skip)
         .limit(limit);
+      return rows.map(({ phone, behaviour }) => ({ phone, ...(behaviour ?? unknown) }));
     },
 
     put: (phone, behaviour) =>

@@ -20,7 +20,7 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   recover: ['connections', 'timers'],
   setOwnerPhone: ['connections', 'timers'],
   putContact: ['contacts'],
-  contactWrites: ['messages', 'timers'],
+  contactWrites: ['messages', 'contacts', 'timers'],
   moveStatus: ['messages'],
   advanceClock: ['timers'],
   freezeClock: ['timers'],
