@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { CONNECTOR_ENDPOINTS } from '../../contract/connector/endpoints.ts';
 import type { SANDBOX_ENDPOINTS } from '../../contract/sandbox/endpoints.ts';
+import type { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 
 /** What the server answers at `/console.json`. */
 export interface ConsoleMode {
@@ -121,6 +122,9 @@ export const SANDBOX_PREFIX = '/sandbox/v1';
 
 /** Calls the control API. @throws {ApiError} */
 export const sandbox = clientOf<typeof SANDBOX_ENDPOINTS>(SANDBOX_PREFIX);
+
+/** Calls the REST API of the service with a key of the workspace in `x-workspace-id`. @public @throws {ApiError} */
+export const service = clientOf<typeof SERVICE_ENDPOINTS>('/service');
 
 /** Calls the connector through the server of this page, which adds the token. @public @throws {ApiError} */
 export const connector = clientOf<typeof CONNECTOR_ENDPOINTS>('/connector');

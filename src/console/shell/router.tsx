@@ -50,8 +50,35 @@ const calls = createRoute({
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
 
+/** The search of a phone: its open chat, by the number or the connection at the other end. */
+function phoneSearch(search: Record<string, unknown>): { with?: string | undefined } {
+  const other = text(search['with']);
+  return other === undefined ? {} : { with: other };
+}
+
+const phones = createRoute({
+  getParentRoute: () => root,
+  path: '/phone',
+  validateSearch: phoneSearch,
+  component: lazyRouteComponent(() => import('../screens/phone/screen.tsx'), 'PhoneScreen'),
+});
+const phone = createRoute({ getParentRoute: () => phones, path: '$id' });
+
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: '/inbox',
+  component: lazyRouteComponent(() => import('../screens/inbox/screen.tsx'), 'InboxScreen'),
+});
+const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
+
 export const router = createRouter({
-  routeTree: root.addChildren([start, deliveries.addChildren([delivery]), calls.addChildren([call])]),
+  routeTree: root.addChildren([
+    start,
+    deliveries.addChildren([delivery]),
+    calls.addChildren([call]),
+    phones.addChildren([phone]),
+    inbox.addChildren([conversation]),
+  ]),
   // Plain texts: `?q=1` stays a text.
   parseSearch: parseSearchWith((value) => value),
   stringifySearch: stringifySearchWith(String),

@@ -13,6 +13,8 @@ export interface Screen {
 export const SCREENS = [
   { path: '/deliveries', label: 'Deliveries', key: 'd', modes: ['sandbox'] },
   { path: '/calls', label: 'Calls', key: 'c', modes: ['sandbox'] },
+  { path: '/phone', label: 'Phone', key: 'p', modes: ['sandbox'] },
+  { path: '/inbox', label: 'Inbox', key: 'i', modes: ['sandbox', 'production'] },
 ] as const satisfies readonly Screen[];
 
 export function screensOf({ mode }: ConsoleMode): readonly (typeof SCREENS)[number][] {
