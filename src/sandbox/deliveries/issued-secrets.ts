@@ -10,9 +10,8 @@ export class IssuedSecrets {
 
   /** Remembers the secret of a webhook as its newest one. */
   add(owner: string, secret: string): void {
-    const before = this.#secrets.get(owner) ?? [];
-    const others = before.filter((one) => one !== secret);
-    this.#secrets.set(owner, [secret, ...others].slice(0, REMEMBERED));
+    const known = new Set([secret, ...(this.#secrets.get(owner) ?? [])]);
+    this.#secrets.set(owner, [...known].slice(0, REMEMBERED));
   }
 
   /** What a receiver of the deliveries of one owner may have used. */
