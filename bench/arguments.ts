@@ -15,6 +15,8 @@ export interface BenchArguments {
   readonly rows: number;
   /** Messages of the account of `reconcile`. */
   readonly messages: number;
+  /** Deliveries beside which the page of `console` is opened. */
+  readonly deliveries: number;
 }
 
 /** How long and how often a benchmark measures. */
@@ -23,12 +25,21 @@ export interface Pace {
   readonly rounds: number;
 }
 
-const BENCHES = ['ingest', 'delivery', 'isolation', 'reconcile', 'sends', 'postgres', 'pages'] as const;
+const BENCHES = [
+  'ingest',
+  'delivery',
+  'isolation',
+  'reconcile',
+  'sends',
+  'postgres',
+  'pages',
+  'console',
+] as const;
 export type BenchName = (typeof BENCHES)[number];
 
 /**
  * The 99th percentile of two seconds of `isolation` is that of ten deliveries, so it takes many rounds; a round of
- * `reconcile` lasts as long as its walks.
+ * `reconcile` or `console` lasts as long as its walks.
  */
 const PACES: Readonly<Record<BenchName, Pace>> = {
   ingest: { seconds: 5, rounds: 3 },
@@ -38,6 +49,7 @@ const PACES: Readonly<Record<BenchName, Pace>> = {
   sends: { seconds: 5, rounds: 3 },
   postgres: { seconds: 5, rounds: 3 },
   pages: { seconds: 5, rounds: 3 },
+  console: { seconds: 0, rounds: 3 },
 };
 
 /** The pace of a benchmark: what was asked for, or else its own. */
@@ -45,10 +57,10 @@ export function paceOf(args: BenchArguments, name: BenchName): Pace {
   return { seconds: args.seconds ?? PACES[name].seconds, rounds: args.rounds ?? PACES[name].rounds };
 }
 
-/** What runs when nothing is named. `pages` is left out: its large database takes minutes to make. */
+/** What runs when nothing is named. `pages` and `console` are left out: their databases take minutes to make. */
 const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation', 'reconcile', 'sends', 'postgres'];
 
-export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | sends | postgres | pages …] [options]
+export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | sends | postgres | pages | console …] [options]
 
   ingest      webhook events stored per second, beside three other receivers
   delivery    webhook events delivered per second, beside a bare loop
@@ -57,7 +69,8 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | re
   sends       how long a send waits that one process queues and another one makes, with Postgres and with Redis
   postgres    what an event costs the distribution's Postgres, beside the one from npm
   pages       what a page of messages costs with many stored, beside one with few
-  (none)      all but pages
+  console     the console beside many deliveries: first paint, longest task, memory
+  (none)      all but pages and console
 
   --seconds N     measured seconds of each round (default 5; isolation 2)
   --rounds N      rounds; every contender has its turn in each (default 3; isolation 15)
@@ -65,6 +78,7 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | re
                   platform, distant or memory (repeatable)
   --rows N        messages stored for pages (default 5000000, needs about 3 GB)
   --messages N    messages of the account of reconcile (default 100000)
+  --deliveries N  deliveries beside which the console is opened; as many again arrive (default 20000)
   --profile DIR   write a CPU profile of each child process to DIR
   --json          one JSON object on standard output
   --help          this text
@@ -89,6 +103,7 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
       profile: { type: 'string' },
       rows: { type: 'string', default: '5000000' },
       messages: { type: 'string', default: '100000' },
+      deliveries: { type: 'string', default: '20000' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -106,6 +121,7 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
     profileFolder: values.profile,
     rows: readCount('--rows', values.rows, 10_000, 50_000_000),
     messages: readCount('--messages', values.messages, 1, 10_000_000),
+    deliveries: readCount('--deliveries', values.deliveries, 40, 1_000_000),
   };
 }
 

@@ -1,6 +1,8 @@
 import { systemClock } from '../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../src/runtime/logger/logger.ts';
 import { type BenchArguments, type BenchName, HELP, paceOf, readArguments } from './arguments.ts';
+import { reportConsole } from './console/console-report.ts';
+import type { ConsoleResult } from './console/measure-console.ts';
 import { type BenchContext, createContext } from './context.ts';
 import { reportDelivery } from './delivery/delivery-report.ts';
 import { measureDelivery } from './delivery/measure-delivery.ts';
@@ -30,6 +32,12 @@ async function loadAndMeasurePages(context: BenchContext): Promise<PagesResult> 
   return await measurePages(context);
 }
 
+/** Loads the browser only for the one benchmark that needs it. */
+async function loadAndMeasureConsole(context: BenchContext): Promise<ConsoleResult> {
+  const { measureConsole } = await import('./console/measure-console.ts');
+  return await measureConsole(context);
+}
+
 /** Runs what was asked for on one Postgres, which is gone again afterwards, whatever happens. */
 async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<BenchReport> {
   const logger = createLogger({ level: 'warn', name: 'bench', destination: 'stderr' });
@@ -49,6 +57,7 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
     const sends = await run('sends', measureSends);
     const engines = await run('postgres', measureEngines);
     const pages = await run('pages', loadAndMeasurePages);
+    const page = await run('console', loadAndMeasureConsole);
     const contenders = [...(ingest?.contenders ?? []), ...(delivery?.contenders ?? [])];
     return {
       machine: describeMachine(),
@@ -61,6 +70,7 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
       ...(sends === undefined ? {} : { sends: reportSends(sends) }),
       ...(engines === undefined ? {} : { engines: reportEngines(engines) }),
       ...(pages === undefined ? {} : { pages: reportPages(pages) }),
+      ...(page === undefined ? {} : { console: reportConsole(page) }),
       broken: [
         ...contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
         ...(isolation?.broken ?? []),
@@ -68,6 +78,7 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
         ...(sends?.broken ?? []),
         ...(engines?.broken ?? []),
         ...(pages?.broken ?? []),
+        ...(page?.broken ?? []),
       ],
     };
   } finally {

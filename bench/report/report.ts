@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { BenchName, Pace } from '../arguments.ts';
+import type { ConsoleReport } from '../console/console-report.ts';
 import type { DeliveryReport } from '../delivery/delivery-report.ts';
 import type { EnginesReport } from '../engines/engines-report.ts';
 import type { IngestReport } from '../ingest/ingest-report.ts';
@@ -22,6 +23,7 @@ export interface BenchReport {
   readonly sends?: SendsReport;
   readonly engines?: EnginesReport;
   readonly pages?: PagesReport;
+  readonly console?: ConsoleReport;
   /** What went wrong; the exit code is 1 if there is anything. */
   readonly broken: readonly string[];
 }

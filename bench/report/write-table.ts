@@ -1,3 +1,4 @@
+import type { ConsoleReport } from '../console/console-report.ts';
 import type { EnginesReport } from '../engines/engines-report.ts';
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
@@ -54,6 +55,7 @@ export function writeReport(report: BenchReport): string {
   if (sends !== undefined) lines.push(...writeSends(sends));
   if (engines !== undefined) lines.push(...writeEngines(engines));
   if (pages !== undefined) lines.push(...writePages(pages));
+  if (report.console !== undefined) lines.push(...writeConsole(report.console));
   if (report.broken.length > 0) lines.push('', ...report.broken.map((reason) => `BROKEN  ${reason}`));
   return `${lines.join('\n')}\n`;
 }
@@ -170,6 +172,31 @@ function writePages({ rows, ratios, pages }: PagesReport): string[] {
         spread(ms.small, 2),
         spread(ms.large, 2),
       ]),
+    ]),
+  ];
+}
+
+function writeConsole({
+  deliveries,
+  ratios,
+  firstPaintMs,
+  longestTaskMs,
+  rowsHeld,
+  heapMb,
+}: ConsoleReport): string[] {
+  return [
+    '',
+    ...ratioTable(`console, ${deliveries} deliveries and as many again`, ratios),
+    '',
+    ...table([
+      ['first paint ms', 'bare page', 'longest task ms', 'rows held', 'memory after each quarter, MB'],
+      [
+        spread(firstPaintMs.ours, 0),
+        spread(firstPaintMs.bare, 0),
+        spread(longestTaskMs, 0),
+        String(rowsHeld),
+        heapMb.map((mb) => mb.toFixed(1)).join(', '),
+      ],
     ]),
   ];
 }

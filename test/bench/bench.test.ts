@@ -158,6 +158,27 @@ describe('isolation and pages', { timeout: GENEROUS_MS }, () => {
   });
 });
 
+describe('console', { timeout: GENEROUS_MS }, () => {
+  it('shows every delivery in a page that holds a bounded number of them', async () => {
+    const { broken, console: page } = await benchReport('console', '--deliveries', '40', '--rounds', '1');
+
+    expect(broken).toEqual([]);
+    expect(page?.rowsHeld).toBe(40);
+    expect(page?.heapMb).toEqual([
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
+      expect.any(Number),
+    ]);
+    expect(page?.firstPaintMs.bare.min).toBeGreaterThan(0);
+    expect(page?.ratios).toMatchObject([
+      { what: 'first paint / 1000 ms', target: { below: 1 } },
+      { what: 'longest task / 50 ms', target: { below: 1 } },
+      { what: 'memory at the end / after a quarter', target: { below: 1.25 } },
+    ]);
+  });
+});
+
 describe('the command', () => {
   it('explains itself', async () => {
     expect(await bench('--help')).toContain('Usage: npm run bench');

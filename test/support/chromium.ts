@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
-import { source as axeSource } from 'axe-core';
+import axe from 'axe-core';
 import { type Browser, type Page, chromium as playwright } from 'playwright-core';
 import { expect } from 'vitest';
 
@@ -74,7 +74,7 @@ export async function openPage(
 export async function expectAccessible(page: Page): Promise<void> {
   // Into the page by the protocol of the browser, which no policy of the page concerns.
   const session = await page.context().newCDPSession(page);
-  const run = `${axeSource}; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => JSON.stringify(
+  const run = `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => JSON.stringify(
     violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | '))))`;
