@@ -238,10 +238,11 @@ export async function lookAgain(
 
 /**
  * Whether another send of the connection looks the same in the list of messages, was attempted within
- * `withinMs` of this one, and may have been sent. A message that is found could then belong to either.
+ * `withinMs` of this one, and may have been sent: its answer was lost, or nothing is known of its attempt because
+ * the process died. A message that is found could then belong to either.
  */
 export async function hasDouble(db: Queryable, send: QueuedSend, withinMs: number): Promise<boolean> {
-  const alike = `o.connection_id = $1 AND o.id <> $2 AND o.in_doubt AND o.media_fingerprint = $3
+  const alike = `o.connection_id = $1 AND o.id <> $2 AND (o.in_doubt OR o.state = 'sending') AND o.media_fingerprint = $3
     AND o.media_mimetype = $4 AND coalesce(o.media_caption, '') = $5
     AND o.last_attempt_at BETWEEN $6::bigint - $7::bigint AND $6::bigint + $7::bigint`;
   const [row] = await db.query<{ found: boolean }>(

@@ -172,6 +172,31 @@ describe('two files that look the same, to two people', () => {
     expect(await statesOf(ids)).toEqual(['unknown', 'unknown']);
   });
 
+  it('are not told apart when a process died while it sent the second, whose message is there', async () => {
+    const connectionId = await bench.addConnection();
+    const dying = dyingDatabase(bench.database, Number.POSITIVE_INFINITY, 'after');
+    bench.answer = ({ to }) => {
+      if (to !== OTHER) return lose();
+      bench.listed = [show(newId(), connectionId)];
+      dying.kill();
+      return sentAs(newId());
+    };
+    const lost = await bench.queueFile(connectionId);
+    const sender = bench.process({ database: dying.database });
+    await sender.start();
+    await sender.settle();
+    const cutOff = await bench.queueFile(connectionId, undefined, OTHER);
+    await bench.clock.advance(5 * SECOND);
+    await sender.settle().catch(() => undefined);
+    await sender.close();
+    await bench.bury(sender);
+    expect(await statesOf([lost, cutOff])).toEqual(['sending', 'sending']);
+    // Both are due, so the first one is looked up before anyone has looked at the second.
+    await bench.clock.advance(2 * MINUTE);
+    await pass(await bench.running(), 5 * MINUTE);
+    expect(await statesOf([lost, cutOff])).toEqual(['unknown', 'unknown']);
+  });
+
   it('are when one was answered', async () => {
     const connectionId = await bench.addConnection();
     const [mine, answered] = [newId(), newId()];
