@@ -29,7 +29,11 @@ async function start({ databaseUrl }: { readonly databaseUrl: string }): Promise
 }
 
 /** A contact writes so many messages. Resolves when all of them are delivered and stored. */
-async function write({ messages }: { readonly messages: number }): Promise<{ readonly written: number }> {
+async function write({
+  messages,
+}: {
+  readonly messages: number;
+}): Promise<{ readonly written: number; readonly refusals: readonly string[] }> {
   if (loop === undefined) throw new Error('start comes first');
   const { sandboxUrl, baseUrl, apiKey } = loop.info();
   const listed = await fetch(`${baseUrl}/connections`, { headers: { authorization: `Bearer ${apiKey}` } });
@@ -37,20 +41,22 @@ async function write({ messages }: { readonly messages: number }): Promise<{ rea
   const connectionId = connections.find(({ provider }) => provider === 'qr')?.id;
   let next = 0;
   let written = 0;
+  const refusals = new Set<string>();
   const work = async (): Promise<void> => {
     while (next < messages) {
       next += 1;
-      const { ok } = await fetch(`${sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, {
+      const answer = await fetch(`${sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ connectionId, text: `Message ${next}` }),
       });
-      if (ok) written += 1;
+      if (answer.ok) written += 1;
+      else refusals.add(`${answer.status} ${await answer.text()}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   await loop.settle();
-  return { written };
+  return { written, refusals: [...refusals].slice(0, 3) };
 }
 
 const commands = { start, write };

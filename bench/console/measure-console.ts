@@ -89,7 +89,8 @@ async function write(
   progress: (line: string) => void,
 ): Promise<RowCheck> {
   progress(`${what}: ${messages} messages`);
-  const { written } = await loop.ask('write', { messages });
+  const { written, refusals } = await loop.ask('write', { messages });
+  for (const refusal of refusals) progress(`refused: ${refusal}`);
   return { what, expected: messages, found: written };
 }
 

@@ -78,7 +78,7 @@ describe('files that come in', () => {
       expect(await answered).toEqual({
         status: 400,
         retryAfter: undefined,
-        body: { error: 'invalid_request', field: 'body', hint: 'came too slowly' },
+        body: { error: 'invalid_request', field: 'body', hint: 'was sent too slowly' },
       });
     }
     expect((await send(key, connectionId)).status).toBe(200);
@@ -99,6 +99,6 @@ describe('files that come in', () => {
       await new Promise((resolve) => setImmediate(resolve));
       await service.clock.advance(1_000);
     }
-    expect((await answered).body).toMatchObject({ error: 'invalid_request', hint: 'came too slowly' });
+    expect((await answered).body).toMatchObject({ error: 'invalid_request', hint: 'was sent too slowly' });
   });
 });
