@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 /** The package or the checkout, from the sources as well as from what is compiled from them. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const SOURCES = join(ROOT, 'src/console');
+const SOURCES = ['src/console', 'src/contract/console'].map((folder) => join(ROOT, folder));
 const LOCK_FILE = join(ROOT, 'package-lock.json');
 const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
 
@@ -31,7 +31,8 @@ async function changedAt(path: string): Promise<number> {
 
 /** When the newest source of the page was changed. */
 async function sourcesChangedAt(): Promise<number> {
-  const entries = await readdir(SOURCES, { recursive: true, withFileTypes: true });
+  const list = (folder: string) => readdir(folder, { recursive: true, withFileTypes: true });
+  const entries = (await Promise.all(SOURCES.map(list))).flat();
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   return Math.max(...(await Promise.all([...files, LOCK_FILE].map(changedAt))));
 }

@@ -1,18 +1,10 @@
 import { join } from 'node:path';
 import express, { type RequestHandler, type Router } from 'express';
+import { type ConsoleMode, SCREENS } from '../contract/console/screens.ts';
 import { routeMethods } from '../runtime/http-server/route-methods.ts';
 import { strictRouter } from '../runtime/http-server/strict-router.ts';
 import { html, renderPage } from '../runtime/page/page.ts';
 import { BUILT_PAGE, ensurePage, PageNotBuilt } from './build-page.ts';
-
-/** What `/console.json` says: what the page is connected to. */
-export interface ConsoleMode {
-  readonly mode: 'sandbox' | 'production';
-  /** Whether the page may change anything. */
-  readonly write: boolean;
-  /** Whether a connector is attached. */
-  readonly connector: boolean;
-}
 
 export interface ConsoleHostOptions {
   readonly mode: () => ConsoleMode;
@@ -50,18 +42,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 /** The addresses of the page. Any other address is left to whoever comes next, so that a wrong call stays a 404. */
-export const PAGE_PATHS = [
-  'overview',
-  'connections',
-  'phone',
-  'inbox',
-  'deliveries',
-  'calls',
-  'sync',
-  'access',
-  'journey',
-] as const;
-const PAGE = new RegExp(`^/(?:(?:${PAGE_PATHS.join('|')})(?:/[^/]*)?)?$`);
+const PAGE = new RegExp(`^/(?:(?:${SCREENS.map(({ path }) => path.slice(1)).join('|')})(?:/[^/]*)?)?$`);
 
 const withHeaders: RequestHandler = (_request, response, next) => {
   for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);

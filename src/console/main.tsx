@@ -5,18 +5,32 @@ import { createRoot } from 'react-dom/client';
 import { readMode } from './data/client.ts';
 import { goLive, queries } from './data/live.ts';
 import { router } from './shell/router.tsx';
+import { StartError } from './shell/shell.tsx';
 import { applyTheme, readTheme } from './shell/theme.ts';
 import './ui/tokens.css';
+import './ui/ui.css';
 import './shell/shell.css';
 
 applyTheme(readTheme());
-goLive(await readMode());
 const place = document.getElementById('root');
 if (place === null) throw new Error('index.html has no #root');
-createRoot(place).render(
-  <StrictMode>
-    <QueryClientProvider client={queries}>
-      <RouterProvider router={router} />
-    </QueryClientProvider>
-  </StrictMode>,
-);
+const root = createRoot(place);
+
+/** Draws the page once it is known what it is connected to. */
+async function start(): Promise<void> {
+  try {
+    goLive(await readMode());
+  } catch (error) {
+    root.render(<StartError error={error} onRetry={() => void start()} />);
+    return;
+  }
+  root.render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}
+
+await start();

@@ -27,9 +27,9 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   platform: { folders: ['contract', 'runtime'] },
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   conformance: { folders: ['contract'] },
-  // Browser code. Of the contract it imports only types: a test looks at what is built.
+  // Browser code. Of the contract it imports types and `contract/console`: a test looks at what is built.
   console: { folders: ['contract'], packages: /^(?:react|react-dom|@tanstack|zod)(?:\/|$)/ },
-  'console-host': { folders: ['runtime'] },
+  'console-host': { folders: ['contract', 'runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
   commands: {
     folders: [

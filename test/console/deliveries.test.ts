@@ -19,8 +19,7 @@ afterAll(async () => {
 
 describe('Deliveries', () => {
   it('shows an event as it happens; it is opened, resent with r, and left with Esc, by keyboard alone', async () => {
-    const { page, complaints } = await openPage(browser, url('/'));
-    await page.waitForURL('**/deliveries');
+    const { page, complaints } = await openPage(browser, url('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     await test.client.write(await test.client.qrConnection(), '<b>Hello</b> from a contact');
     await page

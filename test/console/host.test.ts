@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, request as openRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SCREENS } from '../../src/console/shell/screens.ts';
 import { PageNotBuilt } from '../../src/console-host/build-page.ts';
-import { consoleHost, PAGE_PATHS } from '../../src/console-host/console-host.ts';
+import { consoleHost } from '../../src/console-host/console-host.ts';
+import { SCREENS } from '../../src/contract/console/screens.ts';
 import { createJsonApp } from '../../src/runtime/http-server/json-app.ts';
 import { createSandboxApp } from '../../src/sandbox/app.ts';
 import { silentLogger } from '../support/platform.ts';
@@ -78,9 +78,11 @@ describe('the console on the sandbox', () => {
     },
   );
 
-  it('has an address for each screen', () => {
-    const missing = SCREENS.filter(({ path }) => !PAGE_PATHS.some((name) => path === `/${name}`));
-    expect(missing).toEqual([]);
+  it('serves every screen at its address and at one segment below it', async () => {
+    const addresses = SCREENS.flatMap(({ path }) => [path, `${path}/one`]);
+    expect(addresses).toContain('/overview');
+    const answers = await Promise.all(addresses.map((path) => call(port, path)));
+    expect(answers.map(({ status }) => status)).toEqual(addresses.map(() => 200));
   });
 
   it('serves files whose names say what is in them, for good', async () => {

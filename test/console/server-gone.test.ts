@@ -8,8 +8,11 @@ import { findPortBase } from '../support/spawn-command.ts';
 let browser: Browser;
 let test: TestLoop;
 
+const ports = portsFrom(await findPortBase());
+
 beforeAll(async () => {
   browser = await launchChromium();
+  test = await startTestLoop({ ports });
 });
 
 afterAll(async () => {
@@ -18,8 +21,6 @@ afterAll(async () => {
 });
 
 it('lies under a veil while the server is gone, and shows what there is when it is back', async () => {
-  const ports = portsFrom(await findPortBase());
-  test = await startTestLoop({ ports });
   await test.client.write(await test.client.qrConnection(), 'Of the first server');
   const { page } = await openPage(browser, `${test.loop.info().sandboxUrl}/deliveries`);
   await page.getByText('Of the first server').waitFor();
@@ -35,5 +36,25 @@ it('lies under a veil while the server is gone, and shows what there is when it 
   await page.getByText('live', { exact: true }).waitFor();
   expect(await page.getByText('The server does not respond').count()).toBe(0);
   expect(await page.getByText('Of the first server').count()).toBe(0);
+  await page.context().close();
+});
+
+it('says what happened if it cannot learn what it is connected to, and starts when that works again', async () => {
+  const { page } = await openPage(browser, 'about:blank');
+  const answers = ['refused', 'not JSON', 'real'];
+  await page.route('**/console.json', (route) => {
+    const answer = answers.shift();
+    if (answer === 'refused') return route.abort();
+    return answer === 'not JSON' ? route.fulfill({ body: 'Hello' }) : route.continue();
+  });
+  await page.goto(`${test.loop.info().sandboxUrl}/deliveries`);
+  const alert = page.getByRole('alert');
+  await alert.getByRole('heading', { name: 'The console could not start' }).waitFor();
+  await alert.getByText('The server does not respond. Check that the command').waitFor();
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await alert.getByText('The response of /console.json is not JSON.').waitFor();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('live', { exact: true }).waitFor();
   await page.context().close();
 });

@@ -1,16 +1,8 @@
 import type { z } from 'zod';
 import type { CONNECTOR_ENDPOINTS } from '../../contract/connector/endpoints.ts';
+import type { ConsoleMode } from '../../contract/console/screens.ts';
 import type { SANDBOX_ENDPOINTS } from '../../contract/sandbox/endpoints.ts';
 import type { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
-
-/** What the server answers at `/console.json`. */
-export interface ConsoleMode {
-  readonly mode: 'sandbox' | 'production';
-  /** Whether the page may change anything. */
-  readonly write: boolean;
-  /** Whether a connector is attached. */
-  readonly connector: boolean;
-}
 
 type Endpoints = Readonly<Record<string, { readonly method: string; readonly path: string }>>;
 type RowOf<Table extends Endpoints, Method, Path> = Extract<
@@ -99,7 +91,7 @@ async function send(
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted === true) throw error;
-    throw new ApiError(call, 0, 'unreachable', 'The server does not respond. Is it still running?');
+    throw new ApiError(call, 0, 'unreachable', 'The server does not respond.');
   });
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok) return answer;
@@ -131,5 +123,8 @@ export const connector = clientOf<typeof CONNECTOR_ENDPOINTS>('/connector');
 
 /** What this page is connected to. */
 export async function readMode(): Promise<ConsoleMode> {
-  return (await send({ method: 'GET', path: '/console.json' }, {})) as ConsoleMode;
+  const path = '/console.json';
+  const mode = await send({ method: 'GET', path }, {});
+  if (mode !== undefined) return mode as ConsoleMode;
+  throw new ApiError(`GET ${path}`, 200, 'not_json', `The response of ${path} is not JSON.`);
 }

@@ -1,6 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
-import { ApiError, type ConsoleMode } from './client.ts';
+import type { ConsoleMode } from '../../contract/console/screens.ts';
+import { ApiError } from './client.ts';
 import { createInvalidator } from './invalidate.ts';
 import { type EventStream, openEventStream, type StreamEvent, type StreamState } from './stream.ts';
 

@@ -7,8 +7,8 @@ import {
   redirect,
   stringifySearchWith,
 } from '@tanstack/react-router';
+import { screensOf } from '../../contract/console/screens.ts';
 import { mode } from '../data/live.ts';
-import { screensOf } from './screens.ts';
 import { NotFound, ScreenError, Shell } from './shell.tsx';
 
 /** A text of the search parameters; absent if empty. */
@@ -33,6 +33,20 @@ const start = createRoute({
   },
   component: NotFound,
 });
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('../screens/overview/screen.tsx'), 'OverviewScreen'),
+});
+
+const connections = createRoute({
+  getParentRoute: () => root,
+  path: '/connections',
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import('../screens/connections/screen.tsx'), 'ConnectionsScreen'),
+});
+const connection = createRoute({ getParentRoute: () => connections, path: '$id' });
 
 const deliveries = createRoute({
   getParentRoute: () => root,
@@ -74,6 +88,8 @@ const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
 export const router = createRouter({
   routeTree: root.addChildren([
     start,
+    overview,
+    connections.addChildren([connection]),
     deliveries.addChildren([delivery]),
     calls.addChildren([call]),
     phones.addChildren([phone]),

@@ -1,10 +1,10 @@
 import { type ErrorComponentProps, Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useState } from 'react';
+import { screensOf } from '../../contract/console/screens.ts';
 import { mode, useStreamState } from '../data/live.ts';
 import { KeyOverlay, useKeys } from '../ui/keys.tsx';
 import { ErrorState } from '../ui/states.tsx';
 import { Dock } from './dock.tsx';
-import { screensOf } from './screens.ts';
 import { Strip } from './strip.tsx';
 import { applyTheme, nextTheme, readTheme } from './theme.ts';
 
@@ -83,6 +83,23 @@ function Veil() {
         </p>
       </div>
     </div>
+  );
+}
+
+/** Stands in the place of the whole page when it cannot learn what it is connected to. */
+export function StartError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
+  return (
+    <main>
+      <ErrorState
+        title="The console could not start"
+        hint={`${(error as Error).message} Check that the command that serves this page is running.`}
+        action={
+          <button type="button" className="button main" onClick={onRetry}>
+            Try again
+          </button>
+        }
+      />
+    </main>
   );
 }
 

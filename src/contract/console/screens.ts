@@ -1,0 +1,31 @@
+/** What the server answers at `/console.json`. */
+export interface ConsoleMode {
+  readonly mode: 'sandbox' | 'production';
+  /** Whether the page may change anything. */
+  readonly write: boolean;
+  /** Whether a connector is attached. */
+  readonly connector: boolean;
+}
+
+/** A screen of the console. Its page is served at `path`, and at one segment below it. */
+export interface Screen {
+  readonly path: `/${string}`;
+  readonly label: string;
+  /** `g` and this letter lead there. */
+  readonly key: string;
+  readonly modes: readonly ConsoleMode['mode'][];
+}
+
+/** The screens in the order of the navigation. The first one of a mode is where `/` leads. */
+export const SCREENS = [
+  { path: '/overview', label: 'Overview', key: 'o', modes: ['sandbox'] },
+  { path: '/connections', label: 'Connections', key: 'n', modes: ['sandbox'] },
+  { path: '/phone', label: 'Phone', key: 'p', modes: ['sandbox'] },
+  { path: '/inbox', label: 'Inbox', key: 'i', modes: ['sandbox', 'production'] },
+  { path: '/deliveries', label: 'Deliveries', key: 'd', modes: ['sandbox'] },
+  { path: '/calls', label: 'Calls', key: 'c', modes: ['sandbox'] },
+] as const satisfies readonly Screen[];
+
+export function screensOf({ mode }: ConsoleMode): readonly (typeof SCREENS)[number][] {
+  return SCREENS.filter(({ modes }) => (modes as readonly string[]).includes(mode));
+}
