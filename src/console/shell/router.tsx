@@ -85,6 +85,19 @@ const inbox = createRoute({
 });
 const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
 
+const sync = createRoute({
+  getParentRoute: () => root,
+  path: '/sync',
+  component: lazyRouteComponent(() => import('../screens/sync/screen.tsx'), 'SyncScreen'),
+});
+
+const journeys = createRoute({
+  getParentRoute: () => root,
+  path: '/journey',
+  component: lazyRouteComponent(() => import('../screens/journey/screen.tsx'), 'JourneyScreen'),
+});
+const journey = createRoute({ getParentRoute: () => journeys, path: '$id' });
+
 export const router = createRouter({
   routeTree: root.addChildren([
     start,
@@ -94,6 +107,8 @@ export const router = createRouter({
     calls.addChildren([call]),
     phones.addChildren([phone]),
     inbox.addChildren([conversation]),
+    sync,
+    journeys.addChildren([journey]),
   ]),
   // Plain texts: `?q=1` stays a text.
   parseSearch: parseSearchWith((value) => value),

@@ -22,6 +22,8 @@ export interface TableProps<Row> {
   readonly list: readonly [LiveListState<Row>, LiveList<Row>];
   readonly columns: readonly Column<Row>[];
   readonly linkOf: (row: Row) => LinkProps;
+  /** Message of a row: a link beside the row leads to its journey. */
+  readonly messageOf?: (row: Row) => string | null | undefined;
   readonly selectedId: string | undefined;
   readonly empty: ReactNode;
 }
@@ -33,7 +35,7 @@ const AHEAD = 20;
 
 /** The rows of a live list. Rows are links; only those in view are drawn. Moving through it pauses it. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, linkOf, selectedId, empty } = props;
+  const { label, columns, linkOf, messageOf, selectedId, empty } = props;
   const [state, list] = props.list;
   const { rows } = state;
   const { idOf } = list.source;
@@ -135,6 +137,8 @@ export function Table<Row>(props: TableProps<Row>) {
             const row = rows[item.index];
             if (row === undefined) return null;
             const isSelected = idOf(row) === selectedId;
+            const messageId = messageOf?.(row);
+            const tabIndex = item.index === at || isSelected ? 0 : -1;
             return (
               <li
                 key={item.key}
@@ -147,7 +151,7 @@ export function Table<Row>(props: TableProps<Row>) {
                   {...linkOf(row)}
                   className="row"
                   aria-current={isSelected ? 'true' : undefined}
-                  tabIndex={item.index === at || isSelected ? 0 : -1}
+                  tabIndex={tabIndex}
                   onFocus={() => setAt(item.index)}
                 >
                   {columns.map(({ cell, isMinor, align }, place) => (
@@ -157,6 +161,16 @@ export function Table<Row>(props: TableProps<Row>) {
                     </span>
                   ))}
                 </Link>
+                {messageId === null || messageId === undefined ? null : (
+                  <Link
+                    to="/journey/$id"
+                    params={{ id: messageId }}
+                    className="row-journey"
+                    tabIndex={tabIndex}
+                  >
+                    Journey
+                  </Link>
+                )}
               </li>
             );
           })}

@@ -24,6 +24,8 @@ export const SCREENS = [
   { path: '/inbox', label: 'Inbox', key: 'i', modes: ['sandbox', 'production'] },
   { path: '/deliveries', label: 'Deliveries', key: 'd', modes: ['sandbox'] },
   { path: '/calls', label: 'Calls', key: 'c', modes: ['sandbox'] },
+  { path: '/sync', label: 'Sync', key: 's', modes: ['sandbox', 'production'] },
+  { path: '/journey', label: 'Journey', key: 'j', modes: ['sandbox', 'production'] },
 ] as const satisfies readonly Screen[];
 
 export function screensOf({ mode }: ConsoleMode): readonly (typeof SCREENS)[number][] {

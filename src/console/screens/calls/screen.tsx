@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, useParams } from '@tanstack/react-router';
+import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import type { ApiCall, CallKey } from '../../../contract/sandbox/calls.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/live-list.ts';
@@ -88,6 +88,7 @@ export function CallsScreen() {
             columns={COLUMNS}
             selectedId={id}
             linkOf={(row) => ({ to: '/calls/$id', params: { id: row.id }, search: true })}
+            messageOf={({ messageIds }) => messageIds?.[0]}
             empty={
               q === '' ? (
                 <EmptyState
@@ -157,7 +158,14 @@ function CallDetail({ id }: { readonly id: string }) {
               ['Credential', data.credential ?? 'none recognized'],
               ['Workspace', data.workspaceId ?? '–'],
               ['Connection', data.connectionId ?? '–'],
-              ['Messages', data.messageIds?.join(', ') ?? '–'],
+              [
+                'Messages',
+                data.messageIds?.map((messageId) => (
+                  <Link key={messageId} to="/journey/$id" params={{ id: messageId }} title="Show its journey">
+                    {messageId}{' '}
+                  </Link>
+                )) ?? '–',
+              ],
               ['Tool', data.tool ?? '–'],
             ] as const
           ).map(([name, value]) => (

@@ -242,7 +242,19 @@ function About({ delivery }: { readonly delivery: Delivery }) {
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Delivery', id],
     ['Created', <Time key="t" iso={createdAt} kind="real" />],
-    ['Message', messageId === null ? '–' : <Filter key="m" token={`message:${messageId}`} />],
+    [
+      'Message',
+      messageId === null ? (
+        '–'
+      ) : (
+        <span key="m">
+          <Filter token={`message:${messageId}`} />{' '}
+          <Link to="/journey/$id" params={{ id: messageId }}>
+            Journey
+          </Link>
+        </span>
+      ),
+    ],
     ['Connection', <Filter key="c" token={`connection:${connectionId}`} />],
     ['Workspace', workspaceId],
     ['Webhook of', `${subscription.kind} ${subscription.id}`],

@@ -102,6 +102,7 @@ export function DeliveriesScreen() {
             columns={COLUMNS}
             selectedId={id}
             linkOf={(row) => ({ to: '/deliveries/$id', params: { id: row.id }, search: true })}
+            messageOf={({ messageId }) => messageId}
             empty={
               q === '' ? (
                 <EmptyState
