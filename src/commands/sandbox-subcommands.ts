@@ -131,6 +131,11 @@ function after(ms: number | null): string {
   return ms === null ? 'never' : `after ${ms} ms`;
 }
 
+/** What a phone blocks, in words. */
+function blocks(numbers: readonly string[]): string[] {
+  return numbers.length === 0 ? [] : [`blocks ${numbers.join(' ')}`];
+}
+
 const LIMIT = {
   limit: { type: 'string', value: 'N', description: 'number of entries (default 10)' },
 } as const;
@@ -195,6 +200,42 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         entry.label,
       ]);
       return { json, text: table(rows, 'no connections') };
+    },
+  },
+  connection: {
+    words: '<connection>',
+    summary:
+      'shows a connection: its license, warm-up and phone, and every change of its status with the cause.',
+    async run({ call, word }) {
+      const id = await readConnection(call, word('connection'));
+      const json = await call('readConnection', { params: { id } });
+      const { license, warmup, phone } = json;
+      const facts = [
+        ['id', json.id],
+        ['workspace', json.workspaceId],
+        ['label', json.label],
+        ['number', json.phoneNumber ?? 'none, not paired yet'],
+        ['provider', json.provider],
+        ['status', json.needsReconnect ? `${json.status}, must be paired again` : json.status],
+        ['outage', json.outage ?? 'none'],
+        ['license', license.expiresAt === null ? license.status : `${license.status}, ${license.expiresAt}`],
+        ['slot', json.hasSlot ? 'yes' : 'no'],
+        [
+          'warm-up',
+          warmup === null
+            ? 'none'
+            : `${warmup.sentLastHour} of ${warmup.perHour} sent in the last hour, until ${warmup.endsAt}`,
+        ],
+        ['phone', phone === null ? 'none' : [phone.on ? 'on' : 'off', ...blocks(phone.blocked)].join(', ')],
+      ];
+      const changes = json.transitions.map(({ at, from, to, cause, reason, event }) => [
+        at,
+        `${from ?? 'none'} -> ${to}`,
+        cause,
+        reason,
+        event,
+      ]);
+      return { json, text: `${table(facts, '')}\n\n${table(changes, 'no changes')}` };
     },
   },
   workspace: {

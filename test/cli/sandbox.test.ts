@@ -117,11 +117,30 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       provider: 'qr',
       status: 'connected',
       licenseStatus: 'active',
+      licenseExpires: expect.stringMatching(/^\d{4}-/),
       outage: null,
       needsReconnect: false,
     });
     const lines = (await told('connections', '--limit', '1')).split('\n');
     expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  license active  Front desk`]);
+  });
+
+  it('connection: why a connection is in its state', async () => {
+    const { id, transitions } = await json('connection', FRONT_DESK);
+    expect(transitions.map(({ cause }: { cause: string }) => cause)).toEqual(['paired', 'created']);
+    const lines = (await told('connection', 'Front desk')).split('\n');
+    expect(lines.slice(0, 7)).toEqual([
+      `id         ${id}`,
+      `workspace  ${test.loop.info().workspaceId}`,
+      'label      Front desk',
+      `number     ${FRONT_DESK}`,
+      'provider   qr',
+      'status     connected',
+      'outage     none',
+    ]);
+    expect(lines.slice(8, 12)).toEqual(['slot       yes', 'warm-up    none', 'phone      on', '']);
+    expect(lines.at(-2)).toBe(`${transitions[0].at}  connecting -> connected  paired   -  -`);
+    expect(lines.at(-1)).toBe(`${transitions[1].at}  none -> connecting       created  -  -`);
   });
 
   it('say, received: people write, and get what was sent to them', async () => {

@@ -31,6 +31,7 @@ describe('GET /connections/{id}', () => {
       provider: 'qr',
       status: 'connected',
       licenseStatus: 'trial',
+      licenseExpires: iso(at + 1_000 + 7 * 24 * HOUR),
       needsReconnect: false,
       outage: null,
       license: { status: 'trial', expiresAt: iso(at + 1_000 + 7 * 24 * HOUR) },
@@ -139,9 +140,26 @@ describe('GET /connections with a filter', () => {
     expect(await labels('!outage:session_lost status:connected')).toEqual(['Sales', 'Newsletter', 'Support']);
     expect(await labels('desk')).toEqual(['Front desk', 'New desk']);
     expect(await labels('phone:44770090010* reconnect:no provider:cloud_api')).toEqual(['Newsletter']);
-    await hook.call('POST', '/clock/advance', { ms: 8 * 24 * HOUR });
+    expect(await labels('ending:yes')).toEqual([]);
+    await hook.call('POST', '/clock/advance', { ms: 4 * 24 * HOUR });
+    expect(await labels('ending:yes')).toEqual(['Support']);
+    await hook.call('POST', '/clock/advance', { ms: 4 * 24 * HOUR });
+    expect(await labels('ending:yes')).toEqual([]);
     expect(await labels('license:expired')).toEqual(['Support']);
     expect(await labels('reconnect:yes')).toEqual(['Front desk']);
+  });
+
+  it('lists the newest first if asked, in pages', async () => {
+    await create('New desk');
+    const first = (await hook.call('GET', '/connections?order=newest&limit=2')).body;
+    const next = (await hook.call('GET', `/connections?order=newest&limit=2&cursor=${first.nextCursor}`))
+      .body;
+    expect([...first.entries, ...next.entries].map(({ label }: { label: string }) => label)).toEqual([
+      'New desk',
+      'Support',
+      'Newsletter',
+      'Sales',
+    ]);
   });
 
   it('must match the other parameters, too', async () => {

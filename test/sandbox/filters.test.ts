@@ -76,6 +76,28 @@ describe('deliveries', () => {
     expect(second).toEqual(wanted.slice(3));
   });
 
+  it('are counted by outcome, all of them or those that match', async () => {
+    await write('the blue bicycle');
+    await settle();
+    hook.receiver.script({ status: 500 }, { status: 500 }, { status: 500 });
+    await write('a car');
+    await hook.clock.pass(500);
+    await hook.clock.pass(1_000);
+    await settle();
+    hook.receiver.script({ status: 500 });
+    await write('another bicycle');
+    await hook.clock.timerSet(500);
+    const [newest] = (await hook.call('GET', '/deliveries?limit=1')).body.entries;
+    await hook.call('POST', `/deliveries/${newest.id}/hold`);
+    const counts = async (q: string) => (await hook.call('GET', `/deliveries/counts${query(q)}`)).body;
+    expect(await counts('')).toEqual({ pending: 1, held: 1, delivered: 1, dropped: 1 });
+    expect(await counts('bicycle')).toEqual({ pending: 1, held: 1, delivered: 1, dropped: 0 });
+    expect(await counts('status:dropped')).toEqual({ pending: 0, held: 0, delivered: 0, dropped: 1 });
+    expect(await hook.call('GET', `/deliveries/counts${query('colour:red')}`)).toMatchObject({ status: 400 });
+    await hook.call('POST', `/deliveries/${newest.id}/release`);
+    await hook.clock.advance(1_500);
+  });
+
   it('are read one at a time', async () => {
     await write('hello');
     await settle();

@@ -8,7 +8,7 @@ import {
   provider,
 } from '../service/statuses.ts';
 import { filterQuery } from './filter.ts';
-import { entriesOf, sandboxPageQuery } from './lists.ts';
+import { entriesOf, sandboxOrder, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
 
@@ -100,6 +100,9 @@ export const listedConnection = z.object({
   provider: provider.describe('`qr` or `cloud_api`.'),
   status: z.enum(CONNECTION_STATUSES).describe('As in `GET /connections/{id}` of the service.'),
   licenseStatus: licenseStatus.describe('As in the service.'),
+  licenseExpires: dateTime
+    .nullable()
+    .describe('When its license expires, in virtual time; null if there never was one.'),
   needsReconnect: z.boolean().describe('Whether it waits for its owner to pair again.'),
   outage: outageCause
     .nullable()
@@ -147,6 +150,7 @@ export const connectionDetail = z.object({
 export const CONNECTION_KEYS = {
   status: { description: 'the status', values: ['connecting', 'connected', 'disconnected'] },
   license: { description: 'the license status', values: LICENSE_STATUSES },
+  ending: { description: 'whether its license expires within three days', values: ['yes', 'no'] },
   reconnect: { description: 'whether it waits for its owner to pair again', values: ['yes', 'no'] },
   outage: { description: 'the cause of an outage that has not ended', values: OUTAGE_CAUSES },
   provider: { description: 'the provider', values: PROVIDERS },
@@ -161,6 +165,7 @@ export const listConnectionsQuery = z.strictObject({
   q: filterQuery(CONNECTION_KEYS),
   workspaceId: id.optional().describe('Only connections of this workspace.'),
   phoneNumber: phoneDigits.optional().describe('Only connections with this phone number.'),
+  order: sandboxOrder,
   ...sandboxPageQuery,
 });
 

@@ -4,7 +4,7 @@ import { EVENT_TYPES, eventType } from '../service/events.ts';
 import { dateTime } from '../service/fields.ts';
 import { messageStatus } from '../service/statuses.ts';
 import { filterQuery } from './filter.ts';
-import { entriesOf, SANDBOX_PAGE, sandboxPageQuery } from './lists.ts';
+import { entriesOf, SANDBOX_PAGE, sandboxOrder, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
 
@@ -93,6 +93,19 @@ export const listDeliveriesQuery = z.strictObject({
   ...sandboxPageQuery,
 });
 export type ListDeliveriesQuery = z.infer<typeof listDeliveriesQuery>;
+
+/** Query of `GET /deliveries/counts`. */
+export const countDeliveriesQuery = z.strictObject({ q: filterQuery(DELIVERY_KEYS) });
+
+const count = z.int().min(0);
+
+/** How many deliveries there are by outcome. */
+export const deliveryCounts = z.object({
+  pending: count.describe('Deliveries that have neither succeeded nor failed for the last time.'),
+  held: count.describe('Pending deliveries that are held until they are released.'),
+  delivered: count.describe('Deliveries that succeeded.'),
+  dropped: count.describe('Deliveries that were given up.'),
+});
 
 /** Body of `POST /deliveries/{id}/resend`. By default the same bytes and signature are sent again. */
 export const resendRequest = z.strictObject({
@@ -211,10 +224,7 @@ export const readLedgerQuery = z.strictObject({
     'Only entries with a larger `seq`: pass the last one that you read.',
   ),
   before: optionalQueryInteger({ min: 0 }).describe('Only entries with a smaller `seq`.'),
-  order: z
-    .enum(['oldest', 'newest'])
-    .default('oldest')
-    .describe('Which entries come first: `oldest` (default) or `newest`.'),
+  order: sandboxOrder,
   limit: queryInteger(SANDBOX_PAGE).describe('Maximum number of entries to list.'),
 });
 export type ReadLedgerQuery = z.infer<typeof readLedgerQuery>;

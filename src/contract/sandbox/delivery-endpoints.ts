@@ -18,6 +18,14 @@ export const DELIVERY_ENDPOINTS = {
     answers: [{ status: 200, description: 'A page.', schema: deliveries.deliveryList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
+  countDeliveries: {
+    method: 'GET',
+    path: '/deliveries/counts',
+    summary: 'Counts deliveries by outcome.',
+    query: deliveries.countDeliveriesQuery,
+    answers: [{ status: 200, description: 'The counts.', schema: deliveries.deliveryCounts }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
   readDelivery: {
     method: 'GET',
     path: '/deliveries/{id}',

@@ -15,6 +15,12 @@ export function entriesOf<Item extends z.ZodType>(item: Item) {
   });
 }
 
+/** Query field of a list that can be read from either end. */
+export const sandboxOrder = z
+  .enum(['oldest', 'newest'])
+  .default('oldest')
+  .describe('Which entries come first: `oldest` (default) or `newest`.');
+
 /** Query fields of a list. */
 export const sandboxPageQuery = {
   limit: queryInteger(SANDBOX_PAGE).describe('Maximum number of entries to list.'),

@@ -13,7 +13,7 @@ export const PEOPLE_ENDPOINTS = {
   listConnections: {
     method: 'GET',
     path: '/connections',
-    summary: 'Lists the connections of all workspaces, oldest first.',
+    summary: 'Lists the connections of all workspaces, by default the oldest first.',
     query: connections.listConnectionsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connections.connectionList }],
     errors: [...READ_ERRORS, 'invalid_request'],

@@ -39,7 +39,7 @@ export interface Connections {
   createPaired(workspaceId: string, input: PairedConnection): Promise<{ id: string }>;
   /** A connection, whosever it is. Throws `not_found`. */
   read(id: string): Promise<Connection>;
-  /** The connections of everybody, oldest first. */
+  /** The connections of everybody. */
   list(filter: ConnectionFilter): Promise<Connection[]>;
 }
 

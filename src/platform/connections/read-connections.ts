@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, isNotNull, sql } from 'drizzle-orm';
 import type { ConnectionKey } from '../../contract/sandbox/connections.ts';
 import type { Filter } from '../../contract/sandbox/filter.ts';
 import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statuses.ts';
@@ -122,9 +122,14 @@ export async function readVisible(db: Queryable, credential: Credential, now: nu
 export interface ConnectionFilter {
   /** Default: all. */
   readonly where?: Filter<ConnectionKey>;
+  /** Default: the oldest come first. */
+  readonly newestFirst?: boolean;
   readonly skip: number;
   readonly limit: number;
 }
+
+/** A license that expires within this time is about to end. */
+const ENDING_MS = 3 * 24 * 3_600_000;
 
 /** What filters compare. Whether a license has expired depends on the time. */
 function columnsAt(now: number): FilterColumns<ConnectionKey> {
@@ -136,6 +141,7 @@ function columnsAt(now: number): FilterColumns<ConnectionKey> {
       status: sql`case ${state} when 'live' then 'connected' else ${state} end`,
       license: sql`case when ${expiresAt} is null then 'none' when ${expiresAt} <= ${now} then 'expired'
         when ${kind} = 'trial' then 'trial' else 'active' end`,
+      ending: sql`case when ${expiresAt} > ${now} and ${expiresAt} <= ${now + ENDING_MS} then 'yes' else 'no' end`,
       reconnect: sql`case when ${needsReconnect} then 'yes' else 'no' end`,
       ...{ outage: cause, provider, workspace: workspaceId, connection: id, phone: phoneNumber },
     },
@@ -143,12 +149,12 @@ function columnsAt(now: number): FilterColumns<ConnectionKey> {
   };
 }
 
-/** The connections of all workspaces, oldest first, for use outside of the API. */
+/** The connections of all workspaces, for use outside of the API. */
 export async function listAll(db: Queryable, filter: ConnectionFilter, now: number): Promise<Connection[]> {
-  const { where = [], skip, limit } = filter;
+  const { where = [], newestFirst = false, skip, limit } = filter;
   const rows = await select(db)
     .where(filterSql(where, columnsAt(now)))
-    .orderBy(asc(connections.position))
+    .orderBy((newestFirst ? desc : asc)(connections.position))
     .offset(skip)
     .limit(limit);
   return rows.map(at(now));

@@ -1,4 +1,6 @@
 import type { buildConnector } from 'undici';
+import type { DeliveryKey } from '../../contract/sandbox/deliveries.ts';
+import type { Filter } from '../../contract/sandbox/filter.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
@@ -21,6 +23,8 @@ import type { Attempt, DeliveryRecord, Variant } from './delivery-record.ts';
 import { appendAttempts, clearWebhookTables, recoverDeliveries } from './delivery-store.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import {
+  countDeliveries,
+  type DeliveryCount,
   type DeliveryFilter,
   findDelivery,
   listDeliveries,
@@ -65,6 +69,8 @@ export interface Delivery {
   deliver(events: readonly RecordedEvent[]): void;
   /** Deliveries, newest first, including pending ones. */
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
+  /** How many deliveries match, and which of them are pending. */
+  count(where: Filter<DeliveryKey>): Promise<DeliveryCount>;
   /** One delivery; null for an unknown id. */
   find(id: number): Promise<DeliveryRecord | null>;
   /** Whether a delivery is waiting or in progress. */
@@ -156,6 +162,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const pending = queues.pending();
       await log.flush();
       return listDeliveries(database, pending, filter);
+    },
+    async count(where) {
+      const pending = queues.pending();
+      await log.flush();
+      return countDeliveries(database, pending, where);
     },
     async find(id) {
       const pending = queues.find(id);

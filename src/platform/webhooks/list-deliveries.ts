@@ -1,8 +1,8 @@
-import { and, desc, eq, lt, sql } from 'drizzle-orm';
+import { and, count, desc, eq, lt, not, sql } from 'drizzle-orm';
 import type { DeliveryKey, DeliveryOutcome } from '../../contract/sandbox/deliveries.ts';
 import { type Filter, matchesFilter } from '../../contract/sandbox/filter.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { filterSql } from '../db/filter-sql.ts';
 import { deliveries, ledger } from '../db/webhook-tables.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
@@ -172,6 +172,31 @@ export async function listDeliveries(
   const ended = new Set(finished.map(({ id }) => id));
   const open = (await listPending(db, pending, filter)).filter(({ id }) => !ended.has(id));
   return [...open, ...finished].sort((a, b) => b.id - a.id).slice(0, filter.limit);
+}
+
+/** How many deliveries match. Pending ones by their ids. */
+export interface DeliveryCount {
+  readonly pendingIds: readonly number[];
+  readonly delivered: number;
+  readonly dropped: number;
+}
+
+/** Counts deliveries. As in the list, a delivery that ends in between is counted once. */
+export async function countDeliveries(
+  db: Queryable,
+  pending: readonly Pending[],
+  where: Filter<DeliveryKey>,
+): Promise<DeliveryCount> {
+  const open = await listPending(db, pending, { where, limit: Number.POSITIVE_INFINITY });
+  const pendingIds = open.map(({ id }) => id);
+  const rows = await orm(db)
+    .select({ outcome: deliveries.outcome, total: count() })
+    .from(deliveries)
+    .innerJoin(ledger, eq(ledger.id, deliveries.eventId))
+    .where(and(filterSql(where, COLUMNS), not(isAnyOf(deliveries.id, pendingIds))))
+    .groupBy(deliveries.outcome);
+  const totals = Object.fromEntries(rows.map(({ outcome, total }) => [outcome, total]));
+  return { pendingIds, delivered: totals['delivered'] ?? 0, dropped: totals['dropped'] ?? 0 };
 }
 
 /** The record of a pending delivery; null if its event no longer exists. */

@@ -30,6 +30,10 @@ export class HeldDeliveries {
     return begin !== undefined;
   }
 
+  has(id: number): boolean {
+    return this.#held.has(id);
+  }
+
   /** Only a pending delivery can be held. */
   view(record: DeliveryRecord): HoldableRecord {
     return { ...record, held: record.outcome === 'pending' && this.#held.has(record.id) };

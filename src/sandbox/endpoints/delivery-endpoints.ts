@@ -117,6 +117,12 @@ export function deliveryEndpoints(
       );
     },
 
+    async countDeliveries({ query: { q } }) {
+      const { pendingIds, ...finished } = await delivery.count(readFilter(DELIVERY_KEYS, q));
+      const heldIds = pendingIds.filter((id) => held.has(id));
+      return { pending: pendingIds.length, held: heldIds.length, ...finished };
+    },
+
     async listWebhooks({ query: { limit, cursor } }) {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
       const found = await webhooks.list({ skip, limit: limit + 1 });

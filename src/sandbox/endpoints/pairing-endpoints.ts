@@ -45,6 +45,7 @@ function presentConnection(connection: Connection, causes: ReadonlyMap<string, O
     ...{ id, workspaceId, phoneNumber, label, provider, needsReconnect },
     status: detailStatus(connection),
     licenseStatus: license.status,
+    licenseExpires: license.expiresAt === null ? null : toIso(license.expiresAt),
     outage: causes.get(id) ?? null,
   };
 }
@@ -67,11 +68,14 @@ export function pairingEndpoints(
   database: Queryable,
 ) {
   return {
-    async listConnections({ query: { limit, cursor, q, workspaceId, phoneNumber } }) {
+    async listConnections({ query: { limit, cursor, q, workspaceId, phoneNumber, order } }) {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
       const given = { workspace: workspaceId, phone: phoneNumber };
       const where = [...readFilter(CONNECTION_KEYS, q), ...exactly(given)];
-      const listed = await connections.list({ where, skip, limit: limit + 1 });
+      const listed = await connections.list({
+        ...{ where, skip, limit: limit + 1 },
+        newestFirst: order === 'newest',
+      });
       const causes = await outages.causes(listed.map(({ id }) => id));
       return pageAfter(skip, listed, limit, (each) => presentConnection(each, causes));
     },
@@ -81,11 +85,12 @@ export function pairingEndpoints(
       const { id, license, provider } = connection;
       const warmup = await messages.warmup(connection);
       const phone = provider === 'qr' ? await outages.phone(id) : null;
+      const presented = presentConnection(connection, await outages.causes([id]));
       return {
-        ...presentConnection(connection, await outages.causes([id])),
+        ...presented,
         license: {
-          status: license.status,
-          expiresAt: license.expiresAt === null ? null : toIso(license.expiresAt),
+          status: presented.licenseStatus,
+          expiresAt: presented.licenseExpires,
         },
         hasSlot: license.expiresAt !== null,
         warmup: warmup && {

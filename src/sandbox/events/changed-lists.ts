@@ -22,7 +22,8 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   putContact: ['contacts'],
   contactWrites: ['messages', 'contacts', 'timers'],
   moveStatus: ['messages'],
-  advanceClock: ['timers'],
+  // Licenses expire by the time alone.
+  advanceClock: ['timers', 'connections'],
   freezeClock: ['timers'],
   runClock: ['timers'],
   setTiming: ['timing'],

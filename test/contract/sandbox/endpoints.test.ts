@@ -58,6 +58,7 @@ describe('the endpoints of the control API', () => {
         'GET /webhooks 200',
         'GET /workspaces 200',
         'GET /calls/{id} 200',
+        'GET /deliveries/counts 200',
         'GET /deliveries/{id} 200',
         'POST /oauth-apps 201',
         'PUT /oauth-apps/{id}/webhook 200',

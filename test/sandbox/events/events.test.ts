@@ -139,6 +139,12 @@ describe('the stream of events', () => {
     ]);
   });
 
+  it('tells that connections may have changed when time was moved, since licenses expire by it', async () => {
+    const { length: seen } = await changes();
+    await hook.call('POST', '/clock/advance', { ms: 8 * 86_400_000 });
+    expect((await changes()).slice(seen)).toContain('connections');
+  });
+
   it('tells which lists changed: by the hand, by clients and by timers', async () => {
     const { length: seen } = await changes();
     await hook.call('PUT', '/contacts/491700000007', { deliverAfterMs: 60_000, readAfterMs: null });
