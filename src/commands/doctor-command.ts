@@ -68,7 +68,9 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     } else print(writeReports(all));
     process.exitCode = verdictOf(counts.problem, broken || !lookedAnywhere(all));
   } catch (error) {
-    process.stderr.write(`Nothing was checked: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(
+      `The doctor could not run: ${error instanceof Error ? error.message : String(error)}\n`,
+    );
     process.exitCode = EXIT.couldNotLook;
   }
 });
@@ -95,7 +97,7 @@ async function findStore(settings: DoctorSettings, dataDir: string, clock: Clock
     case 'stopped':
       return {
         database: null,
-        whyNoDatabase: `DATABASE_URL is not set, and the Postgres in ${found.location} is not running, so no process of the connector is. Start the connector, and run the doctor again.`,
+        whyNoDatabase: `DATABASE_URL is not set, and the Postgres in ${found.location} is not running, so no process of the connector is running either. Start the connector and run the doctor again.`,
       };
     case 'absent':
       return {

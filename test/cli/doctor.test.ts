@@ -27,14 +27,14 @@ describe('the settings as the doctor reads them', () => {
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
   };
 
-  it('are well', () => {
+  it('are valid', () => {
     expect(read(GOOD).report).toMatchObject({ verdict: 'ok' });
     expect(lookAtSettings(GOOD).reports.find(({ check }) => check === 'node')).toMatchObject({
       verdict: 'ok',
     });
   });
 
-  it('are all named that are wrong, and the others are read', () => {
+  it('are reported by name if they are invalid, and the others are read', () => {
     const { report, settings } = read({
       DATABASE_URL: 'postgres://user:canary-password@db.example/x',
       CONNECTOR_SEALING_KEYS: 'canary-short',
@@ -57,7 +57,7 @@ describe('the settings as the doctor reads them', () => {
     });
   });
 
-  it('that are nearly spelled right, or name a file that is not there', () => {
+  it('with a misspelled name, or with a file that does not exist', () => {
     expect(read({ ...GOOD, SERVICE_API_KEYS: 'x' }).report).toMatchObject({
       verdict: 'warning',
       evidence: ['SERVICE_API_KEYS is not a setting. Did you mean SERVICE_API_KEY?'],
@@ -70,7 +70,7 @@ describe('the settings as the doctor reads them', () => {
 
 describe('npm run doctor beside npm start', () => {
   it(
-    'looks at the connector that the loop runs, and says how where it is not asked to',
+    'checks the connector of the loop with --sandbox, and names this option without it',
     async () => {
       const folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -119,7 +119,7 @@ describe('npm run doctor beside npm start', () => {
       const lapsed = await run(['--sandbox', sandboxUrl]);
       expect(lapsed.code).toBe(1);
       expect(lapsed.stdout).toContain(
-        `by PUT /connections/{id}/licence {\\"status\\":\\"active\\"} at ${sandboxUrl}/sandbox/v1`,
+        `with PUT /connections/{id}/licence {\\"status\\":\\"active\\"} at ${sandboxUrl}/sandbox/v1`,
       );
       expect(lapsed.stdout).not.toContain('portal');
     },
@@ -146,7 +146,7 @@ describe('npm run doctor', () => {
   const run = (words: readonly string[]) => spawnCommand('node', [COMMAND, ...words], { cwd: folder }).ended;
 
   it(
-    'ends with 2 where there is nothing to look at, and with 2 for a word that it does not know',
+    'exits with 2 without a database, and for an unknown option',
     async () => {
       writeFileSync(
         join(folder, '.env'),
@@ -162,7 +162,7 @@ describe('npm run doctor', () => {
   );
 
   it(
-    'ends with 0 when all is well, and with 1 when something is wrong, and tells it without a secret',
+    'exits with 0 without a problem and with 1 with one, and prints no secret',
     async () => {
       const { settings } = system;
       const env = {
@@ -184,7 +184,7 @@ describe('npm run doctor', () => {
       const wrong = await run([]);
       expect(wrong.code).toBe(1);
       expect(wrong.stdout).toMatch(
-        /^PROBLEM {2}webhook: The service delivers to another address than this connector\.$/m,
+        /^PROBLEM {2}webhook: The service delivers to a different address, not to this connector\.$/m,
       );
       expect(wrong.stdout).toMatch(
         /^1 problem, 0 warnings, \d+ ok, \d+ not checked\.\nStart with webhook: /m,

@@ -46,7 +46,7 @@ interface World {
   report(): Promise<AccountSync>;
   /** Messages that the service has and the connector has not. */
   missing(): Promise<{ id: string; createdAt: number }[]>;
-  /** What `npm run doctor` says, but for what is well. */
+  /** The reports of `npm run doctor` that are not ok. */
   examine(): Promise<Report[]>;
   close(): Promise<void>;
 }
@@ -214,7 +214,7 @@ describe('a connector beside the service, where a time is wrong', () => {
   }
 
   it(
-    'one message dated 2099 is stored and moves nothing, and the doctor names it',
+    'one message dated 2099 is stored and does not move the watermark, and the doctor names it',
     async () => {
       let late = '';
       await goWrong(async () => {
@@ -229,7 +229,7 @@ describe('a connector beside the service, where a time is wrong', () => {
   );
 
   it(
-    'one message dated 1970 is stored though it lies behind the end of the list, and the doctor names it',
+    'one message dated 1970 is stored although it follows the end of the list, and the doctor names it',
     async () => {
       let early = '';
       await goWrong(async () => {
@@ -253,7 +253,7 @@ describe('a connector beside the service, where a time is wrong', () => {
           body: { ms: HOUR },
         });
       });
-      expect(await said()).toMatch(/clock The clocks are so far apart.*is (1 h|60 min).* ahead of ours/);
+      expect(await said()).toMatch(/clock The clocks differ so much.*is (1 h|60 min).* ahead of ours/);
     },
     SLOW_MS,
   );

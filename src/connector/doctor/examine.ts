@@ -34,17 +34,17 @@ const DATABASE: Check<Database> = {
   },
 };
 
-const DATABASE_HANGS = problem('The database takes connections, but does not answer.', {
-  evidence: ['The simplest query got no answer in 8 s.'],
+const DATABASE_HANGS = problem('The database accepts connections, but does not answer.', {
+  evidence: ['A simple query was not answered within 8 s.'],
   advice: [
-    'Look at its load and its disk, and at the network to it; a frozen server answers when it goes on.',
+    'Check its load, its disk and the network to it. A frozen server answers as soon as it continues.',
   ],
 });
 
 const ACCOUNTS_AT_ONCE = 8;
 
 const SCHEMA_ID = { check: 'migrations', title: 'tables and migrations' } as const;
-const NO_TABLES = 'The tables of this version are not there.';
+const NO_TABLES = 'The tables of this version do not exist.';
 
 /**
  * Runs every check, and reports in the order of `check-order.ts`. Changes nothing, neither here nor at the
@@ -92,10 +92,10 @@ async function reachDatabase({
     reports: [...reports, ...(reports.length === 1 ? [{ ...SCHEMA_ID, ...notChecked(why) }] : [])],
   });
   if (database === null)
-    return none('There is no database to look at.', [{ ...about, ...notChecked(whyNoDatabase ?? '') }]);
+    return none('There is no database to check.', [{ ...about, ...notChecked(whyNoDatabase ?? '') }]);
   const answered = await runCheck(explained(DATABASE), () => database, clock);
   if (answered.some(({ verdict }) => verdict !== 'ok'))
-    return none('The database cannot be asked.', answered);
+    return none('The database cannot be queried.', answered);
   const schema: Check<Database> = {
     id: SCHEMA_ID.check,
     title: SCHEMA_ID.title,
@@ -120,7 +120,7 @@ function explained(check: Check<Database>): Check<Database> {
         if (!(error instanceof DatabaseUnavailable)) throw error;
         const [, what = error.message, advice] = /^(.*?)[:;] (.*)$/.exec(error.message) ?? [];
         return problem(asSentence(what), {
-          evidence: [`It failed as ${error.reason}${error.code === undefined ? '' : ` (${error.code})`}.`],
+          evidence: [`Reason: ${error.reason}${error.code === undefined ? '' : ` (${error.code})`}.`],
           advice: advice === undefined ? [] : [asSentence(advice)],
         });
       }
@@ -181,7 +181,7 @@ async function examineService(
     const shut = index === 0 && reports.some(isShut);
     if (!shut) continue;
     const rest = SERVICE_CHECKS.slice(1).filter(({ id }) => id !== 'webhook-address');
-    reports.push(...skipChecks(rest, 'The service could not be asked.', account.id));
+    reports.push(...skipChecks(rest, 'The service could not be queried.', account.id));
     const address = SERVICE_CHECKS.filter(({ id }) => id === 'webhook-address');
     for (const own of address) reports.push(...(await runCheck(own, input, clock, account.id)));
     break;

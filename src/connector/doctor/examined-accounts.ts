@@ -70,7 +70,7 @@ async function openStored(
   try {
     return await open(database, createKeyRing(settings.sealingKeys), id, now);
   } catch {
-    return { apiKey: null, whyNone: 'Its stored credential does not open; see the sealing keys.' };
+    return { apiKey: null, whyNone: 'Its stored credential cannot be opened; see the check sealing.' };
   }
 }
 
@@ -87,6 +87,6 @@ const openAccessToken: Open = async (database, keyRing, id, now) => {
   const stands = expiresAt === null || expiresAt > now;
   return {
     apiKey: stands ? accessToken : null,
-    whyNone: 'Its access token has ended; a worker refreshes it.',
+    whyNone: 'Its access token has expired; a worker refreshes it.',
   };
 };

@@ -43,49 +43,49 @@ export function explainUnreachable(error: unknown, host: string): Obstacle {
     return {
       kind: 'name',
       says: `The name ${host} cannot be resolved (${code}).`,
-      advice: 'Check it for a typing mistake, and the name service of this machine (getent hosts NAME).',
+      advice: 'Check its spelling, and the DNS configuration of this machine (getent hosts NAME).',
     };
   }
   if (code === 'ECONNREFUSED') {
     return {
       kind: 'refused',
       says: `Nothing listens at ${host} (ECONNREFUSED).`,
-      advice: 'Check the port, and whether what should listen there runs.',
+      advice: 'Check the port, and whether the server runs.',
     };
   }
   if (DEADLINE.has(code)) {
     return {
       kind: 'deadline',
       says: `${host} does not answer in time (${code === 'deadline' ? 'time-out' : code}).`,
-      advice: 'Look for a firewall that drops packets, a proxy that is needed, or an overloaded server.',
+      advice: 'Look for a firewall that drops packets, a proxy that is required, or an overloaded server.',
     };
   }
   if (ROUTE.has(code)) {
     return {
       kind: 'route',
-      says: `There is no way to ${host} (${code}).`,
+      says: `There is no route to ${host} (${code}).`,
       advice: 'Check the network and the firewall of this machine for outgoing connections.',
     };
   }
   if (TLS.test(code)) {
     return {
       kind: 'tls',
-      says: `There is no TLS connection to ${host} that can be trusted (${code}).`,
+      says: `A trusted TLS connection to ${host} cannot be established (${code}).`,
       advice: tlsAdvice(code),
     };
   }
   return {
     kind: 'cut_off',
-    says: `The connection to ${host} is cut off${code === '' ? '' : ` (${code})`}.`,
-    advice: 'Something between here and there closes it: a proxy, a firewall, or the wrong port for TLS.',
+    says: `The connection to ${host} was closed unexpectedly${code === '' ? '' : ` (${code})`}.`,
+    advice: 'Possible causes are a proxy, a firewall, or the wrong port for TLS.',
   };
 }
 
 function tlsAdvice(code: string): string {
-  if (code.includes('EXPIRED')) return 'Renew the certificate, or set the clock of this machine right.';
+  if (code.includes('EXPIRED')) return 'Renew the certificate, or correct the clock of this machine.';
   if (code.includes('ALTNAME'))
-    return 'The certificate is for another name: correct the address or the certificate.';
+    return 'The certificate is for a different name: correct the address or the certificate.';
   if (/^ERR_SSL|EPROTO/.test(code))
-    return 'Something else than TLS answers there: check the port and http or https.';
-  return 'Serve the whole chain of the certificate, or name its authority in NODE_EXTRA_CA_CERTS.';
+    return 'The server does not use TLS on this port: check the port, and whether the address starts with http or https.';
+  return 'Serve the complete certificate chain, or set NODE_EXTRA_CA_CERTS to a file with its certificate authority.';
 }

@@ -33,13 +33,18 @@ export interface Check<Input> {
   readonly look: (input: Input) => Promise<Finding | readonly Finding[]>;
 }
 
-type Told = Partial<Pick<Finding, 'evidence' | 'advice'>>;
+type Details = Partial<Pick<Finding, 'evidence' | 'advice'>>;
 
-const tell =
+const create =
   (verdict: Verdict) =>
-  (says: string, { evidence = [], advice = [] }: Told = {}): Finding => ({ verdict, says, evidence, advice });
+  (says: string, { evidence = [], advice = [] }: Details = {}): Finding => ({
+    verdict,
+    says,
+    evidence,
+    advice,
+  });
 
-export const ok = tell('ok');
-export const warning = tell('warning');
-export const problem = tell('problem');
-export const notChecked = tell('not_checked');
+export const ok = create('ok');
+export const warning = create('warning');
+export const problem = create('problem');
+export const notChecked = create('not_checked');

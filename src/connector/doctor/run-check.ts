@@ -22,7 +22,7 @@ export async function runCheck<Input>(
       () => {
         late.abort();
         // Code that listens to the signal may still give a better reason than the deadline.
-        cancel = clock.after(500, () => resolve(notChecked('It took too long to look.')), {
+        cancel = clock.after(500, () => resolve(notChecked('The check took too long.')), {
           keepAlive: true,
         });
       },
@@ -30,8 +30,8 @@ export async function runCheck<Input>(
     );
   });
   try {
-    const told = await Promise.race([check.look(inputWith(late.signal)), deadline]);
-    const findings = Array.isArray(told) ? (told as readonly Finding[]) : [told as Finding];
+    const result = await Promise.race([check.look(inputWith(late.signal)), deadline]);
+    const findings = Array.isArray(result) ? (result as readonly Finding[]) : [result as Finding];
     return findings.map((finding) => ({
       ...about,
       ...finding,
@@ -39,7 +39,7 @@ export async function runCheck<Input>(
     }));
   } catch (error) {
     const { type, code, message } = describeError(error);
-    const says = `Looking failed: ${message === '' ? type : message}${code === undefined ? '' : ` (${code})`}`;
+    const says = `The check failed: ${message === '' ? type : message}${code === undefined ? '' : ` (${code})`}`;
     return [{ ...about, ...notChecked(says), broken: true }];
   } finally {
     cancel();

@@ -30,12 +30,12 @@ export function some(items: readonly string[], most = 5): string {
 
 /** How a customer can renew the grant of an account. */
 export function howToConsent(accountId: string): string {
-  return `Post {"accountId": "${accountId}"} to /v1/accounts/oauth and send the customer to the authorizationUrl that comes back: the account keeps its messages and connections.`;
+  return `Call POST /v1/accounts/oauth with {"accountId": "${accountId}"} and send the customer to the authorizationUrl of the answer. The account keeps its messages and connections.`;
 }
 
 /** Where people manage keys, licenses and connections: a portal, or `call` of the sandbox. */
 export function inPortal({ sandboxUrl }: { readonly sandboxUrl?: string | undefined }, call: string): string {
-  return sandboxUrl === undefined ? 'in the developer portal' : `by ${call} at ${sandboxUrl}/sandbox/v1`;
+  return sandboxUrl === undefined ? 'in the developer portal' : `with ${call} at ${sandboxUrl}/sandbox/v1`;
 }
 
 /** The host at which a server that listens on `host` can be called: a wildcard address becomes loopback. */

@@ -6,10 +6,10 @@ import type { Refusal } from './answers.ts';
 
 /**
  * What is counted: each rejection by its reason (for a timestamp outside the window, the milliseconds are its
- * claimed age, at most one day, because a rejected request proves nothing), `taken` with the milliseconds to
+ * claimed age, at most one day, because a rejected request proves nothing), `accepted` with the milliseconds to
  * the response, and `age` with the milliseconds since a valid signature was made.
  */
-export type TallyKind = Refusal | 'taken' | 'age';
+export type TallyKind = Refusal | 'accepted' | 'age';
 
 /** Counts what the receiver handles, for later diagnosis. */
 export interface ReceiverTally {

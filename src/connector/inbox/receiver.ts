@@ -246,7 +246,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         answerTaken(response);
         const ms = clock.elapsed() - begun;
         metrics.answeredIn(ms);
-        options.tally?.note(idOf(), 'taken', ms);
+        options.tally?.note(idOf(), 'accepted', ms);
         return;
       }
       metrics.refused(refusal);

@@ -17,7 +17,7 @@ export async function readTallies(
   db: Queryable,
   since: number,
   subscriptionId: string | null,
-): Promise<ReadonlyMap<TallyKind, Tallied>> {
+): Promise<ReadonlyMap<TallyKind, ReceiverCount>> {
   const t = receiverTallies;
   const [least, most] = [sql.raw(`${Number.MIN_SAFE_INTEGER}`), sql.raw(`${Number.MAX_SAFE_INTEGER}`)];
   const rows = await orm(db)
@@ -42,7 +42,7 @@ export async function readTallies(
 }
 
 /** The receiver's counts of one kind. The milliseconds are those of `TallyKind`. */
-export interface Tallied {
+export interface ReceiverCount {
   readonly count: number;
   readonly lastAt: number;
   readonly totalMs: number;

@@ -28,11 +28,11 @@ const STATUS_EVENTS = WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.
  * From a sample of the messages of an account since a time: incoming ones that a webhook delivered, outgoing
  * ones with a status, and those of them whose status a webhook delivered.
  */
-export async function readTold(
+export async function readReported(
   db: Queryable,
   accountId: string,
   since: number,
-): Promise<{ readonly received: number; readonly withStatus: number; readonly statusTold: number }> {
+): Promise<{ readonly received: number; readonly withStatus: number; readonly statuses: number }> {
   const newest = newestMessages(db, SAMPLE, gte(m.createdAt, since));
   const { direction, webhookSeen, status } = newest;
   const numbers = orm(db)
@@ -46,12 +46,12 @@ export async function readTold(
     .select({
       received: sql<number>`count(*) filter (where ${direction} = 'incoming' and ${webhookSeen} <> 0)`,
       withStatus: sql<number>`count(*) filter (where ${direction} = 'outgoing' and ${status} is not null)`,
-      statusTold: sql<number>`count(*) filter (where ${direction} = 'outgoing' and ${webhookSeen} & ${STATUS_EVENTS}::int <> 0)`,
+      statuses: sql<number>`count(*) filter (where ${direction} = 'outgoing' and ${webhookSeen} & ${STATUS_EVENTS}::int <> 0)`,
     })
     .from(numbers)
     .crossJoin(DIRECTIONS)
     .crossJoinLateral(newest);
-  return row ?? { received: 0, withStatus: 0, statusTold: 0 };
+  return row ?? { received: 0, withStatus: 0, statuses: 0 };
 }
 
 const MAX_DATED = 1_000;

@@ -42,8 +42,8 @@ beforeAll(async () => {
 afterAll(() => system.close());
 
 // In this order: each test mends what it broke, and what is counted by the hour stays.
-describe('a system that is well', () => {
-  it('is told so, by every check that it can be asked', async () => {
+describe('a system without problems', () => {
+  it('has no problem or warning in any check', async () => {
     system.service.date = system.clock.now();
     system.service.events = [
       'message.received',
@@ -86,7 +86,7 @@ describe('a system that is well', () => {
 describe('the service', () => {
   it.each([
     [{ status: 401, body: { error: 'invalid_key' } }, 'unknown or was revoked', 'SERVICE_API_KEY'],
-    [{ status: 403, body: { error: 'ip_not_allowed' } }, 'not on the allow-list', 'developer portal'],
+    [{ status: 403, body: { error: 'ip_not_allowed' } }, 'not on the allowlist', 'developer portal'],
     [
       { status: 403, body: { error: 'insufficient_scope' } },
       'lacks the scope messaging.read',
@@ -95,7 +95,7 @@ describe('the service', () => {
     [{ status: 502, body: '<html>' }, 'fails', 'Wait'],
     [{ status: 404, body: '<html>' }, 'refuses the call', '/api/v1'],
     [{ status: 200, body: '<html>' }, 'cannot be read', 'SERVICE_BASE_URL'],
-    ['reset', 'cut off', 'proxy'],
+    ['reset', 'was closed unexpectedly', 'proxy'],
   ] as const)('that answers %j', async (fault, says, advice) => {
     system.service.fault = () => fault;
     const reports = await system.examine();
@@ -103,22 +103,22 @@ describe('the service', () => {
     expect(told(reports, 'service')).toMatch(/^problem/);
     expect(told(reports, 'service')).toContain(says);
     expect(told(reports, 'service')).toContain(advice);
-    // What the database tells is told all the same.
+    // The checks of the database run nevertheless.
     expect(told(reports, 'numbers')).toMatch(/^ok/);
   });
 
-  it('that nobody answers for, or not by TLS', async () => {
+  it('that does not listen, or does not use TLS', async () => {
     const { apiKey } = system.settings.service ?? { apiKey: '' };
     const at = (baseUrl: string) => system.ask('service', { service: { baseUrl, apiKey } });
     expect(await at(`http://127.0.0.1:${system.closedPort}/api/v1`)).toMatch(
       /^problem: Nothing listens at 127\.0\.0\.1:\d+ \(ECONNREFUSED\)/,
     );
     expect(await at(system.service.baseUrl.replace('http:', 'https:'))).toMatch(
-      /^problem: There is no TLS connection/,
+      /^problem: A trusted TLS connection to 127\.0\.0\.1:\d+ cannot be established/,
     );
   });
 
-  it('whose key lacks a scope that is in use is told what does not work', async () => {
+  it('that refuses a scope in use is reported with what does not work', async () => {
     system.service.fault = ({ path }) =>
       /^\/(?:webhook|messages\/read)$/.test(path)
         ? { status: 403, body: { error: 'insufficient_scope' } }
@@ -136,16 +136,16 @@ describe('the service', () => {
     await system.database.query(`delete from connector.outbound where id = 's1'`);
     system.service.fault = () => undefined;
     expect(told(reports, 'scopes')).toMatch(
-      /^problem: The credential lacks messaging\.events, which is needed here\.\n.*WEBHOOK_PUBLIC_URL[\s\S]*Without messaging\.send/,
+      /^problem: The credential lacks messaging\.events, which this deployment needs\.\n.*WEBHOOK_PUBLIC_URL[\s\S]*Without messaging\.send/,
     );
     expect(told(reports, 'webhook')).toBe('not_checked: The credential lacks the scope messaging.events.');
     expect(unused).toMatch(
-      /^ok: The credential carries every scope that is in use\.\nWithout messaging\.send, POST \/v1\/messages[\s\S]*Without messaging\.events/,
+      /^ok: The credential has every scope that is in use\.\nWithout messaging\.send, POST \/v1\/messages[\s\S]*Without messaging\.events/,
     );
-    expect(sends).toMatch(/^problem: The credential lacks messaging\.send, which is needed here\./);
+    expect(sends).toMatch(/^problem: The credential lacks messaging\.send, which this deployment needs\./);
   });
 
-  it('is asked for nothing that changes it', async () => {
+  it('receives no call that changes it', async () => {
     system.service.requests = [];
     await system.examine();
     const asked = system.service.requests.map(({ method, path }) => `${method} ${path}`);
@@ -156,12 +156,14 @@ describe('the service', () => {
     expect(asked.filter((call) => !call.startsWith('GET '))).toEqual(['POST /messages/read']);
   });
 
-  it('whose clock is apart', async () => {
+  it('whose clock differs', async () => {
     system.service.date = system.clock.now() + 4 * MINUTE_MS;
-    expect(await system.ask('clock')).toMatch(/^warning: The clocks are apart\.[\s\S]*4 min ahead of ours/);
+    expect(await system.ask('clock')).toMatch(
+      /^warning: The clocks differ by 4 min\.[\s\S]*4 min ahead of ours/,
+    );
     system.service.date = system.clock.now() - 6 * MINUTE_MS;
     expect(await system.ask('clock')).toMatch(
-      /^problem: The clocks are so far apart[\s\S]*6 min behind ours/,
+      /^problem: The clocks differ so much that every delivery is refused\.[\s\S]*6 min behind ours/,
     );
     system.service.date = system.clock.now();
     expect(await system.ask('clock')).toMatch(/^ok/);
@@ -169,14 +171,16 @@ describe('the service', () => {
 });
 
 describe('the webhook', () => {
-  it('that was moved elsewhere', async () => {
+  it('that was registered elsewhere', async () => {
     const ours = system.service.webhook;
     system.service.webhook = { url: 'https://other.example/hooks', secret: 'whsec_other' };
     expect(await system.ask('webhook')).toMatch(
-      /^problem: The service delivers to another address[\s\S]*other\.example\/hooks[\s\S]*hooks\.example\.com[\s\S]*registered its own address[\s\S]*restart the connector/,
+      /^problem: The service delivers to a different address, not to this connector\.[\s\S]*other\.example\/hooks[\s\S]*hooks\.example\.com[\s\S]*registered its own address[\s\S]*restart the connector/,
     );
     system.service.webhook = null;
-    expect(await system.ask('webhook')).toMatch(/^problem: The service has no webhook of this account/);
+    expect(await system.ask('webhook')).toMatch(
+      /^problem: The service has no webhook for this account, so it delivers nothing/,
+    );
     system.service.webhook = ours;
     expect(await system.ask('webhook', { webhookPublicUrl: undefined })).toMatch(
       /^not_checked: WEBHOOK_PUBLIC_URL/,
@@ -184,10 +188,10 @@ describe('the webhook', () => {
   });
 
   it.each([
-    [{ status: 200 }, 'Something else than this receiver answers'],
-    [{ status: 302, headers: { location: 'https://login.example/?next=secret' } }, 'follows no redirect'],
-    [{ status: 502 }, 'A proxy answers there'],
-    [{ status: 401, headers: { 'www-authenticate': 'Basic' } }, 'Something else than this receiver answers'],
+    [{ status: 200 }, 'Something other than this receiver answers'],
+    [{ status: 302, headers: { location: 'https://login.example/?next=secret' } }, 'follows no redirects'],
+    [{ status: 502 }, 'A proxy answers, but does not reach the connector.'],
+    [{ status: 401, headers: { 'www-authenticate': 'Basic' } }, 'Something other than this receiver answers'],
   ])('whose address answers %j', async (front, says) => {
     system.front = front;
     const answer = await system.ask('webhook-address');
@@ -197,28 +201,28 @@ describe('the webhook', () => {
     expect(answer).not.toContain('next=');
   });
 
-  it('whose path leads past the receiver, and whose certificate nobody trusts', async () => {
+  it('whose path belongs to no subscription, and whose certificate is not trusted', async () => {
     const url = system.settings.webhookPublicUrl ?? '';
     expect(await system.ask('webhook-address', { webhookPublicUrl: `${url}/sub-of-nobody` })).toContain(
-      'A connector answers there, but does not know this webhook path.',
+      'A connector answers at the address, but does not know this webhook path.',
     );
     const wrongName = url.replace('hooks.example.com', 'other.example.com');
     // What was counted is in the database now.
     await system.stop();
     await system.start();
     expect(await system.ask('webhook-address', { webhookPublicUrl: wrongName })).toMatch(
-      /^warning: There is no TLS connection[\s\S]*Deliveries arrive all the same/,
+      /^warning: A trusted TLS connection to other\.example\.com:\d+ cannot be established[\s\S]*Deliveries arrive nevertheless/,
     );
     await system.database.query('delete from connector.receiver_tallies');
     expect(await system.ask('webhook-address', { webhookPublicUrl: wrongName })).toMatch(
-      /^problem: There is no TLS connection to other\.example\.com[\s\S]*ALTNAME[\s\S]*for another name/,
+      /^problem: A trusted TLS connection to other\.example\.com:\d+ cannot be established[\s\S]*ALTNAME[\s\S]*for a different name/,
     );
   });
 
-  it('of an old consent gets message.received alone', async () => {
+  it('of an old consent receives only message.received', async () => {
     system.service.events = ['message.received'];
     expect(await system.ask('events')).toMatch(
-      /^problem: The service delivers message\.received alone[\s\S]*consent to the app anew/,
+      /^problem: The service delivers only message\.received, because the consent is old[\s\S]*consent to the app again/,
     );
     // Where the service does not say, the messages do: none of these statuses came by webhook.
     system.service.events = [];
@@ -228,15 +232,15 @@ describe('the webhook', () => {
     }
     await system.poll();
     expect(await system.ask('events')).toMatch(
-      /^problem: The service delivers message\.received alone[\s\S]*of 3 outgoing messages|Of 3 outgoing messages/,
+      /^problem: The service delivers only message\.received, because the consent is old[\s\S]*the status of 0 of 3 outgoing messages/,
     );
   });
 });
 
 describe('the settings', () => {
-  it('with a sealing key that opens nothing name the account', async () => {
+  it('with a sealing key that opens no secret are reported with the account', async () => {
     expect(await system.ask('sealing', { sealingKeys: [generateSealingKey()] })).toMatch(
-      /^problem: 2 stored secrets do not open[\s\S]*credential of default \(unknown_key\), secret of default \(unknown_key\)/,
+      /^problem: 2 stored secrets cannot be opened[\s\S]*credential of default \(unknown_key\), secret of default \(unknown_key\)/,
     );
     const [key = ''] = system.settings.sealingKeys;
     expect(await system.ask('sealing', { sealingKeys: [generateSealingKey(), key] })).toMatch(
@@ -244,15 +248,15 @@ describe('the settings', () => {
     );
   });
 
-  it('that changed since the start', async () => {
+  it('that have changed since the start', async () => {
     const service = { baseUrl: system.service.baseUrl, apiKey: 'another-key-of-the-account' };
     expect(await system.ask('account', { service })).toMatch(/^warning: SERVICE_API_KEY changed/);
     expect(await system.ask('connector', { apiToken: randomBytes(24).toString('base64url') })).toMatch(
-      /^warning: It runs and is ready, but with another CONNECTOR_API_TOKEN/,
+      /^warning: The connector runs and is ready, but with a CONNECTOR_API_TOKEN that differs/,
     );
   });
 
-  it('that lead to somebody else, or to nobody', async () => {
+  it('whose port belongs to another server, or to none', async () => {
     const port = Number(new URL(system.service.baseUrl).port);
     expect(await system.ask('connector', { port })).toMatch(
       /^problem: Something other than the connector[\s\S]*proxy/,
@@ -284,13 +288,13 @@ async function openProxy(): Promise<number> {
 }
 
 describe('a proxy on the port of the settings', () => {
-  it('that keeps the probes to itself is told from the connector behind it', async () => {
+  it('that does not forward the probes is distinguished from the connector behind it', async () => {
     const port = await openProxy();
     expect(await system.ask('connector', { port })).toMatch(
-      /^ok: The connector answers behind a proxy, which does not pass on \/readyz\./,
+      /^ok: The connector answers behind a proxy, which does not forward \/readyz\./,
     );
     expect(await system.ask('connector', { port, apiToken: randomBytes(24).toString('base64url') })).toMatch(
-      /^warning: It answers behind a proxy, but with another CONNECTOR_API_TOKEN/,
+      /^warning: The connector answers behind a proxy, but with a CONNECTOR_API_TOKEN that differs/,
     );
     expect(await system.ask('connector', { port, apiToken: undefined })).toMatch(
       /^ok: The connector answers/,
@@ -310,13 +314,13 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
-  it('whose service refuses the cursors that it gives', async () => {
+  it('whose service refuses the cursors that it issues', async () => {
     for (let index = 0; index < 150; index += 1) system.service.addMessage('c1', system.clock.now() - index);
     system.service.fault = ({ query }) =>
       query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
     for (const _again of [1, 2]) expect((await system.call('POST', '/v1/sync', {})).status).toBe(502);
     expect(await system.ask('polls')).toMatch(
-      /^problem: Polls fail\.[\s\S]*StalledWalk[\s\S]*refuses the cursors of GET \/messages/,
+      /^problem: Polls fail\.[\s\S]*StalledWalk[\s\S]*refuses cursors of GET \/messages/,
     );
     system.service.fault = () => undefined;
     await system.poll();
@@ -330,7 +334,7 @@ describe('an account', () => {
     system.service.addMessage('c1', system.clock.now());
     await system.poll();
     const single = await system.ask('polls');
-    expect(single).toMatch(/^ok: Polls go well\./);
+    expect(single).toMatch(/^ok: Polls succeed\./);
     expect(single).toContain('warning: The service dates 1 message in the future.');
     expect(single).toContain(`Message ${poisoned.id} of connection c1 is dated 2099-01-01T00:00:00.000Z`);
     poisoned.createdAt = 0;
@@ -343,7 +347,7 @@ describe('an account', () => {
     system.service.addMessage('c1', system.clock.now() + 60 * MINUTE_MS);
     await system.poll();
     expect(await system.ask('polls')).toMatch(
-      /warning: The service's clock is 60 min ahead of ours, by the newest message\./,
+      /warning: The service's clock is 60 min ahead of ours, according to the newest message\./,
     );
     await system.database.query(
       'update connector.messages set created_at = $1 where created_at > $1 or created_at = 0',
@@ -364,12 +368,12 @@ describe('an account', () => {
     await system.poll();
     const reports = await system.examine();
     expect(told(reports, 'numbers')).toMatch(
-      /problem: 1 connection is no longer shown by the service\.[\s\S]*c2[\s\S]*No slot is free: 2 of 2 are used\./,
+      /problem: 1 connection is without a valid license or no longer listed by the service\.[\s\S]*c2[\s\S]*No slot is free: 2 of 2 are used\./,
     );
     expect(told(reports, 'numbers')).toMatch(
       /warning: 1 license ends within 3 days\.[\s\S]*c1 \(Label of c1\) in 24 h/,
     );
-    expect(told(reports, 'numbers')).toMatch(/warning: 1 connection waits for the owner[\s\S]*c1/);
+    expect(told(reports, 'numbers')).toMatch(/warning: 1 connection needs to be paired again\.[\s\S]*c1/);
     first.licenseExpires = new Date(system.clock.now() + 90 * DAY_MS).toISOString();
     first.status = 'open';
     second.licenseValid = true;
@@ -380,20 +384,22 @@ describe('an account', () => {
   it('with events that only polling found', async () => {
     system.service.addMessage('c2', system.clock.now());
     await system.poll();
-    // What polling brought is judged 40 s later.
+    // What polling found is judged 40 s later.
     system.clock.shift(MINUTE_MS);
     await system.poll();
     const reports = await system.examine();
-    // Of c2 no webhook ever told.
+    // No webhook has ever reported c2.
     expect(told(reports, 'missed-events')).toMatch(
       /^problem: No webhook arrives, although polls find messages\.[\s\S]*c2/,
     );
-    expect(told(reports, 'missed-events')).toMatch(/of the last 24 h the sender is not known/);
+    expect(told(reports, 'missed-events')).toMatch(
+      /The sender of \d+ incoming messages? of the last 24 h is unknown/,
+    );
   });
 });
 
 describe('several accounts', () => {
-  it('are looked at each, by their own keys and webhooks', async () => {
+  it('are each checked with their own key and webhook', async () => {
     const ours = system.service.webhook;
     system.service.apiKeys.add('key-of-a-second');
     const added = await system.call('POST', '/v1/accounts', {
@@ -424,15 +430,15 @@ describe('several accounts', () => {
   });
 });
 
-/** Polls twice, so that what no webhook brought has been judged. */
+/** Polls twice, so that what no webhook reported has been judged. */
 async function pollAndJudge(): Promise<void> {
   await system.poll();
   system.clock.shift(MINUTE_MS);
   await system.poll();
 }
 
-describe('what the receiver refused', () => {
-  it("is nobody's problem while nothing that was due is missing: one forged request, or many absurd ones", {
+describe('refused deliveries', () => {
+  it('are no problem while no event is missing: one forged request, or many with absurd timestamps', {
     timeout: 240_000,
   }, async () => {
     await deliverGood();
@@ -454,23 +460,23 @@ describe('what the receiver refused', () => {
     expect(reports.filter(({ broken }) => broken === true)).toEqual([]);
     const signatures = told(reports, 'signatures');
     expect(signatures).toMatch(
-      /^warning: Requests are refused for their signatures, but nothing that was due/,
+      /^warning: Requests are refused because of their signatures, but no event is missing/,
     );
     expect(signatures).not.toContain('rotate');
     for (const check of ['clock', 'answers']) expect(told(reports, check)).not.toMatch(/^not_checked/);
   });
 
-  it('is told by its kind: a wrong secret', async () => {
+  it('with a wrong secret are reported as such', async () => {
     await system.start();
     expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
     await pollAndJudge();
     await system.stop();
     expect(await system.ask('signatures')).toMatch(
-      /^problem: Deliveries are refused: they are signed with another secret[\s\S]*2 were refused with a wrong signature/,
+      /^problem: Deliveries are refused: they are signed with a different secret[\s\S]*2 were refused with a wrong signature/,
     );
   });
 
-  it('is told after the first poll, without waiting for the judgement of what it brought', async () => {
+  it('are reported after the first poll, before what it found has been judged', async () => {
     await system.start();
     await deliverGood();
     expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
@@ -479,31 +485,33 @@ describe('what the receiver refused', () => {
     // Whatever is refused at once has had its three attempts after 2 s.
     system.clock.shift(5_000);
     expect(await system.ask('signatures')).toMatch(
-      /^problem: Deliveries are refused: they are signed with another secret/,
+      /^problem: Deliveries are refused: they are signed with a different secret/,
     );
-    // The service gave up on it; what comes next is signed well.
+    // The service gave up on it; the next delivery has a valid signature.
     await system.start();
     await deliverGood();
     await system.stop();
-    expect(await system.ask('signatures')).toMatch(/^ok: The last deliveries were signed well/);
+    expect(await system.ask('signatures')).toMatch(/^ok: The last deliveries had valid signatures/);
   });
 
-  it('is told by its kind: a wrong clock; and is over once a delivery is taken', async () => {
+  it('with a wrong clock are reported as such, until a delivery is accepted', async () => {
     await system.start();
     const signedAt = system.clock.now() - 7 * MINUTE_MS;
     expect(await system.deliver(messageEvent(), { signedAt })).toBe(401);
     await pollAndJudge();
     await system.stop();
-    expect(await system.ask('signatures')).toMatch(/^problem: Deliveries are refused as signed 7 min ago/);
+    expect(await system.ask('signatures')).toMatch(
+      /^problem: Deliveries are refused because they were signed 7 min ago/,
+    );
     await system.start();
     await deliverGood();
     await system.stop();
     const over = await system.ask('signatures');
-    expect(over).toMatch(/^ok: The last deliveries were signed well/);
+    expect(over).toMatch(/^ok: The last deliveries had valid signatures/);
     expect(over).toContain('with a wrong signature');
   });
 
-  it('or answered late', async () => {
+  it('and late answers are reported', async () => {
     expect(await system.ask('answers')).toMatch(/^ok: Deliveries are answered quickly/);
     const database = openDatabase({
       url: system.settings.databaseUrl ?? '',
@@ -512,24 +520,24 @@ describe('what the receiver refused', () => {
       logger: silentLogger,
     });
     const slow = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
-    slow.note('default', 'taken', 7_000);
+    slow.note('default', 'accepted', 7_000);
     await slow.close();
     expect(await system.ask('answers')).toMatch(
-      /^warning: Some answers came near the limit[\s\S]*7 s at most/,
+      /^warning: Some answers were close to the time limit[\s\S]*7 s at most/,
     );
     const late = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
     system.clock.shift(1_000);
     late.note('default', 'unavailable');
     await late.close();
     expect(await system.ask('answers')).toMatch(
-      /^problem: Deliveries fail, because they are not answered in time\.[\s\S]*1 was answered 503/,
+      /^problem: Deliveries fail because they are not stored in time\.[\s\S]*1 was answered with 503/,
     );
     const again = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
     system.clock.shift(1_000);
-    again.note('default', 'taken', 12);
+    again.note('default', 'accepted', 12);
     await again.close();
     expect(await system.ask('answers')).toMatch(
-      /^warning: Some deliveries of the last hour failed; they are taken again\.[\s\S]*1 was answered 503/,
+      /^warning: Some deliveries of the last hour failed, but deliveries are accepted again\.[\s\S]*1 was answered with 503/,
     );
     system.clock.shift(30 * MINUTE_MS);
     const once = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
@@ -538,13 +546,13 @@ describe('what the receiver refused', () => {
     await database.close();
     system.clock.shift(11 * MINUTE_MS);
     expect(await system.ask('answers')).toMatch(
-      /^warning: The last deliveries failed, and none has come since\./,
+      /^warning: The last deliveries failed, and none has arrived since\./,
     );
   });
 });
 
-describe('work that nobody does', () => {
-  it('is told when no process runs', async () => {
+describe('work that does not proceed', () => {
+  it('is reported if no process runs', async () => {
     await system.start();
     system.service.fault = ({ method, path }) =>
       `${method} ${path}` === 'POST /messages' ? { status: 502, body: { error: 'send_failed' } } : undefined;
@@ -562,31 +570,35 @@ describe('work that nobody does', () => {
     system.clock.shift(10 * MINUTE_MS);
     const reports = await system.examine();
     expect(told(reports, 'connector')).toMatch(/^not_checked: Nothing listens/);
-    expect(told(reports, 'webhook-address')).toMatch(/^problem: A proxy answers there/);
-    expect(told(reports, 'polls')).toMatch(/^problem: No poll was begun for/);
+    expect(told(reports, 'webhook-address')).toMatch(
+      /^problem: A proxy answers, but does not reach the connector\./,
+    );
+    expect(told(reports, 'polls')).toMatch(/^problem: No poll has started for/);
     expect(told(reports, 'processes')).toMatch(/^problem: No process polls or sends/);
-    expect(told(reports, 'feed')).toMatch(/^problem: Changes get no numbers[\s\S]*the oldest for 10 min/);
+    expect(told(reports, 'feed')).toMatch(
+      /^problem: Changes are not numbered, so no reader sees them\.[\s\S]*the oldest for 10 min/,
+    );
     expect(told(reports, 'sends')).toMatch(
-      /^problem: 1 queue stands still[\s\S]*c1[\s\S]*1 send waits in all, the oldest for 10 min\./,
+      /^problem: 1 queue has stalled[\s\S]*c1[\s\S]*1 send waits in total, the oldest for 10 min\./,
     );
   });
 
-  it('is told of creations in doubt, and not of those that are repeated', async () => {
+  it('includes creations in doubt, but not those that are retried', async () => {
     await system.database.query(
       `insert into connector.creations (id, account_id, label, idempotency_key, unsettled, next_attempt_at, created_at)
        values ('k1', 'default', 'Given up', 'k1', 1, null, $1::bigint), ('k2', 'default', 'Waiting', 'k2', 1, $1::bigint, $1::bigint)`,
       [system.clock.now() - 60 * MINUTE_MS],
     );
     const creations = await system.ask('numbers');
-    expect(creations).toMatch(/warning: 1 creation in doubt[\s\S]*Given up, requested 60 min ago/);
+    expect(creations).toMatch(/warning: 1 creation is in doubt[\s\S]*Given up, requested 60 min ago/);
     expect(creations).not.toContain('Waiting');
   });
 
-  it('is told of the handler', async () => {
+  it('includes changes that the handler does not accept', async () => {
     await system.database.query(
       `insert into connector.dispatch (cursor) select last_seq from connector.feed`,
     );
-    expect(await system.ask('handler')).toMatch(/^ok: The handler takes what comes/);
+    expect(await system.ask('handler')).toMatch(/^ok: The handler keeps up with the changes/);
     await system.database.query(
       `insert into connector.dispatch_queues (connection_id, waiting, set_aside) values ('c1', 1, 1)`,
     );
@@ -599,7 +611,7 @@ describe('work that nobody does', () => {
       [system.clock.now() - MINUTE_MS],
     );
     const handler = await system.ask('handler');
-    expect(handler).toContain('problem: The handler does not take changes in time.');
+    expect(handler).toContain('problem: The handler does not accept changes in time.');
     expect(handler).toMatch(/warning: 1 change was set aside[\s\S]*no such customer[\s\S]*dead-letters/);
   });
 });

@@ -5,7 +5,7 @@ import { ServiceUnreachable } from '../../../src/connector/service-client/servic
 const failing = (code: string): Error =>
   new TypeError('fetch failed', { cause: Object.assign(new Error(), { code }) });
 
-describe('what stands between here and an address', () => {
+describe('the reason why an address cannot be reached', () => {
   it.each([
     ['ENOTFOUND', 'name'],
     ['EAI_AGAIN', 'name'],
@@ -18,28 +18,28 @@ describe('what stands between here and an address', () => {
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls'],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls'],
     ['ECONNRESET', 'cut_off'],
-  ])('is told apart by %s: %s', (code, kind) => {
+  ])('of %s is %s', (code, kind) => {
     expect(explainUnreachable(new ServiceUnreachable('network', failing(code)), 'service.example').kind).toBe(
       kind,
     );
   });
 
-  it('is a time-out when our own deadline passed', () => {
-    const told = explainUnreachable(new ServiceUnreachable('deadline'), 'service.example');
-    expect(told).toMatchObject({
+  it('is a time-out if our own deadline has passed', () => {
+    const explained = explainUnreachable(new ServiceUnreachable('deadline'), 'service.example');
+    expect(explained).toMatchObject({
       kind: 'deadline',
       says: 'service.example does not answer in time (time-out).',
     });
   });
 
-  it('is found behind several addresses that failed', () => {
+  it('is found in the errors of several addresses', () => {
     const all = new AggregateError([Object.assign(new Error(), { code: 'ECONNREFUSED' })]);
     expect(explainUnreachable(new TypeError('fetch failed', { cause: all }), 'service.example').kind).toBe(
       'refused',
     );
   });
 
-  it('is left open where nothing tells', () => {
+  it('is a closed connection if the error has no code', () => {
     expect(explainUnreachable(new Error('?'), 'service.example').kind).toBe('cut_off');
   });
 });

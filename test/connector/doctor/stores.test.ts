@@ -17,7 +17,7 @@ const SETTINGS: DoctorSettings = {
   inboxRetentionDays: 30,
 };
 
-/** What a check says of this database. */
+/** The result of a check of this database. */
 async function ask(check: string, databaseUrl: string): Promise<string> {
   return told(await examineWith(SETTINGS, { databaseUrl }), check);
 }
@@ -44,7 +44,7 @@ describe('a database', () => {
     await owner.close();
   }
 
-  /** The address of the database for a user who was just made. */
+  /** The address of the database for a new user. */
   async function asNewUser(): Promise<{ readonly role: string; readonly url: string }> {
     const role = `role_${randomBytes(6).toString('hex')}`;
     const password = randomBytes(12).toString('hex');
@@ -65,29 +65,29 @@ describe('a database', () => {
       clock: systemClock,
     });
 
-  it('that nobody answers for, or that is not there', async () => {
+  it('that does not listen, or does not exist', async () => {
     const away = new URL(database.url);
     away.port = String(await findFreePort());
     const reports = await examineWith(SETTINGS, { databaseUrl: away.href });
     expect(told(reports, 'database')).toMatch(
       /^problem: Cannot use Postgres at .*\n.*ECONNREFUSED[\s\S]*Nothing is listening there/,
     );
-    expect(told(reports, 'rights')).toBe('not_checked: The database cannot be asked.');
+    expect(told(reports, 'rights')).toBe('not_checked: The database cannot be queried.');
     const missing = new URL(database.url);
     missing.pathname = '/nothing_of_this_name';
     expect(await ask('database', missing.href)).toMatch(/^problem[\s\S]*does not exist/);
   });
 
-  it('that a connector never used, or an older version did, or a newer one', async () => {
+  it('without tables, with those of an older version, or of a newer one', async () => {
     expect(await ask('migrations', database.url)).toMatch(
-      /^problem: The database holds nothing of a connector yet/,
+      /^problem: The database does not contain the tables of a connector/,
     );
     await migrate();
     expect(await ask('migrations', database.url)).toMatch(/^ok/);
     const last = '(select max(created_at) from connector.applied_migrations)';
     await run(`create table kept as select * from connector.applied_migrations`);
     await run(`delete from connector.applied_migrations where created_at = ${last}`);
-    expect(await ask('migrations', database.url)).toMatch(/^problem: 1 migration is not applied yet/);
+    expect(await ask('migrations', database.url)).toMatch(/^problem: 1 migration has not been applied yet/);
     await run(`insert into connector.applied_migrations select * from kept on conflict do nothing`);
     await run(`insert into connector.applied_migrations values (9999999999999, 'of a later version')`);
     expect(await ask('migrations', database.url)).toMatch(
@@ -96,7 +96,7 @@ describe('a database', () => {
     await run(`delete from connector.applied_migrations where created_at = 9999999999999`);
     await run(`update connector.applied_migrations set hash = 'other' where created_at = ${last}`);
     expect(await ask('migrations', database.url)).toMatch(
-      /^problem: A migration that was applied is not the one/,
+      /^problem: An applied migration differs from the one/,
     );
     await run(
       `delete from connector.applied_migrations`,
@@ -105,7 +105,7 @@ describe('a database', () => {
     expect(await ask('migrations', database.url)).toMatch(/^ok/);
   });
 
-  it('whose user lacks rights, or that takes no writes', async () => {
+  it('whose user lacks rights, or that does not accept writes', async () => {
     const { role, url } = await asNewUser();
     await run(
       `grant usage on schema connector to ${role}`,
@@ -113,17 +113,17 @@ describe('a database', () => {
     );
     expect(await ask('rights', url)).toMatch(
       new RegExp(
-        `^problem: The user ${role} lacks rights[\\s\\S]*No full access to accounts[\\s\\S]*No right to create[\\s\\S]*belongs to another user`,
+        `^problem: The user ${role} lacks rights[\\s\\S]*No full access to accounts[\\s\\S]*No right to create tables[\\s\\S]*belongs to another user`,
       ),
     );
     await asAdmin(
       async (sql) => void (await sql.unsafe(`alter role ${role} set default_transaction_read_only = on`)),
     );
-    expect(await ask('rights', url)).toMatch(/^problem: The database takes no writes/);
+    expect(await ask('rights', url)).toMatch(/^problem: The database does not accept writes/);
     await run(`drop owned by ${role}`);
   });
 
-  it('that has connections left and no account', async () => {
+  it('with free connections and no account', async () => {
     expect(await ask('connections', database.url)).toMatch(/^ok/);
     expect(await ask('account', database.url)).toMatch(/^warning: There is no account/);
   });
@@ -133,22 +133,22 @@ describe.skipIf(REDIS_MISSING !== undefined)('Redis', () => {
   const ask = async (redisUrl: string): Promise<string> =>
     told(await examineWith({ ...SETTINGS, redisUrl }, { whyNoDatabase: 'there is none' }), 'redis');
 
-  it('that evicts, that is full, that asks for a password, that is well, and that is away', async () => {
+  it('that evicts, is full, requires a password, has no problem, or does not listen', async () => {
     const redis = await startTestRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'allkeys-lru']);
     try {
       expect(await ask(redis.url)).toMatch(
-        /^problem: Redis may drop queued work: its maxmemory-policy is allkeys-lru[\s\S]*CONFIG SET maxmemory-policy noeviction/,
+        /^problem: Redis may evict notifications: its maxmemory-policy is allkeys-lru[\s\S]*CONFIG SET maxmemory-policy noeviction/,
       );
       const { Redis } = await import('ioredis');
       const admin = new Redis(redis.url);
       await admin.config('SET', 'maxmemory-policy', 'noeviction');
       await admin.config('SET', 'maxmemory', '0');
-      expect(await ask(redis.url)).toMatch(/^ok: Redis answers, and evicts nothing/);
+      expect(await ask(redis.url)).toMatch(/^ok: Redis answers and evicts nothing/);
       await admin.set('of-somebody-else', 'x'.repeat(8_000_000));
       await admin.config('SET', 'maxmemory', '9mb');
       expect(await ask(redis.url)).toMatch(/^warning: Redis is nearly full/);
       await admin.config('SET', 'requirepass', 'pass-of-a-test');
-      expect(await ask(redis.url)).toMatch(/^problem: Redis refuses the user or the password/);
+      expect(await ask(redis.url)).toMatch(/^problem: Redis refuses the user name or the password/);
       admin.disconnect();
     } finally {
       await redis.stop();

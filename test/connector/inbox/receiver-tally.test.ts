@@ -26,14 +26,14 @@ const rows = () =>
 it('adds what several processes counted, by hour, subscription and kind', async () => {
   const first = open();
   const second = open();
-  first.note('default', 'taken', 10);
-  first.note('default', 'taken', 30);
+  first.note('default', 'accepted', 10);
+  first.note('default', 'accepted', 30);
   first.note('other', 'wrong_signature');
-  second.note('default', 'taken', 2.4);
+  second.note('default', 'accepted', 2.4);
   await first.close();
   await second.close();
-  const [taken] = [(await readTallies(database, clock.now() - HOUR_MS, 'default')).get('taken')];
-  expect(taken).toMatchObject({ count: 3, totalMs: 42, minMs: 2, maxMs: 30, lastAt: clock.now() });
+  const [accepted] = [(await readTallies(database, clock.now() - HOUR_MS, 'default')).get('accepted')];
+  expect(accepted).toMatchObject({ count: 3, totalMs: 42, minMs: 2, maxMs: 30, lastAt: clock.now() });
   expect((await readTallies(database, clock.now() - HOUR_MS, 'other')).get('wrong_signature')?.count).toBe(1);
   expect((await readTallies(database, clock.now() - HOUR_MS, null)).size).toBe(2);
 });
@@ -95,7 +95,7 @@ it('adds what was counted in an outage once the database is back', async () => {
 it('lets nothing of a database that is away be felt', async () => {
   const away: Queryable = { query: () => Promise.reject(new Error('away')) };
   const tally = createReceiverTally({ database: away, clock, logger: silentLogger });
-  tally.note('default', 'taken', 1);
+  tally.note('default', 'accepted', 1);
   await expect(tally.close()).resolves.toBeUndefined();
 });
 

@@ -169,12 +169,12 @@ describe('the doctor', () => {
   }
   const finding = (reports: readonly Report[], check: string) => reports.find((each) => each.check === check);
 
-  it('says how to consent anew where a grant has ended, or is from before the cut-over', async () => {
+  it('describes how to consent again if a grant has ended, or is from before the cut-over', async () => {
     const id = await connect();
     grants.world.service.events = ['message.received'];
     const old = finding(await examineAccount(id), 'events');
     expect(old?.verdict).toBe('problem');
-    expect(old?.advice[0]).toContain(`Post {"accountId": "${id}"} to /v1/accounts/oauth`);
+    expect(old?.advice[0]).toContain(`Call POST /v1/accounts/oauth with {"accountId": "${id}"}`);
     grants.world.service.events = [];
     grants.world.service.fault = ({ path }) =>
       path === '/webhook' ? { status: 403, body: { error: 'insufficient_scope' } } : undefined;
@@ -203,11 +203,11 @@ describe('the doctor', () => {
     expect(finding(reports, 'webhook')).toMatchObject({ verdict: 'not_checked' });
     expect(finding(reports, 'signatures')).toMatchObject({
       verdict: 'warning',
-      says: expect.stringContaining('all comes by polling'),
+      says: expect.stringContaining('every delivery is refused and only polling finds events'),
       advice: [expect.stringContaining('set SERVICE_CLIENT_WEBHOOK_SECRET')],
     });
     const named = finding(await examineAccount(id, { namesAppWebhookSecret: true }), 'signatures');
-    expect(named?.advice[0]).toContain('restart the connector');
+    expect(named?.advice[0]).toContain('SERVICE_CLIENT_WEBHOOK_SECRET is set. Restart the connector');
     const { database, clock } = grants.world;
     const keyRing = createKeyRing([grants.world.sealingKey]);
     const app = grants.auth.app(grants.world.service.baseUrl);
@@ -220,15 +220,18 @@ describe('the doctor', () => {
       `insert into connector.receiver_tallies values ($1, $2, 'wrong_signature', 1, $1, 0, 0, 0)`,
       [now, subscription],
     );
-    // Something that was due did not come, and polling brought it.
+    // An expected event did not arrive, and polling found it.
     await database.query(
       `insert into connector.repair_totals (connection_id, account_id, messages, statuses, last_at)
        values ('c1', $1, 1, 0, $2)`,
       [id, now],
     );
     const refused = finding(await examineAccount(id), 'signatures');
-    expect(refused).toMatchObject({ verdict: 'problem', says: expect.stringContaining('another secret') });
-    expect(refused?.advice[0]).toContain('into SERVICE_CLIENT_WEBHOOK_SECRET');
+    expect(refused).toMatchObject({
+      verdict: 'problem',
+      says: expect.stringContaining('signed with a different secret'),
+    });
+    expect(refused?.advice[0]).toContain('Set SERVICE_CLIENT_WEBHOOK_SECRET');
     expect(refused?.advice.join()).not.toContain('rotate');
   });
 });

@@ -17,11 +17,11 @@ const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
 /** Deliveries are answered well before the sender gives up. */
 export const answersCheck: Check<StoreCheckInput> = {
   id: 'answers',
-  title: 'how fast deliveries are answered',
+  title: 'answer times of deliveries',
   async look({ database, clock }) {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, null);
-    const taken = tallies.get('taken');
+    const accepted = tallies.get('accepted');
     const refused = UNAVAILABLE.flatMap((kind) => tallies.get(kind) ?? []);
     const unavailable =
       refused.length === 0
@@ -30,33 +30,36 @@ export const answersCheck: Check<StoreCheckInput> = {
             count: refused.reduce((sum, each) => sum + each.count, 0),
             lastAt: Math.max(...refused.map(({ lastAt }) => lastAt)),
           };
-    if (taken === undefined && unavailable === undefined)
-      return notChecked('Nothing was delivered in the last hour.');
+    if (accepted === undefined && unavailable === undefined)
+      return notChecked('No delivery arrived in the last hour.');
     const evidence: string[] = [];
-    if (taken !== undefined) {
+    if (accepted !== undefined) {
       evidence.push(
-        `In the last hour ${count(taken.count, 'delivery was', 'deliveries were')} taken, in ${span(taken.totalMs / taken.count)} on average and ${span(taken.maxMs)} at most; the service waits ${span(LIMITS.webhookAttemptTimeoutMs)}.`,
+        `In the last hour, ${count(accepted.count, 'delivery was', 'deliveries were')} accepted, in ${span(accepted.totalMs / accepted.count)} on average and ${span(accepted.maxMs)} at most. The service waits ${span(LIMITS.webhookAttemptTimeoutMs)}.`,
       );
     }
     if (unavailable !== undefined) {
       evidence.push(
-        `${count(unavailable.count, 'was', 'were')} answered 503, the last ${ago(unavailable.lastAt, now)}: the database did not take ${unavailable.count === 1 ? 'it' : 'them'} in time.`,
+        `${count(unavailable.count, 'was', 'were')} answered with 503, the last ${ago(unavailable.lastAt, now)}: the database did not store ${unavailable.count === 1 ? 'it' : 'them'} in time.`,
       );
     }
     const advice = [
-      'Look at the database: its load, its disk, locks that are held (pg_stat_activity), the network to it.',
-      'connector_webhook_commit_seconds shows the commits; add web processes only if the processor of these is full.',
+      'Check the database: its load, its disk, held locks (pg_stat_activity) and the network to it.',
+      'connector_webhook_commit_seconds shows how long commits take. Add web processes only if the existing ones use all of their CPU.',
     ];
-    if (unavailable !== undefined && unavailable.lastAt < (taken?.lastAt ?? 0)) {
-      return warning('Some deliveries of the last hour failed; they are taken again.', { evidence, advice });
+    if (unavailable !== undefined && unavailable.lastAt < (accepted?.lastAt ?? 0)) {
+      return warning('Some deliveries of the last hour failed, but deliveries are accepted again.', {
+        evidence,
+        advice,
+      });
     }
     if (unavailable !== undefined) {
       return now - unavailable.lastAt < GOES_ON_MS
-        ? problem('Deliveries fail, because they are not answered in time.', { evidence, advice })
-        : warning('The last deliveries failed, and none has come since.', { evidence, advice });
+        ? problem('Deliveries fail because they are not stored in time.', { evidence, advice })
+        : warning('The last deliveries failed, and none has arrived since.', { evidence, advice });
     }
-    if (taken !== undefined && taken.maxMs > SLOW_MS) {
-      return warning('Some answers came near the limit.', { evidence, advice });
+    if (accepted !== undefined && accepted.maxMs > SLOW_MS) {
+      return warning('Some answers were close to the time limit.', { evidence, advice });
     }
     return ok('Deliveries are answered quickly.', { evidence });
   },

@@ -16,35 +16,38 @@ const UNEASY_MS = 30_000;
  */
 export const clockCheck: Check<ServiceCheckInput> = {
   id: 'clock',
-  title: 'clock of this machine against the service',
+  title: 'clocks of this machine and of the service',
   async look({ account, service, database, clock }) {
     const asked = await service.connections();
     const ahead = asked.ok ? asked.aheadMs : null;
     const ages = database === null ? null : await readAges(database, account.subscriptionId, clock.now());
     const evidence: string[] = [];
-    if (ahead !== null) evidence.push(`By the Date of its answer, the service's clock ${comparison(ahead)}.`);
+    if (ahead !== null)
+      evidence.push(`According to the Date header of its answer, the service's clock ${comparison(ahead)}.`);
     if (ages !== null) {
       evidence.push(
         `${count(ages.count, 'signed delivery', 'signed deliveries')} of the last 2 h ` +
           `${ages.count === 1 ? 'was' : 'were'} ${span(ages.least)}${ages.least < 0 ? ' in the future' : ''} ` +
-          `to ${span(ages.most)}${ages.most < 0 ? ' in the future' : ''} old on our clock.`,
+          `to ${span(ages.most)}${ages.most < 0 ? ' in the future' : ''} old by our clock.`,
       );
     }
     const skew = furthest([ahead, ages === null ? null : -ages.least]);
-    if (skew === null) return notChecked('The service sends no Date, and no signed delivery came lately.');
+    if (skew === null)
+      return notChecked('The service sends no Date header, and no signed delivery arrived in the last 2 h.');
     const margin = SIGNATURE_WINDOW_MS - Math.abs(skew);
     evidence.push(
       margin > 0
-        ? `A delivery is refused when the difference passes 5 min: ${span(margin)} are left.`
-        : 'A delivery is refused when the difference passes 5 min.',
+        ? `Deliveries are refused if the difference exceeds 5 min; ${span(margin)} remain.`
+        : 'Deliveries are refused if the difference exceeds 5 min.',
     );
     const advice = [
-      'Set the clock of this machine by NTP (timedatectl set-ntp true; chronyc tracking shows how it goes).',
-      'If it is right, it is the clock of the service that is wrong: tell its operators.',
+      'Synchronize the clock of this machine with NTP: timedatectl set-ntp true. chronyc tracking shows the state.',
+      'If this clock is correct, the clock of the service is wrong: contact its operators.',
     ];
     if (margin <= 0)
-      return problem('The clocks are so far apart that every delivery is refused.', { evidence, advice });
-    if (Math.abs(skew) > UNEASY_MS) return warning('The clocks are apart.', { evidence, advice });
+      return problem('The clocks differ so much that every delivery is refused.', { evidence, advice });
+    if (Math.abs(skew) > UNEASY_MS)
+      return warning(`The clocks differ by ${span(skew)}.`, { evidence, advice });
     return ok('The clocks agree.', { evidence });
   },
 };

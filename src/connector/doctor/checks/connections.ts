@@ -1,5 +1,6 @@
 import type { StoreCheckInput } from '../check-input.ts';
-import { type Check, ok, problem, warning } from '../finding.ts';
+import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
+import { count } from '../wording.ts';
 
 /** Maximum for one process: its two pools and, if Postgres carries notifications, the listening connection. */
 const PER_PROCESS = 14;
@@ -28,13 +29,13 @@ export const connectionsCheck: Check<StoreCheckInput> = {
          from pg_stat_activity`,
       [clock.now() - IDLE_MS],
     );
-    if (row === undefined) return ok('Nothing to tell.');
+    if (row === undefined) return notChecked('The database returned no counts.');
     const each = settings.redisUrl === undefined ? PER_PROCESS_LISTENING : PER_PROCESS;
     const evidence = [
-      `${row.used} of ${row.allowed} connections are in use, ${row.ours} of them by connectors; a process takes up to ${each}.`,
+      `${row.used} of ${row.allowed} connections are in use, ${row.ours} of them by connectors. A process uses up to ${each}.`,
     ];
     if (row.allowed - row.used < each) {
-      return problem('The database has hardly a connection left.', {
+      return problem('The database has almost no free connections.', {
         evidence,
         advice: [
           'Raise max_connections, run fewer processes, or put pgbouncer in front (transaction mode, ?prepare=false in DATABASE_URL).',
@@ -42,13 +43,16 @@ export const connectionsCheck: Check<StoreCheckInput> = {
       });
     }
     if (row.idleInTransaction > 0) {
-      return warning('Somebody holds a transaction open and does nothing in it.', {
-        evidence: [...evidence, `${row.idleInTransaction} for more than a minute.`],
+      return warning('A transaction is open but idle.', {
+        evidence: [
+          ...evidence,
+          `${count(row.idleInTransaction, 'transaction has', 'transactions have')} been idle for more than a minute.`,
+        ],
         advice: [
-          "Look for it: select pid, usename, application_name, query from pg_stat_activity where state like 'idle in transaction%'.",
+          "Find it with: select pid, usename, application_name, query from pg_stat_activity where state like 'idle in transaction%'.",
         ],
       });
     }
-    return ok('The database has connections left.', { evidence });
+    return ok('The database has free connections.', { evidence });
   },
 };

@@ -11,7 +11,7 @@ export const connectorCheck: Check<CheckInput> = {
   title: 'the connector on this machine',
   async look({ settings, signal }) {
     const { host, port, apiToken } = settings;
-    if (port === 0) return notChecked('CONNECTOR_PORT is 0, so nobody knows where it listens.');
+    if (port === 0) return notChecked('CONNECTOR_PORT is 0, so the port of the connector is unknown.');
     const origin = `http://${reachableHost(host)}:${port}`;
     let ready: Response;
     try {
@@ -22,7 +22,7 @@ export const connectorCheck: Check<CheckInput> = {
     const health = healthAnswer.safeParse(await ready.json().catch(() => null));
     if (health.success && !health.data.ok) return judgeUnready(origin);
     const evidence = [`GET ${origin}/readyz: ${ready.status}.`];
-    if (health.success && apiToken === undefined) return ok('It runs and is ready.', { evidence });
+    if (health.success && apiToken === undefined) return ok('The connector runs and is ready.', { evidence });
     const api = await askApi(origin, apiToken, signal);
     evidence.push(
       `GET ${origin}/v1/openapi.json${apiToken === undefined ? '' : ' with the token'}: ${api.status}.`,
@@ -31,23 +31,23 @@ export const connectorCheck: Check<CheckInput> = {
       return problem('Something other than the connector listens on its port.', {
         evidence,
         advice: [
-          'If it is a proxy, it passes on neither /readyz nor /v1, or reaches no connector: ask one behind it, CONNECTOR_HOST=… CONNECTOR_PORT=… npm run doctor.',
-          'Else set CONNECTOR_PORT to a port of its own, here and in the settings of the connector.',
+          'If it is a proxy, it forwards neither /readyz nor /v1, or does not reach a connector. Check a connector behind it: CONNECTOR_HOST=… CONNECTOR_PORT=… npm run doctor.',
+          'Otherwise set CONNECTOR_PORT to a free port, here and in the settings of the connector.',
         ],
       });
     }
     if (apiToken !== undefined && api.status === 401) {
-      const how = health.success ? 'It runs and is ready' : 'It answers behind a proxy';
-      return warning(`${how}, but with another CONNECTOR_API_TOKEN than these settings have.`, {
+      const how = health.success ? 'The connector runs and is ready' : 'The connector answers behind a proxy';
+      return warning(`${how}, but with a CONNECTOR_API_TOKEN that differs from these settings.`, {
         evidence,
         advice: [
-          'Restart it if its settings were changed since; or run this command where its settings are.',
+          'If its settings have changed since it started, restart it. Otherwise run this command with the settings that it uses.',
         ],
       });
     }
     return health.success
-      ? ok('It runs and is ready.', { evidence })
-      : ok('The connector answers behind a proxy, which does not pass on /readyz.', { evidence });
+      ? ok('The connector runs and is ready.', { evidence })
+      : ok('The connector answers behind a proxy, which does not forward /readyz.', { evidence });
   },
 };
 
@@ -55,20 +55,20 @@ function judgeSilence(origin: string, error: unknown): Finding {
   const { kind, says, advice } = explainUnreachable(error, new URL(origin).host);
   if (kind === 'refused') {
     return notChecked(
-      `Nothing listens at ${origin}: the connector does not run here, or on another CONNECTOR_HOST or CONNECTOR_PORT.`,
+      `Nothing listens at ${origin}: the connector does not run on this machine, or uses a different CONNECTOR_HOST or CONNECTOR_PORT.`,
     );
   }
   return problem(`The connector does not answer. ${says}`, {
     evidence: [`GET ${origin}/readyz`],
-    advice: [advice, 'A process that hangs can be killed: nothing that was acknowledged is lost.'],
+    advice: [advice, 'A process that hangs can be killed: no acknowledged event is lost.'],
   });
 }
 
 function judgeUnready(origin: string): Finding {
   return problem('The connector runs, but is not ready.', {
-    evidence: [`GET ${origin}/readyz answers 503.`],
+    evidence: [`GET ${origin}/readyz was answered with 503.`],
     advice: [
-      'It does not reach its database or Redis, the service has not taken its settings, or the webhook was never registered. See what is said here about each of them; its log says which it is.',
+      'It cannot reach its database or Redis, the service has not accepted its settings, or the webhook was never registered. Its log contains the reason.',
     ],
   });
 }

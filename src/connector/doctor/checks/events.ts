@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../../../contract/service/events.ts';
-import { readTold } from '../../state/messages.ts';
+import { readReported } from '../../state/messages.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
 import { count, howToConsent } from '../wording.ts';
@@ -14,35 +14,41 @@ const ENOUGH = 3;
  */
 export const eventsCheck: Check<ServiceCheckInput> = {
   id: 'events',
-  title: 'event types that are delivered',
+  title: 'delivered event types',
   async look({ account, service, database, clock }) {
     const asked = await service.webhook();
     const listed = asked.ok ? asked.value.events : [];
     const absent = listed.length === 0 ? [] : EVENT_TYPES.filter((type) => !listed.includes(type));
-    const told = database === null ? null : await readTold(database, account.id, clock.now() - LATELY_MS);
+    const reported =
+      database === null ? null : await readReported(database, account.id, clock.now() - LATELY_MS);
     const evidence: string[] = [];
-    if (absent.length > 0) evidence.push(`GET /webhook names ${listed.join(', ')} alone.`);
-    if (told !== null && told.withStatus > 0) {
+    if (absent.length > 0) evidence.push(`GET /webhook lists only ${listed.join(', ')}.`);
+    if (reported !== null && reported.withStatus > 0) {
       evidence.push(
-        `Of ${count(told.withStatus, 'outgoing message')} of 7 days with a status, a webhook told the status of ${told.statusTold}; ` +
-          `it told of ${count(told.received, 'incoming message')}.`,
+        `In 7 days, webhooks reported the status of ${reported.statuses} of ${count(reported.withStatus, 'outgoing message')} that have one, ` +
+          `and ${count(reported.received, 'incoming message')}.`,
       );
     }
     const silent =
-      told !== null && told.withStatus >= ENOUGH && told.statusTold === 0 && told.received >= ENOUGH;
+      reported !== null &&
+      reported.withStatus >= ENOUGH &&
+      reported.statuses === 0 &&
+      reported.received >= ENOUGH;
     if (absent.length > 0 || silent) {
-      return problem('The service delivers message.received alone: this is an old consent.', {
+      return problem('The service delivers only message.received, because the consent is old.', {
         evidence,
         advice: [
           account.kind === 'oauth'
             ? `Subscriptions from before the cut-over need a new consent. ${howToConsent(account.id)}`
-            : 'Have the owner of the connections consent to the app anew: subscriptions from before the cut-over need it.',
-          'Until then statuses and outages are found by polling, so they come later.',
+            : 'Ask the owner of the connections to consent to the app again: subscriptions from before the cut-over require it.',
+          'Until then, statuses and outages are found by polling, which takes longer.',
         ],
       });
     }
-    if (listed.length === 0 && (told === null || told.withStatus < ENOUGH)) {
-      return notChecked('The service names no event types, and too few messages were sent lately to tell.');
+    if (listed.length === 0 && (reported === null || reported.withStatus < ENOUGH)) {
+      return notChecked(
+        'The service lists no event types, and too few messages were sent recently to judge.',
+      );
     }
     return ok('All event types are delivered.', { evidence });
   },

@@ -14,16 +14,16 @@ export const feedCheck: Check<StoreCheckInput> = {
     const lagMs = oldestWaitMs(feed, clock.now());
     const evidence = [
       feed.waiting === 0
-        ? `The last number is ${feed.lastSeq}; nothing waits for one.`
-        : `${count(feed.waiting, 'batch waits', 'batches wait')}, the oldest for ${span(lagMs)}; the last number is ${feed.lastSeq}.`,
+        ? `The last number is ${feed.lastSeq}; no change waits for a number.`
+        : `${count(feed.waiting, 'batch waits', 'batches wait')} for numbers, the oldest for ${span(lagMs)}; the last number is ${feed.lastSeq}.`,
     ];
-    if (lagMs <= LATE_MS) return ok('Changes are numbered as they come.', { evidence });
+    if (lagMs <= LATE_MS) return ok('Changes are numbered without delay.', { evidence });
     const advice = [
-      'If no process of the connector runs, start one: each of them numbers.',
-      'If some run, look for one that hangs in a transaction (pg_stat_activity) and holds the row connector.feed.',
+      'If no process of the connector runs, start one: every process numbers changes.',
+      'Otherwise look in pg_stat_activity for a transaction that hangs and locks the row of connector.feed.',
     ];
     return lagMs > 6 * LATE_MS
-      ? problem('Changes get no numbers, so nobody sees them.', { evidence, advice })
-      : warning('The numbering of changes lags.', { evidence, advice });
+      ? problem('Changes are not numbered, so no reader sees them.', { evidence, advice })
+      : warning('Changes are numbered late.', { evidence, advice });
   },
 };

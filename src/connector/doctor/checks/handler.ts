@@ -15,9 +15,11 @@ export const handlerCheck: Check<StoreCheckInput> = {
     const lag = await readDispatch(database);
     if (lag === null) {
       return settings.handlersModule === undefined
-        ? notChecked('CONNECTOR_HANDLERS is not set: the CRM reads the feed by itself.')
+        ? notChecked('CONNECTOR_HANDLERS is not set: the CRM reads the feed.')
         : warning('CONNECTOR_HANDLERS is set, but no handler has ever run on this database.', {
-            advice: ['Restart the connector with it; role all or worker, since web calls no handler.'],
+            advice: [
+              'Restart the connector with CONNECTOR_ROLE all or worker: a web process calls no handler.',
+            ],
           });
     }
     const lateMs = oldestWaitMs(lag, clock.now());
@@ -25,13 +27,13 @@ export const handlerCheck: Check<StoreCheckInput> = {
     const findings: Finding[] = [];
     if (lag.waiting > 0 && lateMs > LATE_MS) {
       findings.push(
-        problem('The handler does not take changes in time.', {
+        problem('The handler does not accept changes in time.', {
           evidence: [waiting],
           advice: [
-            'Read why in the log of the worker: a call that fails is told with its error. The connection waits until it succeeds or is set aside.',
+            'The log of the worker contains the error of each failed call. The changes of a connection wait until the call succeeds or the change is set aside.',
             settings.handlersModule === undefined
-              ? 'CONNECTOR_HANDLERS is not set here: if no process has it any more, nobody takes them.'
-              : 'If calls are slow, connector_handler_seconds shows it; connections do not hold up each other.',
+              ? 'CONNECTOR_HANDLERS is not set here. If it is not set for any process, no handler is called.'
+              : 'connector_handler_seconds shows how long calls take. Connections do not delay each other.',
           ],
         }),
       );
@@ -43,14 +45,18 @@ export const handlerCheck: Check<StoreCheckInput> = {
         warning(
           `${count(lag.deadLetters, 'change was', 'changes were')} set aside: the handler failed on ${lag.deadLetters === 1 ? 'it' : 'them'} too often.`,
           {
-            evidence: [`Last set aside ${span(clock.now() - (newest[0]?.at ?? 0))} ago: ${some(errors, 3)}.`],
+            evidence: [
+              `The last one ${span(clock.now() - (newest[0]?.at ?? 0))} ago. Errors: ${some(errors, 3)}.`,
+            ],
             advice: [
-              'Mend the handler, then POST /v1/dead-letters/{id}/replay for each; GET /v1/dead-letters lists them.',
+              'Fix the handler, then call POST /v1/dead-letters/{id}/replay for each. GET /v1/dead-letters lists them.',
             ],
           },
         ),
       );
     }
-    return findings.length > 0 ? findings : ok('The handler takes what comes.', { evidence: [waiting] });
+    return findings.length > 0
+      ? findings
+      : ok('The handler keeps up with the changes.', { evidence: [waiting] });
   },
 };

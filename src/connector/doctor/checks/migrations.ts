@@ -6,28 +6,28 @@ import { count } from '../wording.ts';
 export function judgeMigrations(state: MigrationState): Finding {
   switch (state.kind) {
     case 'current':
-      return ok('The tables are those of this version.', {
+      return ok('The tables match this version.', {
         evidence: [`${count(state.applied, 'migration')} applied.`],
       });
     case 'empty':
-      return problem('The database holds nothing of a connector yet.', {
+      return problem('The database does not contain the tables of a connector.', {
         advice: [
-          'Start the connector: it makes its tables. If it ran before, DATABASE_URL names another database now.',
+          'Start the connector: it creates its tables. If it ran before, DATABASE_URL now names a different database.',
         ],
       });
     case 'pending':
-      return problem(`${count(state.pending, 'migration is', 'migrations are')} not applied yet.`, {
-        evidence: [`${state.applied} are.`],
-        advice: ['Start this version of the connector: it brings the tables up to date first.'],
+      return problem(`${count(state.pending, 'migration has', 'migrations have')} not been applied yet.`, {
+        evidence: [`${count(state.applied, 'migration')} applied.`],
+        advice: ['Start this version of the connector: it applies them first.'],
       });
     case 'newer':
       return problem('The database is newer than this version of the connector.', {
-        evidence: [`It holds ${count(state.unknown, 'migration')} that this version does not know.`],
+        evidence: [`It contains ${count(state.unknown, 'migration')} that this version does not know.`],
         advice: ['Start the newer version again, or restore the backup made before the upgrade.'],
       });
     case 'changed':
-      return problem('A migration that was applied is not the one that this version has.', {
-        advice: ['Install the released package of this version anew: a migration in it was changed.'],
+      return problem('An applied migration differs from the one in this version.', {
+        advice: ['Reinstall the released package of this version: one of its migrations was changed.'],
       });
   }
 }

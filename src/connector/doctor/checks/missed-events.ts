@@ -13,29 +13,29 @@ const DAY_MS = 24 * 3_600_000;
 /** Webhooks deliver what polling finds: `webhookHealth` as in `GET /v1/sync`. */
 export const missedEventsCheck: Check<AccountCheckInput> = {
   id: 'missed-events',
-  title: 'events that polling had to find',
+  title: 'events that only polling found',
   async look({ account, database, clock }) {
     const [report] = (await reportSync({ database, clock }, account.id)) ?? [];
-    if (report === undefined) return notChecked('The account is gone.');
+    if (report === undefined) return notChecked('The account no longer exists.');
     const now = clock.now();
     const { webhookHealth, repaired } = report;
     const lastWebhookAt = report.lastWebhookAt === null ? null : Date.parse(report.lastWebhookAt);
     const repairedAt = await readRepairedAt(database, account.id);
     const touched = report.connections.filter(({ webhookHealth: health }) => health === webhookHealth);
     const evidence = [
-      `In all, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook delivered within ${span(JUDGED_AFTER_MS)}${repairedAt === null ? '' : `, the last ${ago(repairedAt, now)}`}.`,
-      `The last webhook came ${ago(lastWebhookAt, now)}.`,
+      `In total, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook delivered within ${span(JUDGED_AFTER_MS)}${repairedAt === null ? '' : `, the last ${ago(repairedAt, now)}`}.`,
+      `Last webhook: ${ago(lastWebhookAt, now)}.`,
     ];
     const nameless = await countNameless(database, account.id, now - DAY_MS);
     if (nameless > 0) {
       evidence.push(
-        `Of ${count(nameless, 'incoming message')} of the last 24 h the sender is not known: the list of messages names none.`,
+        `The sender of ${count(nameless, 'incoming message')} of the last 24 h is unknown, because the service's message list does not contain it.`,
       );
     }
     const which = `Connections: ${some(touched.map(({ connectionId }) => connectionId))}.`;
     const advice = [
-      'Polling brings it, but later, and an incoming message without its sender (peer is null). See the webhook, its address and the signatures for the cause.',
-      'If those are well, events are dropped on the way: look at the proxy for answers other than 2xx, and at restarts.',
+      'Polling finds what webhooks miss, but later, and without the sender of an incoming message (peer is null). The checks webhook, webhook-address and signatures show the cause.',
+      'If those checks are ok, events are lost on the way: look for answers other than 2xx in the log of the proxy, and for restarts.',
     ];
     switch (webhookHealth) {
       case 'silent':
@@ -50,18 +50,16 @@ export const missedEventsCheck: Check<AccountCheckInput> = {
           lastWebhookAt !== null &&
           lastWebhookAt > repairedAt
         ) {
-          return ok('Some events never arrived, but webhooks have come since.', { evidence });
+          return ok('Some events never arrived, but webhooks have arrived since.', { evidence });
         }
         return warning('Some events of the last 24 h never arrived.', {
           evidence: [...evidence, which],
           advice,
         });
       case 'healthy':
-        return ok('Webhooks bring what polling finds.', { evidence });
+        return ok('Webhooks deliver what polling finds.', { evidence });
       case 'unknown':
-        return notChecked(
-          'There is nothing to judge by yet: no webhook came, and polling had nothing to repair.',
-        );
+        return notChecked('No webhook has arrived yet, and polling has repaired nothing.');
     }
   },
 };

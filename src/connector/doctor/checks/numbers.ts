@@ -48,7 +48,7 @@ function explainLapsed(
     (row) => `${nameOf(row)}${row.licenseStatus === null ? '' : `, license ${row.licenseStatus}`}`,
   );
   return problem(
-    `${count(lapsed.length, 'connection is', 'connections are')} no longer shown by the service.`,
+    `${count(lapsed.length, 'connection is', 'connections are')} without a valid license or no longer listed by the service.`,
     {
       evidence: [
         `${lapsed.length} of ${all}: ${some(lines)}.`,
@@ -57,9 +57,9 @@ function explainLapsed(
           : []),
       ],
       advice: [
-        `Renew the license or the add-on ${inPortal(settings, RENEWAL)}: until then these numbers neither send nor receive.`,
-        'If they were deleted, or the key was narrowed to others, this is as it should be.',
-        'What they miss is read by polling once they are back.',
+        `Renew the license or the add-on ${inPortal(settings, RENEWAL)}. Until then, these numbers neither send nor receive.`,
+        'If they were deleted, or the key no longer covers them, no action is needed.',
+        'Polling reads what they missed once they are listed again.',
       ],
     },
   );
@@ -68,12 +68,12 @@ function explainLapsed(
 function explainEnding(ending: readonly ListedNumber[], now: number, settings: DoctorSettings): Finding {
   const lines = ending.map((row) => {
     const left = (row.licenseExpires ?? now) - now;
-    return `${nameOf(row)} ${left > 0 ? `in ${span(left)}` : 'about now'}`;
+    return `${nameOf(row)} ${left > 0 ? `in ${span(left)}` : 'now'}`;
   });
   return warning(`${count(ending.length, 'license ends', 'licenses end')} within 3 days.`, {
     evidence: [`${some(lines)}.`],
     advice: [
-      `Renew ${inPortal(settings, RENEWAL)} before that: a connection without a license neither sends nor receives.`,
+      `Renew ${inPortal(settings, RENEWAL)} before then. A connection without a license neither sends nor receives.`,
     ],
   });
 }
@@ -81,18 +81,15 @@ function explainEnding(ending: readonly ListedNumber[], now: number, settings: D
 function explainWaiting(waiting: readonly ListedNumber[], now: number): Finding {
   const lines = waiting.map(
     (row) =>
-      `${nameOf(row)}, told ${ago(row.since, now)}${row.reason === null ? '' : `: ${row.reason.slice(0, 40)}`}`,
+      `${nameOf(row)}, reported ${ago(row.since, now)}${row.reason === null ? '' : `: ${row.reason.slice(0, 40)}`}`,
   );
-  return warning(
-    `${count(waiting.length, 'connection waits', 'connections wait')} for the owner to pair again.`,
-    {
-      evidence: [`${some(lines)}.`],
-      advice: [
-        'Have the owner scan: POST /v1/connections/{id}/restart, then show GET /v1/connections/{id}/pairing.',
-        'Sends to it fail until then; they are repeated where that is safe.',
-      ],
-    },
-  );
+  return warning(`${count(waiting.length, 'connection needs', 'connections need')} to be paired again.`, {
+    evidence: [`${some(lines)}.`],
+    advice: [
+      'Call POST /v1/connections/{id}/restart, then show its owner the QR code from GET /v1/connections/{id}/pairing.',
+      'Until then its sends fail. They are retried where that is safe.',
+    ],
+  });
 }
 
 /** Requests to create a connection that are no longer repeated; a person must find out their outcome. */
@@ -107,12 +104,15 @@ async function judgeCreations(
       `${label === null || label === '' ? 'without label' : label.slice(0, 40)}, requested ${ago(createdAt, now)} (${lastError ?? 'no answer'})`,
   );
   return [
-    warning(`${count(doubtful.length, 'creation')} in doubt: nobody knows whether there is a connection.`, {
-      evidence: [`${some(lines)}.`],
-      advice: [
-        'Compare the connections of the service with GET /v1/connections, and delete any that nobody wanted.',
-      ],
-    }),
+    warning(
+      `${count(doubtful.length, 'creation is', 'creations are')} in doubt: whether a connection was created is unknown.`,
+      {
+        evidence: [`${some(lines)}.`],
+        advice: [
+          'Compare the connections at the service with GET /v1/connections, and delete those that are not wanted.',
+        ],
+      },
+    ),
   ];
 }
 

@@ -24,7 +24,7 @@ export const pollsCheck: Check<AccountCheckInput> = {
       return notChecked('The account has no credential, so it is not polled.');
     if (stored?.awaitsConsent === true) {
       return problem('The grant of this account has ended: polls and sends wait for a new consent.', {
-        evidence: [`The last good poll was ${ago(state.lastGoodAt, now)}.`],
+        evidence: [`Last successful poll: ${ago(state.lastGoodAt, now)}.`],
         advice: [howToConsent(account.id)],
       });
     }
@@ -32,27 +32,27 @@ export const pollsCheck: Check<AccountCheckInput> = {
       state.refusedCredentialVersion !== null &&
       state.refusedCredentialVersion === stored?.credentialVersion
     ) {
-      return problem('The service refused this credential, and it is not tried again.', {
+      return problem('The service refused this credential, so it is not used again.', {
         evidence: [
           'Polls and sends of the account wait; nothing is lost.',
-          `The last poll ended with ${state.lastErrorCode ?? 'a refusal'}; the last good one was ${ago(state.lastGoodAt, now)}.`,
+          `The last poll ended with ${state.lastErrorCode ?? 'a refusal'}. Last successful poll: ${ago(state.lastGoodAt, now)}.`,
         ],
         advice: [
-          'Put a good key into SERVICE_API_KEY and restart one process after another; or remove the account and add it with a good key.',
+          'Set SERVICE_API_KEY to a valid key and restart the processes one by one, or remove the account and add it with a valid key.',
         ],
       });
     }
     if (state.lastErrorCode !== null) return explainFailure(state, now);
     if (state.lastGoodAt === null && state.lastStartedAt === null) {
-      return problem('The account was never polled.', {
+      return problem('The account has never been polled.', {
         advice: ['Start a connector with CONNECTOR_ROLE all or worker: a web process does not poll.'],
       });
     }
     const silentMs = now - Math.max(state.lastGoodAt ?? 0, state.lastStartedAt ?? 0);
     if (silentMs > PERIODS * settings.reconcileIntervalMs) {
-      return problem(`No poll was begun for ${span(silentMs)}.`, {
+      return problem(`No poll has started for ${span(silentMs)}.`, {
         evidence: [
-          `One is due every ${span(settings.reconcileIntervalMs)}; the last good one was ${ago(state.lastGoodAt, now)}.`,
+          `A poll is due every ${span(settings.reconcileIntervalMs)}. Last successful poll: ${ago(state.lastGoodAt, now)}.`,
         ],
         advice: [
           'Start a connector with CONNECTOR_ROLE all or worker. If one runs, look for errors in its log.',
@@ -82,23 +82,26 @@ async function judgeDates(
         `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}, ${span(createdAt - now)} ahead of our clock.`,
     );
   const harm =
-    'Nothing is lost: they are stored, and their times move nothing. Each poll reads past them, so many of them cost requests.';
+    'Nothing is lost: the messages are stored, and their times do not move the watermark. Each poll reads past them, so many of them cause more requests.';
   if (last.contradicted) {
     return [
       warning(`The service dates ${count(dated.length, 'message')} in the future.`, {
-        evidence: [...evidence, 'What came after them has a time that can be true, so it is not its clock.'],
-        advice: [harm, 'Tell the operators of the service their ids.'],
+        evidence: [
+          ...evidence,
+          'Later messages have plausible times, so the clock of the service is not the cause.',
+        ],
+        advice: [harm, 'Report their ids to the operators of the service.'],
       }),
     ];
   }
   return [
     warning(
-      `The service's clock is ${span(last.createdAt - last.firstSeenAt)} ahead of ours, by the newest message.`,
+      `The service's clock is ${span(last.createdAt - last.firstSeenAt)} ahead of ours, according to the newest message.`,
       {
         evidence: [...evidence, `${count(dated.length, 'message is', 'messages are')} dated in the future.`],
         advice: [
           harm,
-          'Compare the clocks and set this machine by NTP; if it is right, tell the operators of the service. In a sandbox whose time was moved this is as it should be.',
+          'Compare the clocks and synchronize this machine with NTP. If its clock is correct, contact the operators of the service. In a sandbox whose time was moved, this is expected.',
         ],
       },
     ),
@@ -121,8 +124,8 @@ async function judgeOldDates({ account, database }: AccountCheckInput): Promise<
             `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}.`,
         ),
       advice: [
-        'Nothing is lost: they lie behind the end of the list, where every other poll looks. In your lists they come last.',
-        'Tell the operators of the service their ids.',
+        'Nothing is lost: the messages follow the end of the list, which every other poll reads. Your lists show them last.',
+        'Report their ids to the operators of the service.',
       ],
     }),
   ];
@@ -136,18 +139,22 @@ async function judgeProgress(
   const { coverage, visibility } = await readProgress(database, account.id);
   const open = coverage.gaps.length + visibility.length;
   const evidence = [
-    `The last good poll ended ${ago(state.lastGoodAt, now)}; everything created until ${
-      coverage.watermark === null ? 'now is still to be read' : new Date(coverage.watermark).toISOString()
-    } was seen${open === 0 ? '' : `, and ${count(open, 'stretch is', 'stretches are')} open`}.`,
+    `Last successful poll: ${ago(state.lastGoodAt, now)}. ${
+      coverage.watermark === null
+        ? 'No list has been read completely yet'
+        : `Everything created until ${new Date(coverage.watermark).toISOString()} has been read`
+    }${open === 0 ? '' : `; ${count(open, 'range is', 'ranges are')} still to be read`}.`,
   ];
   const behindMs = coverage.watermark === null ? Infinity : now - coverage.watermark;
   if (coverage.gaps.length > 0 && behindMs > LONG_BEHIND_MS) {
     return warning('Polling is catching up.', {
       evidence,
-      advice: ['Wait: it goes on by itself, the newest messages first. GET /v1/sync shows how far it is.'],
+      advice: [
+        'Wait: polling continues by itself, with the newest messages first. GET /v1/sync shows its progress.',
+      ],
     });
   }
-  return ok('Polls go well.', { evidence });
+  return ok('Polls succeed.', { evidence });
 }
 
 function explainFailure(state: PollState, now: number): Finding {
@@ -155,24 +162,21 @@ function explainFailure(state: PollState, now: number): Finding {
   const waits =
     state.notBefore === null || state.notBefore < now ? 'now' : `in ${span(state.notBefore - now)}`;
   const evidence = [
-    `${count(state.failures, 'poll has', 'polls have')} failed in a row, the last with ${code}; the last good one was ${ago(state.lastGoodAt, now)}, the next is due ${waits}.`,
+    `${count(state.failures, 'poll has', 'polls have')} failed in a row, the last with ${code}. Last successful poll: ${ago(state.lastGoodAt, now)}. The next is due ${waits}.`,
   ];
   const meaning = isErrorCode(code) ? `${code} means: ${ERRORS[code].meaning}` : (OWN_CODES[code] ?? '');
-  const advice = [
-    meaning,
-    'See what is said about the service below. Polling goes on by itself once it can.',
-  ];
-  const told = { evidence, advice: advice.filter((line) => line !== '') };
-  return state.failures >= 2 ? problem('Polls fail.', told) : warning('The last poll failed.', told);
+  const advice = [meaning, 'See the check service. Polling continues by itself as soon as it can.'];
+  const details = { evidence, advice: advice.filter((line) => line !== '') };
+  return state.failures >= 2 ? problem('Polls fail.', details) : warning('The last poll failed.', details);
 }
 
 /** Codes of failures for which the service gave no code. */
 const OWN_CODES: Readonly<Record<string, string>> = {
-  connect: 'No connection to the service could be made.',
-  network: 'The connection to the service failed in the middle.',
+  connect: 'The connection to the service could not be established.',
+  network: 'The connection to the service broke during the call.',
   deadline: 'The service did not answer in time.',
   StalledWalk:
-    'The service refuses the cursors of GET /messages that it has just given: each poll stores the newest page, and what lies below waits. Tell its operators.',
+    'The service refuses cursors of GET /messages that it has just issued. Each poll stores the newest page; older messages wait. Contact its operators.',
   unreadable_answer:
-    'What the service answered does not fit its specification: a proxy may answer in its place.',
+    'The answer of the service does not match its specification. A proxy may have answered instead.',
 };

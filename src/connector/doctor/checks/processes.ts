@@ -15,12 +15,12 @@ export const processesCheck: Check<StoreCheckInput> = {
     const { alive, last } = await readWorkers(database, now - SILENT_MS);
     if (alive > 0) {
       return ok(
-        `${count(alive, 'process that polls and sends gives', 'processes that poll and send give')} signs of life.`,
+        `${count(alive, 'process that polls and sends is', 'processes that poll and send are')} alive.`,
       );
     }
     return problem('No process polls or sends.', {
-      evidence: [`The last sign of life was ${ago(last, now)}.`],
-      advice: ['Start a connector with CONNECTOR_ROLE all or worker; web processes take webhooks only.'],
+      evidence: [`Last heartbeat: ${ago(last, now)}.`],
+      advice: ['Start a connector with CONNECTOR_ROLE all or worker. A web process neither polls nor sends.'],
     });
   },
 };

@@ -29,9 +29,11 @@ export const redisCheck: Check<CheckInput> = {
 function explainSilence(hosts: string, error: unknown): Finding {
   const text = error instanceof Error ? error.message : '';
   if (/NOAUTH|WRONGPASS|invalid password|NOPERM/i.test(text)) {
-    return problem('Redis refuses the user or the password of REDIS_URL.', {
+    return problem('Redis refuses the user name or the password in REDIS_URL.', {
       evidence: [`Redis at ${hosts}.`],
-      advice: ['Correct user and password in REDIS_URL; special characters in them are percent-encoded.'],
+      advice: [
+        'Correct the user name and the password in REDIS_URL. Special characters must be percent-encoded.',
+      ],
     });
   }
   const { says, advice } = explainUnreachable(error, hosts);
@@ -39,7 +41,7 @@ function explainSilence(hosts: string, error: unknown): Finding {
     evidence: [`REDIS_URL names ${hosts}.`],
     advice: [
       advice,
-      'Deliveries are still taken and stored. Polls and sends are woken late or not at all until it is back.',
+      'Deliveries are still accepted and stored. Until Redis is available again, polls and sends start later.',
     ],
   });
 }
@@ -52,24 +54,26 @@ function judgeServer(server: RedisState): Finding {
       : `${megabytes(usedBytes)} used, no limit`;
   const evidence = [`Redis ${version} at ${hosts}: maxmemory-policy ${policy}, ${memory}.`];
   if (policy !== 'noeviction') {
-    return problem(`Redis may drop queued work: its maxmemory-policy is ${policy}.`, {
+    return problem(`Redis may evict notifications: its maxmemory-policy is ${policy}.`, {
       evidence,
       advice: [
-        'redis-cli CONFIG SET maxmemory-policy noeviction, and lastingly in redis.conf or in the parameters of your provider.',
-        'No process starts with another policy.',
+        'Run redis-cli CONFIG SET maxmemory-policy noeviction, and make it permanent in redis.conf or in the parameters of your provider.',
+        'No process starts with any other policy.',
       ],
     });
   }
   if (isOlder(version, OLDEST)) {
-    return problem(`Redis ${version} is too old: 5.0 is needed.`, {
+    return problem(`Redis ${version} is too old: 5.0 or newer is required.`, {
       evidence,
       advice: ['Upgrade Redis, or remove REDIS_URL: Postgres then carries notifications.'],
     });
   }
   if (maxBytes > 0 && usedBytes > FULL * maxBytes) {
-    return warning('Redis is nearly full; once it is, it takes no jobs.', {
+    return warning('Redis is nearly full. When it is full, it accepts no jobs.', {
       evidence,
-      advice: ['Raise maxmemory, and see what else fills it: the connector keeps small wake-up calls only.'],
+      advice: [
+        'Raise maxmemory, and check what else uses it: the connector stores only small notifications.',
+      ],
     });
   }
   if (isOlder(version, RECOMMENDED)) {
@@ -78,7 +82,7 @@ function judgeServer(server: RedisState): Finding {
       advice: ['Upgrade Redis.'],
     });
   }
-  return ok('Redis answers, and evicts nothing.', { evidence });
+  return ok('Redis answers and evicts nothing.', { evidence });
 }
 
 function isOlder(version: string, than: readonly number[]): boolean {

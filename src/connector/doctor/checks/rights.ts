@@ -19,25 +19,25 @@ export const rightsCheck: Check<StoreCheckInput> = {
   async look({ database }) {
     const rights = await readRights(database);
     if (rights.replica || rights.readOnly) {
-      return problem('The database takes no writes.', {
+      return problem('The database does not accept writes.', {
         evidence: [
           rights.replica ? 'The server is a replica in recovery.' : 'default_transaction_read_only is on.',
         ],
         advice: [
-          'Let DATABASE_URL lead to the primary. Deliveries are answered 503 until then, and polling catches up.',
+          'Set DATABASE_URL to the primary. Until then, deliveries are answered with 503; polling catches up afterwards.',
         ],
       });
     }
     const evidence: string[] = [];
     if (rights.refused.length > 0) evidence.push(`No full access to ${some(rights.refused)}.`);
-    if (!rights.createsTables) evidence.push('No right to create in the schema connector.');
+    if (!rights.createsTables) evidence.push('No right to create tables in the schema connector.');
     if (!rights.ownsInbox) evidence.push('The table connector.inbox belongs to another user.');
-    if (evidence.length === 0) return ok('The user may do what the connector needs.');
+    if (evidence.length === 0) return ok('The user has the rights that the connector needs.');
     return problem(`The user ${rights.role} lacks rights that the connector needs.`, {
       evidence,
       advice: [
-        `Give it what is there: REASSIGN OWNED BY the_owner TO "${rights.role}" (as the owner or a superuser), or use the owner in DATABASE_URL.`,
-        'Partitions of the inbox are made and dropped every day, and only the owner of the table may do that.',
+        `Transfer the tables to it: REASSIGN OWNED BY the_owner TO "${rights.role}" (as the owner or a superuser), or use the owner in DATABASE_URL.`,
+        'Partitions of the inbox are created and dropped every day, which only the owner of the table may do.',
       ],
     });
   },

@@ -14,7 +14,7 @@ const WITHOUT: Readonly<Record<Scope, string>> = {
   'messaging.read': 'nothing can be polled',
   'messaging.send': 'POST /v1/messages and POST /v1/read-receipts are refused by the service',
   'messaging.events':
-    'the connector can neither register its webhook nor rotate its secret, and an app gets no events',
+    'the connector can neither register its webhook nor rotate its secret, and an app receives no events',
   'messaging.manage': 'connections can be neither created, paired, restarted, logged out nor deleted',
 };
 
@@ -36,22 +36,20 @@ export const scopesCheck: Check<ServiceCheckInput> = {
     const uses = missing.length === 0 ? {} : await describeUses(input);
     const needed = missing.filter((scope) => uses[scope] !== undefined);
     if (needed.length > 0) {
-      return problem(
-        `The credential lacks ${needed.join(', ')}, which ${needed.length === 1 ? 'is' : 'are'} needed here.`,
-        {
-          evidence: [...needed.map((scope) => `${scope}: ${uses[scope]}`), ...without],
-          advice: [
-            account.kind === 'oauth'
-              ? `It takes a new consent to these scopes. ${howToConsent(account.id)}`
-              : `Give the key ${needed.join(', ')} ${inPortal(settings, 'PATCH /api-keys/{id}')}; it counts from the next call on.`,
-          ],
-        },
-      );
+      return problem(`The credential lacks ${needed.join(', ')}, which this deployment needs.`, {
+        evidence: [...needed.map((scope) => `${scope}: ${uses[scope]}`), ...without],
+        advice: [
+          account.kind === 'oauth'
+            ? `A new consent to these scopes is required. ${howToConsent(account.id)}`
+            : `Add ${needed.join(', ')} to the key ${inPortal(settings, 'PATCH /api-keys/{id}')}. The change applies from the next call on.`,
+        ],
+      });
     }
-    if (unknown.length > 0) return notChecked(`Nothing was learned of ${unknown.join(', ')}.`);
+    if (unknown.length > 0)
+      return notChecked(`The service did not show whether the credential has ${unknown.join(', ')}.`);
     if (missing.length > 0)
-      return ok('The credential carries every scope that is in use.', { evidence: without });
-    return ok('The credential carries every scope.');
+      return ok('The credential has every scope that is in use.', { evidence: without });
+    return ok('The credential has every scope.');
   },
 };
 

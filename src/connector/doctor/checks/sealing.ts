@@ -9,7 +9,7 @@ export const sealingCheck: Check<StoreCheckInput> = {
   id: 'sealing',
   title: 'sealing keys and stored secrets',
   async look({ database, settings }) {
-    if (settings.sealingKeys.length === 0) return notChecked('CONNECTOR_SEALING_KEYS is missing or wrong.');
+    if (settings.sealingKeys.length === 0) return notChecked('CONNECTOR_SEALING_KEYS is missing or invalid.');
     const ring = createKeyRing(settings.sealingKeys);
     const closed: string[] = [];
     let opened = 0;
@@ -24,25 +24,24 @@ export const sealingCheck: Check<StoreCheckInput> = {
         closed.push(`${what} of ${id} (${error.code})`);
       }
     }
-    const evidence = [`${count(opened, 'stored secret opens', 'stored secrets open')}.`];
+    const evidence = [`${count(opened, 'stored secret')} can be opened.`];
     if (closed.length > 0) {
-      return problem(
-        `${count(closed.length, 'stored secret does', 'stored secrets do')} not open: no process can start.`,
-        {
-          evidence: [`Closed: ${some(closed)}.`, ...evidence],
-          advice: [
-            'Put the key that sealed them back into CONNECTOR_SEALING_KEYS, after the first one, separated by a comma.',
-            'If that key is gone for good: docs/operations.md tells how to begin anew (A sealing key is lost).',
-          ],
-        },
-      );
+      return problem(`${count(closed.length, 'stored secret')} cannot be opened, so no process can start.`, {
+        evidence: [`Affected: ${some(closed)}.`, ...evidence],
+        advice: [
+          'Add the key that sealed them to CONNECTOR_SEALING_KEYS again, after the first key, separated by a comma.',
+          'If that key is lost, follow "A sealing key is lost" in docs/operations.md.',
+        ],
+      });
     }
     if (old > 0) {
       return warning('Some secrets are still sealed with an older key.', {
-        evidence: [...evidence, `${old} of them.`],
-        advice: ['Leave the older key in the ring and restart one process: it seals them anew.'],
+        evidence: [...evidence, `${count(old, 'secret is', 'secrets are')} sealed with an older key.`],
+        advice: [
+          'Keep the older key in the key ring and restart one process: it seals the secrets with the current key.',
+        ],
       });
     }
-    return ok('Every stored secret opens.', { evidence });
+    return ok('Every stored secret can be opened.', { evidence });
   },
 };

@@ -17,15 +17,15 @@ export const sendsCheck: Check<StoreCheckInput> = {
     const queues = await listSendQueues(database);
     const ended = await readFailedSends(database, now - LATELY_MS);
     const sends = await readSends(database);
-    const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in all, the oldest for ${span(oldestWaitMs(sends, now))}.`;
+    const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in total, the oldest for ${span(oldestWaitMs(sends, now))}.`;
     const findings: Finding[] = [...judgeQueues(queues, now, waiting)];
     if (ended.unknown > 0) {
       findings.push(
         warning(
-          `${count(ended.unknown, 'send')} of 24 h ended as unknown: whether ${ended.unknown === 1 ? 'it went' : 'they went'} out, nobody knows.`,
+          `${count(ended.unknown, 'send')} of the last 24 h ended as unknown: whether ${ended.unknown === 1 ? 'it was' : 'they were'} sent is not known.`,
           {
             advice: [
-              'Look at the phone or ask the contact, then POST /v1/outbound/{id}/retry for those that did not arrive. GET /v1/outbound?state=unknown lists them.',
+              'Check the phone or ask the contact, then call POST /v1/outbound/{id}/retry for those that did not arrive. GET /v1/outbound?state=unknown lists them.',
             ],
           },
         ),
@@ -33,7 +33,7 @@ export const sendsCheck: Check<StoreCheckInput> = {
     }
     if (ended.rejected > 0) {
       findings.push(
-        warning(`${count(ended.rejected, 'send')} of 24 h ended as rejected.`, {
+        warning(`${count(ended.rejected, 'send')} of the last 24 h ended as rejected.`, {
           evidence: ended.code === null ? [] : [`The most frequent reason is ${ended.code}.`],
           advice: ['GET /v1/outbound?state=rejected lists them with their reasons.'],
         }),
@@ -42,8 +42,8 @@ export const sendsCheck: Check<StoreCheckInput> = {
     if (findings.length > 0) return findings;
     return ok(
       queues.length === 0
-        ? 'Nothing waits to be sent.'
-        : `${count(queues.length, 'connection sends', 'connections send')} right now.`,
+        ? 'No send is waiting.'
+        : `${count(queues.length, 'connection is', 'connections are')} sending.`,
     );
   },
 };
@@ -58,14 +58,14 @@ function judgeQueues(queues: readonly Queue[], now: number, allWaiting: string):
     const longest = Math.max(...stuck.map(({ since }) => now - since));
     findings.push(
       problem(
-        `${count(stuck.length, 'queue stands', 'queues stand')} still, the longest for ${span(longest)}.`,
+        `${count(stuck.length, 'queue has', 'queues have')} stalled, the longest for ${span(longest)}.`,
         {
           evidence: [
             `${some(stuck.map(({ connectionId, lastError }) => `${connectionId} (${lastError ?? 'not tried yet'})`))}.`,
             allWaiting,
           ],
           advice: [
-            'If no process sends (see the processes above), start one. If some do, look in their log for this connection.',
+            'If no process sends (see the check processes), start one. Otherwise look for these connections in the logs of the processes.',
           ],
         },
       ),
@@ -74,12 +74,14 @@ function judgeQueues(queues: readonly Queue[], now: number, allWaiting: string):
   if (waiting.length > 0) {
     findings.push(
       warning(
-        `${count(waiting.length, 'queue waits', 'queues wait')} to repeat a send that was refused for now.`,
+        `${count(waiting.length, 'queue waits', 'queues wait')} to retry a send that was refused temporarily.`,
         {
           evidence: [
-            `${some(waiting.map((queue) => `${queue.connectionId}: ${queue.lastError}, again in ${span((queue.nextAttemptAt ?? now) - now)}`))}.`,
+            `${some(waiting.map((queue) => `${queue.connectionId}: ${queue.lastError}, next attempt in ${span((queue.nextAttemptAt ?? now) - now)}`))}.`,
           ],
-          advice: ['It goes on by itself. warmup_limited passes within hours, on a number that is new.'],
+          advice: [
+            'The queue continues by itself. warmup_limited applies to new numbers and ends within hours.',
+          ],
         },
       ),
     );

@@ -19,9 +19,11 @@ export const serviceCheck: Check<ServiceCheckInput> = {
     return asked.ms > SLOW_MS
       ? warning('The service answers slowly.', {
           evidence,
-          advice: ['Ask again later; if it stays so, look at the network between here and the service.'],
+          advice: [
+            'Run the doctor again later. If the service stays slow, check the network between this machine and the service.',
+          ],
         })
-      : ok('The service answers and takes the credential.', { evidence });
+      : ok('The service answers and accepts the credential.', { evidence });
   },
 };
 
@@ -41,27 +43,27 @@ function explainFailure(
     return problem(says, { evidence: [`SERVICE_BASE_URL is ${baseUrl}.`], advice: [advice] });
   }
   if (!(error instanceof ServiceRefusal)) {
-    return problem('What answers is not the service: its answer cannot be read.', {
+    return problem('The answer cannot be read, so it does not come from the service.', {
       evidence: [`GET ${baseUrl}/connections`],
-      advice: ['Check SERVICE_BASE_URL: it ends in /api/v1 and leads past no page of a proxy.'],
+      advice: ['Check SERVICE_BASE_URL: it must end in /api/v1 and must not lead to a page of a proxy.'],
     });
   }
-  const evidence = [`GET /connections was answered ${error.status} ${error.code}.`];
+  const evidence = [`GET /connections was answered with ${error.status} ${error.code}.`];
   switch (error.code) {
     case 'invalid_key':
       return problem('The service refuses the API key: it is unknown or was revoked.', {
         evidence,
         advice: [
-          `Make a new key ${inPortal(settings, 'POST /workspaces/{id}/api-keys')}, put it into SERVICE_API_KEY and restart the connector.`,
-          'Sends wait meanwhile, and go out with a good key; its first poll catches up.',
+          `Create a new key ${inPortal(settings, 'POST /workspaces/{id}/api-keys')}, set SERVICE_API_KEY to it and restart the connector.`,
+          'Until then, sends wait. The first poll with a valid key catches up.',
         ],
       });
     case 'ip_not_allowed':
-      return problem('The address of this machine is not on the allow-list of the API key.', {
+      return problem('The address of this machine is not on the allowlist of the API key.', {
         evidence,
         advice: [
           `Add the public address of this machine to the key ${inPortal(settings, 'PATCH /api-keys/{id}')}.`,
-          'Behind a proxy or NAT it is the address of that one. All connector processes need it.',
+          'Behind a proxy or NAT, that is its address. Every connector process needs such an entry.',
         ],
       });
     case 'insufficient_scope':
@@ -69,14 +71,14 @@ function explainFailure(
         evidence,
         advice: [
           kind === 'oauth'
-            ? `It takes a new consent, with this scope. ${howToConsent(id)}`
-            : `Give the key the scope messaging.read ${inPortal(settings, 'PATCH /api-keys/{id}')}; it counts from the next call on.`,
+            ? `A new consent to this scope is required. ${howToConsent(id)}`
+            : `Add the scope messaging.read to the key ${inPortal(settings, 'PATCH /api-keys/{id}')}. The change applies from the next call on.`,
         ],
       });
     case 'rate_limited':
-      return warning('The service asks to wait.', {
+      return warning('The service refuses calls for now, because too many were made.', {
         evidence,
-        advice: ['Nothing to do now. If it stays so, see who else uses the same key.'],
+        advice: ['No action is needed now. If it continues, check what else uses this key.'],
       });
     default:
       return explainStatus(error, evidence, baseUrl);
@@ -85,15 +87,15 @@ function explainFailure(
 
 function explainStatus({ status }: ServiceRefusal, evidence: string[], baseUrl: string): Finding {
   if (status >= 500) {
-    return problem('The service, or a proxy before it, fails.', {
+    return problem('The service, or a proxy in front of it, fails.', {
       evidence,
       advice: [
-        'Wait, and ask its operators: nothing on this side makes it work. Polling catches up afterwards.',
+        'Wait, or contact its operators: the cause is not on this machine. Polling catches up afterwards.',
       ],
     });
   }
   return problem('The service refuses the call.', {
     evidence: [...evidence, `SERVICE_BASE_URL is ${baseUrl}.`],
-    advice: ['Check SERVICE_BASE_URL: it is the whole base address, /api/v1 included.'],
+    advice: ['Check SERVICE_BASE_URL: it must be the complete base address, including /api/v1.'],
   });
 }

@@ -4,7 +4,7 @@ import type { ServiceCheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { type ProbedWebhook, probeWebhook } from '../probe-webhook.ts';
-import { ago, span } from '../wording.ts';
+import { ago, count, span } from '../wording.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const RENEW_WITHIN_MS = 14 * DAY_MS;
@@ -21,9 +21,7 @@ export const webhookAddressCheck: Check<ServiceCheckInput> = {
     const { account, settings, reach, signal } = input;
     if (account.webhookUrl === null) return notChecked('WEBHOOK_PUBLIC_URL is not set.');
     if (isLoopback(settings.service?.baseUrl ?? account.baseUrl) && reach.lookup === undefined) {
-      return notChecked(
-        'The service runs on this machine, and reaches the connector by a tunnel of its own.',
-      );
+      return notChecked('The service runs on this machine and reaches the connector through its own tunnel.');
     }
     const at = scrubUrl(account.webhookUrl);
     let probed: ProbedWebhook;
@@ -37,16 +35,16 @@ export const webhookAddressCheck: Check<ServiceCheckInput> = {
 };
 
 function judge(probed: ProbedWebhook, at: string, now: number): Finding {
-  const evidence = [`An unsigned POST to ${at} was answered ${describe(probed)}.`];
+  const evidence = [`An unsigned POST to ${at} was answered with ${describe(probed)}.`];
   if (probed.status === 401 && probed.error === 'invalid_signature') {
     const left = probed.certificateEndsAt === null ? null : probed.certificateEndsAt - now;
     if (left !== null && left < RENEW_WITHIN_MS) {
-      return warning(`The certificate of the webhook's address ends in ${span(left)}.`, {
+      return warning(`The certificate of the webhook's address expires in ${span(left)}.`, {
         evidence,
-        advice: ['Renew it: the service delivers nothing to an address that it cannot trust.'],
+        advice: ['Renew it: the service does not deliver to an address without a valid certificate.'],
       });
     }
-    return ok('The address leads to this receiver, which refuses what is not signed.', { evidence });
+    return ok('The address reaches this receiver, which refuses unsigned requests.', { evidence });
   }
   return problem(...explainAnswer(probed, evidence));
 }
@@ -56,44 +54,44 @@ function explainAnswer(
   evidence: string[],
 ): Parameters<typeof problem> {
   if (status >= 300 && status < 400) {
-    const to = location === null ? '' : ` It leads to ${scrubUrl(location)}.`;
+    const to = location === null ? '' : ` The redirect leads to ${scrubUrl(location)}.`;
     return [
-      'The address redirects, and the service follows no redirect: every delivery fails.',
-      { evidence, advice: [`Put the address that answers itself into WEBHOOK_PUBLIC_URL.${to}`] },
+      'The address redirects, and the service follows no redirects, so every delivery fails.',
+      { evidence, advice: [`Set WEBHOOK_PUBLIC_URL to the address that answers without a redirect.${to}`] },
     ];
   }
   if (status === 404 && error === 'not_found') {
     return [
-      'A connector answers there, but does not know this webhook path.',
+      'A connector answers at the address, but does not know this webhook path.',
       {
         evidence,
         advice: [
-          'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector that has this database: check the path, and what the proxy makes of it.',
+          'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector that uses this database. Check the path, and how the proxy rewrites it.',
         ],
       },
     ];
   }
   if (status === 503 && error === 'unavailable') {
     return [
-      'The receiver answers there, but its database cannot take deliveries.',
-      { evidence, advice: ['See what is said about the database; the log of the connector tells more.'] },
+      'The receiver answers, but cannot store deliveries in its database.',
+      { evidence, advice: ['See the check database and the log of the connector.'] },
     ];
   }
   if (status === 502 || status === 503 || status === 504) {
     return [
-      'A proxy answers there, and does not reach the connector.',
+      'A proxy answers, but does not reach the connector.',
       {
         evidence,
-        advice: ['Start the connector, or correct the address that the proxy passes requests on to.'],
+        advice: ['Start the connector, or correct the address to which the proxy forwards requests.'],
       },
     ];
   }
   return [
-    'Something else than this receiver answers at the address of the webhook.',
+    'Something other than this receiver answers at the address of the webhook.',
     {
       evidence,
       advice: [
-        'Make WEBHOOK_PUBLIC_URL lead to /webhooks/messaging of the connector, past logins, pages and filters of a proxy.',
+        'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector, without a login, page or filter of a proxy in between.',
       ],
     },
   ];
@@ -107,20 +105,23 @@ async function explainSilence(input: ServiceCheckInput, error: unknown, at: stri
   );
   const tallies =
     database === null ? null : await readTallies(database, clock.now() - LATELY_MS, account.subscriptionId);
-  const taken = tallies?.get('taken');
-  if (taken !== undefined) {
-    return warning(`${says} Deliveries arrive all the same.`, {
+  const accepted = tallies?.get('accepted');
+  if (accepted !== undefined) {
+    return warning(`${says} Deliveries arrive nevertheless.`, {
       evidence: [
-        `The last delivery was taken ${ago(taken.lastAt, clock.now())}; ${taken.count} in the last hour.`,
+        `${count(accepted.count, 'delivery was', 'deliveries were')} accepted in the last hour, the last ${ago(accepted.lastAt, clock.now())}.`,
       ],
       advice: [
-        'Probably this machine may not use its own public address. Nothing to do, as long as they arrive.',
+        'This machine probably cannot reach its own public address. No action is needed as long as deliveries arrive.',
       ],
     });
   }
   return problem(says, {
-    evidence: [`A POST to ${at} got no answer, and no delivery was taken in the last hour.`],
-    advice: [advice, `From a machine outside, curl -i -X POST ${at} must answer 401 invalid_signature.`],
+    evidence: [`A POST to ${at} was not answered, and no delivery was accepted in the last hour.`],
+    advice: [
+      advice,
+      `From a machine outside your network, curl -i -X POST ${at} must return 401 invalid_signature.`,
+    ],
   });
 }
 

@@ -13,14 +13,14 @@ type Stored = SubscriptionState | undefined;
 /** The service delivers to this connector, and the connector has its secret. */
 export const webhookCheck: Check<ServiceCheckInput> = {
   id: 'webhook',
-  title: 'webhook as the service has it',
+  title: 'webhook at the service',
   async look(input) {
     if (input.account.kind === 'oauth') return OF_APP;
     const asked = await input.service.webhook();
     if (!asked.ok) {
       return isRefusal(asked.error, 'insufficient_scope')
         ? notChecked('The credential lacks the scope messaging.events.')
-        : notChecked(`The service did not tell its webhook: ${asked.error.code}.`);
+        : notChecked(`GET /webhook failed: ${asked.error.code}.`);
     }
     const { database, account } = input;
     const stored = database === null ? undefined : await readSubscription(database, account.subscriptionId);
@@ -31,7 +31,7 @@ export const webhookCheck: Check<ServiceCheckInput> = {
 
 /** What `GET /webhook` returns for an access token is not specified. */
 const OF_APP = notChecked(
-  'The webhook of an OAuth app is set where the app is registered, which cannot be asked.',
+  'The webhook of an OAuth app is set in its registration, which the connector cannot read.',
 );
 
 function judgeUrl(input: ServiceCheckInput, url: string | null, stored: Stored): Finding | undefined {
@@ -40,27 +40,30 @@ function judgeUrl(input: ServiceCheckInput, url: string | null, stored: Stored):
   const at = scrubUrl(url);
   if (webhookUrl === null) {
     return notChecked(
-      `WEBHOOK_PUBLIC_URL is not set, so nobody can say whether ${at}, where the service delivers, is right.`,
+      `WEBHOOK_PUBLIC_URL is not set, so it is unknown whether the service delivers to the right address (${at}).`,
     );
   }
   if (url === webhookUrl) return undefined;
   const before = stored?.registeredUrl === webhookUrl;
-  const evidence = [`The service delivers to ${at}.`, `WEBHOOK_PUBLIC_URL leads to ${scrubUrl(webhookUrl)}.`];
+  const evidence = [
+    `The service delivers to ${at}.`,
+    `This connector expects deliveries at ${scrubUrl(webhookUrl)}.`,
+  ];
   if (before)
     evidence.push(
       `This connector registered its own address ${ago(stored.registeredAt, input.clock.now())}.`,
     );
-  return problem('The service delivers to another address than this connector.', {
+  return problem('The service delivers to a different address, not to this connector.', {
     evidence,
     advice: [
       explainMove(stored, before),
-      'To take the webhook back, restart the connector. Whoever has it now loses it.',
+      'To register this address again, restart the connector. The other address then receives no deliveries.',
     ],
   });
 }
 
 function explainNone(webhookUrl: string | null): Finding {
-  const says = 'The service has no webhook of this account: it delivers nothing.';
+  const says = 'The service has no webhook for this account, so it delivers nothing.';
   if (webhookUrl === null) {
     return warning(says, {
       advice: ['Set WEBHOOK_PUBLIC_URL and restart the connector: it registers that address.'],
@@ -68,17 +71,17 @@ function explainNone(webhookUrl: string | null): Finding {
   }
   return problem(says, {
     evidence: [`It should deliver to ${scrubUrl(webhookUrl)}.`],
-    advice: ['Restart the connector: it registers its webhook at start. Its log tells when that fails.'],
+    advice: ['Restart the connector: it registers its webhook at start. Its log shows whether that failed.'],
   });
 }
 
 function explainMove(stored: Stored, before: boolean): string {
   if (before) {
-    return 'Somebody registered another address with the same account since; there is one per account. Find out who: a second deployment, a colleague, a test.';
+    return 'Since then, a different address was registered with the same account, which has only one webhook. Find out where: in a second deployment, by a colleague, or by a test.';
   }
   return stored === undefined
-    ? 'Somebody registered another address with the same account, or WEBHOOK_PUBLIC_URL was changed and is not registered yet.'
-    : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or could not.';
+    ? 'A different address was registered with the same account, or WEBHOOK_PUBLIC_URL was changed and has not been registered yet.'
+    : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or failed to.';
 }
 
 function judgeSecret(input: ServiceCheckInput, secretSet: boolean, stored: Stored, url: string): Finding {
@@ -86,16 +89,16 @@ function judgeSecret(input: ServiceCheckInput, secretSet: boolean, stored: Store
     return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
   const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, input.clock.now())}.`];
   if (!secretSet || !stored.hasSecret) {
-    return problem('The webhook is registered, but its signing secret is not at hand.', {
+    return problem('The webhook is registered, but its signing secret is missing.', {
       evidence,
-      advice: ['Restart the connector: it registers the webhook anew and gets a secret.'],
+      advice: ['Restart the connector: it registers the webhook again and receives a new secret.'],
     });
   }
   if (stored.pendingAt !== null && input.clock.now() - stored.pendingAt > LONG_PENDING_MS) {
-    return warning('A replacement of the signing secret was begun and has not ended.', {
-      evidence: [...evidence, `It was begun ${ago(stored.pendingAt, input.clock.now())}.`],
+    return warning('A replacement of the signing secret has started but not finished.', {
+      evidence: [...evidence, `It started ${ago(stored.pendingAt, input.clock.now())}.`],
       advice: [
-        'A running connector settles it within a minute. If none runs, start one; its log tells what fails.',
+        'A running connector finishes it within a minute. If none runs, start one. Its log contains the reason of a failure.',
       ],
     });
   }
