@@ -98,6 +98,13 @@ const journeys = createRoute({
 });
 const journey = createRoute({ getParentRoute: () => journeys, path: '$id' });
 
+const access = createRoute({
+  getParentRoute: () => root,
+  path: '/access',
+  component: lazyRouteComponent(() => import('../screens/access/screen.tsx'), 'AccessScreen'),
+});
+const credential = createRoute({ getParentRoute: () => access, path: '$id' });
+
 export const router = createRouter({
   routeTree: root.addChildren([
     start,
@@ -108,6 +115,7 @@ export const router = createRouter({
     phones.addChildren([phone]),
     inbox.addChildren([conversation]),
     sync,
+    access.addChildren([credential]),
     journeys.addChildren([journey]),
   ]),
   // Plain texts: `?q=1` stays a text.

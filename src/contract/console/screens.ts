@@ -25,6 +25,7 @@ export const SCREENS = [
   { path: '/deliveries', label: 'Deliveries', key: 'd', modes: ['sandbox'] },
   { path: '/calls', label: 'Calls', key: 'c', modes: ['sandbox'] },
   { path: '/sync', label: 'Sync', key: 's', modes: ['sandbox', 'production'] },
+  { path: '/access', label: 'Access', key: 'a', modes: ['sandbox'] },
   { path: '/journey', label: 'Journey', key: 'j', modes: ['sandbox', 'production'] },
 ] as const satisfies readonly Screen[];
 

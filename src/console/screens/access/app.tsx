@@ -1,0 +1,197 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { FormEvent } from 'react';
+import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { showDateTime } from '../../ui/times.tsx';
+import { APPS, GRANTS, readEntries, SCOPES, type Scope, WORKSPACES } from './lists.ts';
+import { Secrets } from './secrets.tsx';
+
+/** An OAuth app, its webhook, and its grants. */
+export function AppDetail({ clientId }: { readonly clientId: string }) {
+  const { data, error, refetch } = useQuery(APPS);
+  const grants = useQuery(GRANTS).data?.filter((grant) => grant.clientId === clientId) ?? [];
+  const set = useMutation({
+    mutationFn: (url: string) =>
+      sandbox('PUT', '/oauth-apps/{id}/webhook', { params: { id: clientId }, body: { url } }),
+    onSuccess: () => queries.invalidateQueries(APPS),
+  });
+  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading label="Loading the app" />;
+  const app = data.find((each) => each.clientId === clientId);
+  if (app === undefined)
+    return <EmptyState title="There is no such app" hint="Press Esc to return to the list." />;
+  return (
+    <div className="detail">
+      <header>
+        <h1>
+          <bdi>{app.name}</bdi>
+        </h1>
+        <p className="soft">registered {showDateTime(Date.parse(app.createdAt))} virtual time</p>
+        <Link to="/calls" search={{ q: `credential:${clientId}` }}>
+          Calls of this app
+        </Link>
+      </header>
+      <section aria-label="About">
+        <h2>About</h2>
+        <dl className="facts">
+          {(
+            [
+              ['client_id', app.clientId],
+              ['Redirect URIs', app.redirectUris.join('\n')],
+              ['Scopes', app.scopes.join('\n')],
+              ['Owner', app.ownerWorkspaceId ?? 'no workspace: a page always asks for consent'],
+              ['Webhook', app.webhookUrl ?? 'none'],
+              ...(app.legacySubscription ? [['Events', 'message.received only'] as const] : []),
+            ] as const
+          ).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd className="mono lines">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+      <form
+        className="form"
+        aria-label="Webhook"
+        onSubmit={(event) => {
+          event.preventDefault();
+          set.mutate(String(new FormData(event.currentTarget).get('url')));
+        }}
+      >
+        <Field name="url" label="Set the webhook" hint="The app gets a new signing secret." error={set.error}>
+          {(input) => (
+            <div className="line">
+              <input
+                {...input}
+                className="field mono wide"
+                placeholder="https://app.example.com/webhook"
+                required
+              />
+              <button type="submit" className="button" disabled={set.isPending}>
+                Set
+              </button>
+            </div>
+          )}
+        </Field>
+        <FormFailure error={set.error} fields={['url']} />
+        {set.data === undefined ? null : <Secrets secrets={[['Signing secret', set.data.webhookSecret]]} />}
+      </form>
+      <section aria-label="Grants">
+        <h2>Grants</h2>
+        {grants.length === 0 ? <p className="soft">Nobody has granted access to this app.</p> : null}
+        {grants.map(({ id, workspaceId, revokedAt }) => (
+          <p key={id}>
+            <Link to="/access/$id" params={{ id: `grant-${id}` }} className="mono">
+              {id}
+            </Link>{' '}
+            <span className="soft">
+              of {workspaceId}
+              {revokedAt === null ? '' : ', revoked'}
+            </span>
+          </p>
+        ))}
+      </section>
+    </div>
+  );
+}
+
+const FIELDS = ['name', 'redirectUris', 'scopes', 'webhookUrl', 'ownerWorkspaceId'];
+
+/** Registers an app; its secrets are shown once. */
+export function RegisterApp() {
+  const workspaces = useQuery(WORKSPACES).data ?? [];
+  const register = useMutation({
+    mutationFn: (form: FormData) => {
+      const text = (name: string): string => String(form.get(name));
+      const [webhookUrl, ownerWorkspaceId] = [text('webhookUrl'), text('ownerWorkspaceId')];
+      return sandbox('POST', '/oauth-apps', {
+        body: {
+          name: text('name'),
+          redirectUris: readEntries(text('redirectUris')) ?? [],
+          scopes: form.getAll('scopes').map(String) as Scope[],
+          ...(webhookUrl === '' ? {} : { webhookUrl }),
+          ...(ownerWorkspaceId === '' ? {} : { ownerWorkspaceId }),
+        },
+      });
+    },
+    onSuccess: () => queries.invalidateQueries(APPS),
+  });
+  const { data, error } = register;
+  if (data !== undefined) {
+    const { clientId, clientSecret, webhookSecret } = data;
+    return (
+      <div className="detail">
+        <h1>Registered</h1>
+        <Secrets
+          secrets={[
+            ['client_id', clientId],
+            ['client_secret', clientSecret],
+            ...(webhookSecret === null ? [] : [['Signing secret', webhookSecret] as const]),
+          ]}
+        />
+        <Link to="/access/$id" params={{ id: `app-${clientId}` }}>
+          Open the app
+        </Link>
+      </div>
+    );
+  }
+  return (
+    <div className="detail">
+      <h1>New OAuth app</h1>
+      <form
+        className="form"
+        aria-label="New OAuth app"
+        onSubmit={(event: FormEvent<HTMLFormElement>) => {
+          event.preventDefault();
+          register.mutate(new FormData(event.currentTarget));
+        }}
+      >
+        <Field name="name" label="Name" hint="Shown on the consent page." error={error}>
+          {(input) => <input {...input} className="field wide" required />}
+        </Field>
+        <Field name="redirectUris" label="Redirect URIs" hint="One in a line." error={error}>
+          {(input) => (
+            <textarea
+              {...input}
+              className="field mono wide"
+              rows={2}
+              placeholder="http://127.0.0.1:3000/callback"
+              required
+            />
+          )}
+        </Field>
+        <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={SCOPES} error={error} />
+        <Field name="webhookUrl" label="Webhook" hint="An HTTPS URL. Empty: none." error={error}>
+          {(input) => <input {...input} className="field mono wide" />}
+        </Field>
+        <Field
+          name="ownerWorkspaceId"
+          label="Owner"
+          hint="The consent of its owner may be automatic."
+          error={error}
+        >
+          {(input) => (
+            <select {...input} className="field">
+              <option value="">no workspace</option>
+              {workspaces.map(({ id }) => (
+                <option key={id} value={id}>
+                  {id}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <FormFailure error={error} fields={FIELDS} />
+        <div>
+          <button type="submit" className="button main" disabled={register.isPending}>
+            Register
+          </button>
+        </div>
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { FormEvent } from 'react';
+import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { Chip } from '../../ui/chip.tsx';
+import { Confirmed, FormFailure, Ticked } from '../../ui/form.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { showDateTime } from '../../ui/times.tsx';
+import { GRANTS, type Grant, type Scope } from './lists.ts';
+
+/** What a customer granted to an app, and the family of its refresh tokens. */
+export function GrantDetail({ id }: { readonly id: string }) {
+  const { data, error, refetch } = useQuery(GRANTS);
+  const reread = (): Promise<void> => queries.invalidateQueries(GRANTS);
+  const narrow = useMutation({
+    mutationFn: (form: FormData) =>
+      sandbox('PATCH', '/grants/{id}', {
+        params: { id },
+        body: {
+          scopes: form.getAll('scopes').map(String) as Scope[],
+          connectionIds: form.getAll('connectionIds').map(String),
+        },
+      }),
+    onSuccess: reread,
+  });
+  const revoke = useMutation({
+    mutationFn: () => sandbox('DELETE', '/grants/{id}', { params: { id } }),
+    onSuccess: reread,
+  });
+  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading label="Loading the grant" />;
+  const grant = data.find((each) => each.id === id);
+  if (grant === undefined)
+    return <EmptyState title="There is no such grant" hint="Press Esc to return to the list." />;
+  const isRevoked = grant.revokedAt !== null;
+  return (
+    <div className="detail">
+      <header>
+        <div className="line">
+          <Chip tone={isRevoked ? 'plain' : 'good'}>{isRevoked ? 'revoked' : 'valid'}</Chip>
+          <h1 className="mono">{id}</h1>
+        </div>
+        <p className="soft">
+          <Link to="/access/$id" params={{ id: `app-${grant.clientId}` }} className="mono">
+            {grant.clientId}
+          </Link>{' '}
+          in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
+        </p>
+        <div className="line">
+          <Link to="/calls" search={{ q: `credential:${id}` }}>
+            Calls with this grant
+          </Link>
+          {isRevoked ? null : (
+            <Confirmed
+              label="Revoke"
+              question="Its tokens end with the next call. The customer must consent again."
+              isPending={revoke.isPending}
+              onConfirm={() => revoke.mutate()}
+            />
+          )}
+        </div>
+        {revoke.error === null ? null : <Failure error={revoke.error} />}
+      </header>
+      {isRevoked ? null : (
+        <form
+          className="form"
+          aria-label="What it may do"
+          key={JSON.stringify([grant.scopes, grant.connectionIds])}
+          onSubmit={(event: FormEvent<HTMLFormElement>) => {
+            event.preventDefault();
+            narrow.mutate(new FormData(event.currentTarget));
+          }}
+        >
+          <Ticked
+            name="scopes"
+            label="Scopes"
+            values={grant.scopes}
+            ticked={grant.scopes}
+            error={narrow.error}
+          />
+          <Ticked
+            name="connectionIds"
+            label="Connections"
+            values={grant.connectionIds}
+            ticked={grant.connectionIds}
+            error={narrow.error}
+          />
+          <FormFailure error={narrow.error} fields={['scopes', 'connectionIds']} />
+          <div className="line">
+            <button type="submit" className="button main" disabled={narrow.isPending}>
+              Narrow
+            </button>
+            <span className="soft">A grant can only be reduced; more needs another consent.</span>
+          </div>
+        </form>
+      )}
+      <Family grant={grant} />
+    </div>
+  );
+}
+
+function Family({ grant: { refreshTokens, refreshes } }: { readonly grant: Grant }) {
+  return (
+    <section aria-label="Refresh tokens">
+      <h2>
+        Refresh tokens, refreshed {refreshes} {refreshes === 1 ? 'time' : 'times'}
+      </h2>
+      {refreshTokens.length === 0 ? <p className="soft">None was issued.</p> : null}
+      <ol className="family">
+        {refreshTokens.map(({ expiresAt, usedAt }) => (
+          <li key={`${expiresAt}${usedAt}`}>
+            <Chip tone={usedAt === null ? 'good' : 'plain'}>{usedAt === null ? 'usable' : 'replaced'}</Chip>
+            <span className="soft">
+              {usedAt === null
+                ? `until ${showDateTime(Date.parse(expiresAt))}`
+                : `at ${showDateTime(Date.parse(usedAt))}`}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

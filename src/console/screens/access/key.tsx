@@ -1,0 +1,256 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { ApiKeyAccess } from '../../../contract/sandbox/access.ts';
+import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { Chip } from '../../ui/chip.tsx';
+import { Confirmed, Field, FormFailure, Ticked } from '../../ui/form.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { showDateTime } from '../../ui/times.tsx';
+import { connectionsOf, readEntries, SCOPES, type Scope, WORKSPACES } from './lists.ts';
+import { Secrets } from './secrets.tsx';
+
+type Limits = Pick<ApiKeyAccess, 'scopes' | 'ipAllowlist' | 'connectionIds'>;
+
+const FIELDS = ['scopes', 'ipAllowlist', 'connectionIds'];
+const UNLIMITED: Limits = { scopes: [...SCOPES], ipAllowlist: null, connectionIds: null };
+
+function readLimits(form: HTMLFormElement): Limits {
+  const data = new FormData(form);
+  const all = (name: string): string[] => data.getAll(name).map(String);
+  return {
+    scopes: all('scopes') as Scope[],
+    ipAllowlist: readEntries(String(data.get('ipAllowlist'))),
+    connectionIds: data.get('limited') === null ? null : all('connectionIds'),
+  };
+}
+
+/** An API key: what it may do, and from where. */
+export function KeyDetail({ id }: { readonly id: string }) {
+  const { data, error, refetch } = useQuery(WORKSPACES);
+  const reread = (): Promise<void> => queries.invalidateQueries(WORKSPACES);
+  const change = useMutation({
+    mutationFn: (body: Limits) => sandbox('PATCH', '/api-keys/{id}', { params: { id }, body }),
+    onSuccess: reread,
+  });
+  const revoke = useMutation({
+    mutationFn: () => sandbox('DELETE', '/api-keys/{id}', { params: { id } }),
+    onSuccess: reread,
+  });
+  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading label="Loading the key" />;
+  const workspace = data.find(({ apiKeys }) => apiKeys.some((each) => each.id === id));
+  const key = workspace?.apiKeys.find((each) => each.id === id);
+  if (workspace === undefined || key === undefined)
+    return <EmptyState title="There is no such key" hint="Press Esc to return to the list." />;
+  const isRevoked = key.revokedAt !== null;
+  return (
+    <div className="detail">
+      <header>
+        <div className="line">
+          <Chip tone={isRevoked ? 'plain' : 'good'}>{isRevoked ? 'revoked' : 'valid'}</Chip>
+          <h1 className="mono">{id}</h1>
+        </div>
+        <p className="soft">
+          SHA-256 begins with <span className="mono">{key.hint}</span> · created{' '}
+          {showDateTime(Date.parse(key.createdAt))} virtual time
+        </p>
+        <div className="line">
+          <Link to="/calls" search={{ q: `credential:${id}` }}>
+            Calls of this key
+          </Link>
+          {isRevoked ? null : (
+            <Confirmed
+              label="Revoke"
+              question="Every later call with this key is refused. This cannot be undone."
+              isPending={revoke.isPending}
+              onConfirm={() => revoke.mutate()}
+            />
+          )}
+        </div>
+        {revoke.error === null ? null : <Failure error={revoke.error} />}
+      </header>
+      {isRevoked ? null : (
+        <LimitsForm
+          key={JSON.stringify([key.scopes, key.ipAllowlist, key.connectionIds])}
+          label="What it may do"
+          workspaceId={workspace.id}
+          limits={key}
+          submit="Save"
+          error={change.error}
+          isPending={change.isPending}
+          done={change.isSuccess ? 'Takes effect on the next call.' : ''}
+          onSubmit={(limits) => change.mutate(limits)}
+        />
+      )}
+      <TryAddress id={id} />
+    </div>
+  );
+}
+
+/** A new API key, shown once. */
+export function CreateKey({ workspaceId }: { readonly workspaceId: string }) {
+  const create = useMutation({
+    mutationFn: ({ scopes, ipAllowlist, connectionIds }: Limits) =>
+      sandbox('POST', '/workspaces/{id}/api-keys', {
+        params: { id: workspaceId },
+        body: {
+          scopes,
+          ...(ipAllowlist === null ? {} : { ipAllowlist }),
+          ...(connectionIds === null ? {} : { connectionIds }),
+        },
+      }),
+    onSuccess: () => queries.invalidateQueries(WORKSPACES),
+  });
+  return (
+    <div className="detail">
+      <header>
+        <h1>New API key</h1>
+        <p className="soft mono">{workspaceId}</p>
+      </header>
+      {create.data === undefined ? (
+        <LimitsForm
+          label="What it may do"
+          workspaceId={workspaceId}
+          limits={UNLIMITED}
+          submit="Create key"
+          error={create.error}
+          isPending={create.isPending}
+          done=""
+          onSubmit={(limits) => create.mutate(limits)}
+        />
+      ) : (
+        <>
+          <Secrets secrets={[['API key', create.data.key]]} />
+          <Link to="/access/$id" params={{ id: `key-${create.data.id}` }}>
+            Open the key
+          </Link>
+        </>
+      )}
+    </div>
+  );
+}
+
+function LimitsForm({
+  label,
+  workspaceId,
+  limits,
+  submit,
+  error,
+  isPending,
+  done,
+  onSubmit,
+}: {
+  readonly label: string;
+  readonly workspaceId: string;
+  readonly limits: Limits;
+  readonly submit: string;
+  readonly error: unknown;
+  readonly isPending: boolean;
+  readonly done: string;
+  readonly onSubmit: (limits: Limits) => void;
+}) {
+  const connections = useQuery(connectionsOf(workspaceId)).data ?? [];
+  const [isLimited, setLimited] = useState(limits.connectionIds !== null);
+  return (
+    <form
+      className="form"
+      aria-label={label}
+      onSubmit={(event: FormEvent<HTMLFormElement>) => {
+        event.preventDefault();
+        onSubmit(readLimits(event.currentTarget));
+      }}
+    >
+      <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={limits.scopes} error={error} />
+      <label className="tick">
+        <input
+          type="checkbox"
+          name="limited"
+          checked={isLimited}
+          onChange={({ target }) => setLimited(target.checked)}
+        />
+        Limit it to some connections
+      </label>
+      {isLimited ? (
+        <Ticked
+          name="connectionIds"
+          label="Connections"
+          values={connections.map(({ id }) => id)}
+          ticked={limits.connectionIds ?? []}
+          error={error}
+          hintOf={(id) => <bdi>{connections.find((each) => each.id === id)?.phoneNumber ?? ''}</bdi>}
+        />
+      ) : null}
+      <Field
+        name="ipAllowlist"
+        label="Addresses"
+        hint="IPv4 or IPv6 addresses, or CIDR ranges. Empty: from anywhere."
+        error={error}
+      >
+        {(input) => (
+          <textarea
+            {...input}
+            className="field mono"
+            rows={2}
+            spellCheck={false}
+            defaultValue={limits.ipAllowlist?.join('\n')}
+          />
+        )}
+      </Field>
+      <FormFailure error={error} fields={FIELDS} />
+      <div className="line">
+        <button type="submit" className="button main" disabled={isPending}>
+          {submit}
+        </button>
+        <span className="soft" role="status">
+          {done}
+        </span>
+      </div>
+    </form>
+  );
+}
+
+/** Whether the key could be used from an address. */
+function TryAddress({ id }: { readonly id: string }) {
+  const attempt = useMutation({
+    mutationFn: (address: string) =>
+      sandbox('POST', '/api-keys/{id}/try', { params: { id }, body: { address } }),
+  });
+  return (
+    <form
+      className="form"
+      aria-label="Try an address"
+      onSubmit={(event) => {
+        event.preventDefault();
+        attempt.mutate(String(new FormData(event.currentTarget).get('address')));
+      }}
+    >
+      <Field name="address" label="Try an address" error={attempt.error}>
+        {(input) => (
+          <div className="line">
+            <input {...input} className="field mono" placeholder="203.0.113.7" required />
+            <button type="submit" className="button" disabled={attempt.isPending}>
+              Try
+            </button>
+          </div>
+        )}
+      </Field>
+      <p role="status">
+        {attempt.data === undefined ? null : attempt.data.allowed ? (
+          <>
+            <Chip tone="good">accepted</Chip>{' '}
+            <span className="soft">
+              {attempt.data.entry === null ? 'The key has no allowlist.' : `Matches ${attempt.data.entry}.`}
+            </span>
+          </>
+        ) : (
+          <>
+            <Chip tone="bad">refused</Chip> <span className="soft">No entry of the allowlist matches.</span>
+          </>
+        )}
+      </p>
+      <FormFailure error={attempt.error} fields={['address']} />
+    </form>
+  );
+}

@@ -1,0 +1,31 @@
+import { useState } from 'react';
+
+/** What the service shows only once. */
+export function Secrets({ secrets }: { readonly secrets: readonly (readonly [string, string])[] }) {
+  const [copied, setCopied] = useState<string>();
+  return (
+    <section aria-label="Secrets">
+      <p className="note">Copy this now: the service shows it only once.</p>
+      <dl className="facts">
+        {secrets.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="mono">
+              {value}{' '}
+              <button
+                type="button"
+                className="button quiet"
+                onClick={() => void navigator.clipboard.writeText(value).then(() => setCopied(name))}
+              >
+                Copy
+              </button>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <span className="faint" role="status">
+        {copied === undefined ? '' : `${copied} copied`}
+      </span>
+    </section>
+  );
+}

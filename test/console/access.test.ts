@@ -1,0 +1,155 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+let test: TestLoop;
+let browser: Browser;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+  await test.sandbox('POST', '/oauth-apps', {
+    name: '<img src=x onerror=alert(1)>',
+    redirectUris: ['http://127.0.0.1:3000/callback'],
+    scopes: ['messaging.read', 'messaging.send'],
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+/** A key for everything, in the workspace that is there from the beginning. */
+async function createKey(): Promise<{ readonly id: string; readonly key: string }> {
+  const { workspaceId } = test.loop.info();
+  return await test.sandbox<{ id: string; key: string }>('POST', `/workspaces/${workspaceId}/api-keys`, {});
+}
+
+async function listWith(key: string): Promise<number> {
+  const { status } = await fetch(`${test.loop.info().baseUrl}/connections`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  return status;
+}
+
+/** Moves the focus on until something with this name has it. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < 80; presses += 1) {
+    await page.keyboard.press('Tab');
+    const focused = await page.locator(':focus').evaluate(
+      // Runs in the page: the text of what has the focus, or of its label.
+      (element: { labels?: Iterable<{ textContent: string }>; textContent: string }) =>
+        `${[...(element.labels ?? [])].map(({ textContent }) => textContent).join(' ')} ${element.textContent}`,
+    );
+    if (name.test(focused)) return;
+  }
+  throw new Error(`the keyboard does not reach ${name}`);
+}
+
+describe('Access', () => {
+  it('narrows a key, whose next call is refused with the check that refused it', async () => {
+    const { id, key } = await createKey();
+    expect(await listWith(key)).toBe(200);
+    const { page, complaints } = await openPage(browser, url('/access'));
+    await page.getByRole('link', { name: id }).click();
+    await page.getByLabel('messaging.read').uncheck();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Takes effect on the next call.').waitFor();
+
+    expect(await listWith(key)).toBe(403);
+    await page.getByRole('link', { name: 'Calls of this key' }).click();
+    await page.getByRole('link', { name: /403.*insufficient_scope/ }).click();
+    await page.getByRole('heading', { name: 'Refused by the check scope' }).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('narrows a key by keyboard alone', async () => {
+    const { id, key } = await createKey();
+    const { page, complaints } = await openPage(browser, url('/access'));
+    await page.getByRole('link', { name: id }).waitFor();
+    await page.keyboard.press('j');
+    await tabTo(page, new RegExp(id));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: id }).waitFor();
+    await tabTo(page, /messaging\.read/);
+    await page.keyboard.press('Space');
+    await tabTo(page, /Save/);
+    await page.keyboard.press('Enter');
+    await page.getByText('Takes effect on the next call.').waitFor();
+    expect(await listWith(key)).toBe(403);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('limits a key to addresses, tries one, and says which entry is wrong', async () => {
+    const { id } = await createKey();
+    const { page } = await openPage(browser, url(`/access/key-${id}`));
+    await page.getByLabel('Addresses').fill('203.0.113.0/24, 300.1.1.1');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByLabel('Addresses').getAttribute('aria-invalid')).toBe('true');
+    await page.getByLabel('Addresses').fill('203.0.113.0/24');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByLabel('Try an address').last().fill('203.0.113.7');
+    await page.getByRole('button', { name: 'Try' }).click();
+    await page.getByText('Matches 203.0.113.0/24.').waitFor();
+    await page.getByLabel('Try an address').last().fill('198.51.100.1');
+    await page.getByRole('button', { name: 'Try' }).click();
+    await page.getByText('No entry of the allowlist matches.').waitFor();
+    await page.context().close();
+  });
+
+  it('creates a key and shows it once, and revokes it when asked twice', async () => {
+    const { page } = await openPage(browser, url('/access'));
+    await page.getByRole('link', { name: 'Create key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const shown = await page.getByLabel('Secrets').locator('dd').innerText();
+    const [key = ''] = shown.split(/\s/);
+    expect(await listWith(key)).toBe(200);
+    await page.getByRole('link', { name: 'Open the key' }).click();
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Every later call with this key is refused.').waitFor();
+    await page.getByRole('button', { name: 'Revoke' }).last().click();
+    await page.getByText('revoked').first().waitFor();
+    expect(await listWith(key)).toBe(401);
+    await page.context().close();
+  });
+
+  it('registers an app, and shows a name as the text that it is', async () => {
+    const { page } = await openPage(browser, url('/access'));
+    await page.getByRole('link', { name: '<img src=x onerror=alert(1)>' }).waitFor();
+    await page.getByRole('link', { name: 'Register app' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Desk');
+    await page.getByLabel('Redirect URIs').fill('ftp://desk.example/callback');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Redirect URIs').fill('http://127.0.0.1:3000/callback');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByText('client_secret').waitFor();
+    await page.getByRole('link', { name: 'Open the app' }).click();
+    await page.getByRole('heading', { name: 'Desk' }).waitFor();
+    await page.getByText('Nobody has granted access to this app.').waitFor();
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible, %s at %d px', async (colorScheme, width) => {
+    const { id } = await createKey();
+    const viewport = { width, height: 800 };
+    const { page } = await openPage(browser, url('/access'), { colorScheme, viewport });
+    await page.getByRole('link', { name: id }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: id }).click();
+    await page.getByRole('button', { name: 'Save' }).waitFor();
+    await expectAccessible(page);
+    await page.context().close();
+  });
+});
