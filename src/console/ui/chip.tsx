@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
+import type { Tone } from './tone.ts';
 
-/** What a state means to the reader. */
-export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+export type { Tone };
 
 /** A state in one word. The colour repeats what the word says. */
 export function Chip({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ReactNode }) {

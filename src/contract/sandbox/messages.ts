@@ -19,6 +19,7 @@ export const storedMessage = z.object({
   waMessageId: z.string().nullable().describe('The id of the message on the network.'),
   createdAt: dateTime.describe('When the message was created, in virtual time.'),
 });
+export type StoredMessage = z.infer<typeof storedMessage>;
 
 /** Newest first. */
 export const storedMessageList = entriesOf(storedMessage);

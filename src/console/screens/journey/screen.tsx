@@ -1,39 +1,388 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
+import type { MessageStatus } from '../../../contract/service/statuses.ts';
+import { ApiError, connector, sandbox } from '../../data/client.ts';
+import { mode } from '../../data/live.ts';
+import { Chip, Ticks } from '../../ui/chip.tsx';
+import { useKeys } from '../../ui/keys.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { showDateTime, showTime, Time } from '../../ui/times.tsx';
+import { type Journey, LANES, type Lane, type Place, type Step, tellJourney } from './journey.ts';
 import './journey.css';
 
 export function JourneyScreen() {
   const { id } = useParams({ strict: false });
-  return id === undefined ? <Ask /> : <h1 className="mono">{id}</h1>;
+  return id === undefined ? <Ask /> : <JourneyOf key={id} id={id} />;
 }
 
-/** Asks for the id of a message. */
+/** Null for what does not exist yet. */
+async function ifKnown<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+const MOST = '100';
+
+/** Everything that is known about a message. It is read again as the stream names its lists. */
+function useFacts(id: string) {
+  const { mode: world, connector: hasConnector } = mode();
+  const inSandbox = world === 'sandbox';
+  const query = { q: `message:${id}`, limit: MOST };
+  const deliveries = useQuery({
+    queryKey: ['deliveries', 'journey', id],
+    queryFn: () => sandbox('GET', '/deliveries', { query }),
+    enabled: inSandbox,
+  });
+  const calls = useQuery({
+    queryKey: ['calls', 'journey', id],
+    queryFn: () => sandbox('GET', '/calls', { query }),
+    enabled: inSandbox,
+  });
+  const stored = useQuery({
+    queryKey: ['messages', 'journey', id],
+    queryFn: () => sandbox('GET', '/messages', { query }),
+    enabled: inSandbox,
+  });
+  // A delivery that changes nothing shows in the trace, but not in the feed of the connector.
+  const attempts = deliveries.data?.entries.map((each) => each.attempts.length).join();
+  const ofConnector = useQuery({
+    queryKey: ['connector', 'journey', id, attempts],
+    queryFn: async () => {
+      const params = { id };
+      const [trace, letters] = await Promise.all([
+        ifKnown(connector('GET', '/v1/messages/{id}/trace', { params, query: { limit: '1000' } })),
+        connector('GET', '/v1/dead-letters', { query: { limit: MOST } }),
+      ]);
+      const isStored = trace !== null && trace.message !== null;
+      const message = isStored ? await connector('GET', '/v1/messages/{id}', { params }) : null;
+      return { trace, message, letters: letters.deadLetters };
+    },
+    enabled: hasConnector,
+    placeholderData: keepPreviousData,
+  });
+  const all = [deliveries, calls, stored, ofConnector];
+  return {
+    isLoading: all.some((each) => each.isLoading),
+    error: all.find((each) => each.error !== null)?.error ?? null,
+    retry: () => void Promise.all(all.filter((each) => each.error !== null).map((each) => each.refetch())),
+    message: ofConnector.data?.message ?? undefined,
+    facts: {
+      deliveries: deliveries.data?.entries,
+      calls: calls.data?.entries,
+      stored: stored.data?.entries[0],
+      trace: ofConnector.data?.trace ?? undefined,
+      letters: ofConnector.data?.letters,
+    },
+  };
+}
+
+function JourneyOf({ id }: { readonly id: string }) {
+  const { isLoading, error, retry, message, facts } = useFacts(id);
+  if (error !== null) return <Failure error={error} onRetry={retry} />;
+  if (isLoading) return <Loading label="Loading the journey" />;
+  const journey = tellJourney(facts);
+  const { stored, trace } = facts;
+  if (journey.steps.length === 0)
+    return (
+      <EmptyState
+        title="Nothing is known about this message"
+        hint={
+          <>
+            <span className="mono">{id}</span> is the id of no message, or its traces have been deleted.
+          </>
+        }
+        action={<Link to="/journey">Follow another message</Link>}
+      />
+    );
+  const connectionId = message?.connectionId ?? stored?.connectionId;
+  const peer = message?.peer ?? stored?.peer;
+  const direction = message?.direction ?? stored?.direction ?? trace?.message?.direction;
+  const text = message?.text ?? stored?.text ?? message?.mediaType ?? stored?.mediaType;
+  return (
+    <div className="detail journey">
+      <header>
+        <div className="line">
+          {direction === undefined ? null : <Chip>{direction}</Chip>}
+          <h1>
+            <bdi>{text ?? 'A message without text'}</bdi>
+          </h1>
+        </div>
+        <p className="soft">
+          <span className="mono">{id}</span>
+          {peer === undefined || peer === null
+            ? ''
+            : ` · ${direction === 'incoming' ? 'from' : 'to'} +${peer}`}
+        </p>
+        <p className="line">
+          {connectionId === undefined || message === undefined ? null : (
+            <Link to="/inbox/$id" params={{ id: `${connectionId}~${message.peer ?? ''}` }}>
+              Inbox
+            </Link>
+          )}
+          {mode().mode === 'sandbox' ? (
+            <>
+              <Link to="/deliveries" search={{ q: `message:${id}` }}>
+                Deliveries
+              </Link>
+              <Link to="/calls" search={{ q: `message:${id}` }}>
+                Calls
+              </Link>
+            </>
+          ) : null}
+          <Link to="/sync">Sync</Link>
+        </p>
+      </header>
+      <section aria-label="Summary">
+        <h2>Summary</h2>
+        <ul className="journey-findings">
+          {journey.findings.map(({ tone, text: words }) => (
+            <li key={words} data-tone={tone}>
+              {words}
+            </li>
+          ))}
+        </ul>
+        <dl className="facts">
+          {mode().mode === 'sandbox' ? <State label="At the service" status={stored?.status} /> : null}
+          <State
+            label="At the connector"
+            status={trace?.message === null ? undefined : (trace?.message?.status ?? (trace && 'received'))}
+          />
+        </dl>
+      </section>
+      <Steps journey={journey} />
+    </div>
+  );
+}
+
+function State({
+  label,
+  status,
+}: {
+  readonly label: string;
+  readonly status: MessageStatus | 'received' | undefined;
+}) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>
+        {status === undefined ? 'unknown' : status}{' '}
+        {status === undefined || status === 'received' ? null : <Ticks status={status} />}
+      </dd>
+    </div>
+  );
+}
+
+const LANE_NAMES: Readonly<Record<Lane, string>> = {
+  phone: 'Phone',
+  service: 'Service',
+  attempts: 'Attempts',
+  connector: 'Connector',
+  crm: 'CRM',
+};
+
+/** One line per step, with a mark in its lane; opened, it shows the rest. `j` and `k` move. */
+function Steps({ journey: { steps, isShifted } }: { readonly journey: Journey }) {
+  const lanes =
+    mode().mode === 'sandbox' ? LANES : LANES.filter((lane) => lane !== 'phone' && lane !== 'attempts');
+  const move = (by: number): void => {
+    const lines = [...document.querySelectorAll<HTMLElement>('.journey-step > summary')];
+    const at = lines.findIndex((line) => line.matches(':focus'));
+    lines[at === -1 ? 0 : Math.min(Math.max(at + by, 0), lines.length - 1)]?.focus();
+  };
+  useKeys('Journey', [
+    { keys: 'j', label: 'Next step', run: () => move(1) },
+    { keys: 'k', label: 'Previous step', run: () => move(-1) },
+  ]);
+  const style = { '--lanes': lanes.length } as React.CSSProperties;
+  return (
+    <section aria-label="Steps">
+      <h2>Steps</h2>
+      <div className="journey-lanes" data-shifted={isShifted} style={style}>
+        <div className="journey-head" aria-hidden="true">
+          <span>{isShifted ? 'Virtual' : 'Time'}</span>
+          {isShifted ? <span>Real</span> : null}
+          {lanes.map((lane) => (
+            <span key={lane} className="journey-lane">
+              {LANE_NAMES[lane]}
+            </span>
+          ))}
+        </div>
+        <ol>
+          {steps.map((step, place) => (
+            <li key={step.key}>
+              <StepLine step={step} before={steps[place - 1]} lanes={lanes} isShifted={isShifted} />
+            </li>
+          ))}
+        </ol>
+      </div>
+    </section>
+  );
+}
+
+function StepLine({
+  step,
+  before,
+  lanes,
+  isShifted,
+}: {
+  readonly step: Step;
+  readonly before: Step | undefined;
+  readonly lanes: readonly Lane[];
+  readonly isShifted: boolean;
+}) {
+  const { lane, title, tone, virtual, real, facts, place } = step;
+  const at = lanes.indexOf(lane);
+  const from = before === undefined ? at : lanes.indexOf(before.lane);
+  const style = {
+    '--at': at,
+    '--from': Math.min(at, from),
+    '--hop': Math.abs(at - from),
+  } as React.CSSProperties;
+  return (
+    <details className="journey-step" style={style}>
+      <summary>
+        <span className="journey-time">
+          {isShifted ? (
+            virtual === undefined ? (
+              ''
+            ) : (
+              <At at={virtual} kind="virtual" />
+            )
+          ) : (
+            <At at={real ?? virtual} kind="real" />
+          )}
+        </span>
+        {isShifted ? (
+          <span className="journey-time faint">{real === undefined ? '' : <At at={real} kind="real" />}</span>
+        ) : null}
+        <span className="journey-rails" aria-hidden="true">
+          <span className="journey-hop" />
+          <span className="journey-mark" data-tone={tone} />
+        </span>
+        <span className="journey-words">
+          <span className="journey-name">{LANE_NAMES[lane]}</span> <span data-tone={tone}>{title}</span>
+        </span>
+      </summary>
+      <div className="journey-more">
+        <dl className="facts">
+          {virtual === undefined ? null : <Fact name="Virtual time" value={showDateTime(virtual)} />}
+          {real === undefined ? null : <Fact name="Real time" value={showDateTime(real)} />}
+          {facts.map(([name, value]) => (
+            <Fact key={name} name={name} value={value} />
+          ))}
+        </dl>
+        {place === undefined ? null : <PlaceLink place={place} />}
+      </div>
+    </details>
+  );
+}
+
+function At({ at, kind }: { readonly at: number | undefined; readonly kind: 'virtual' | 'real' }) {
+  return at === undefined ? null : <Time iso={new Date(at).toISOString()} kind={kind} />;
+}
+
+function Fact({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <bdi>{value}</bdi>
+      </dd>
+    </div>
+  );
+}
+
+/** Leads to the row of another screen, if this console has that screen. */
+function PlaceLink({ place: { screen, id = '', with: other } }: { readonly place: Place }) {
+  if (screen === 'sync') return <Link to="/sync">Show in Sync</Link>;
+  if (mode().mode !== 'sandbox') return null;
+  const params = { id };
+  if (screen === 'deliveries')
+    return (
+      <Link to="/deliveries/$id" params={params}>
+        Show the delivery
+      </Link>
+    );
+  if (screen === 'calls')
+    return (
+      <Link to="/calls/$id" params={params}>
+        Show the call
+      </Link>
+    );
+  if (screen === 'connections')
+    return (
+      <Link to="/connections/$id" params={params}>
+        Show the connection
+      </Link>
+    );
+  return (
+    <Link to="/phone/$id" params={params} search={other === undefined ? {} : { with: other }}>
+      Show the phone
+    </Link>
+  );
+}
+
+/** Asks for the id of a message, and offers the latest ones. */
 function Ask() {
   const navigate = useNavigate();
+  const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState('');
+  useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => input.current?.select() }]);
+  const { data } = useQuery({
+    queryKey: ['connector', 'messages', 'latest'],
+    queryFn: () => connector('GET', '/v1/messages', { query: { limit: '20' } }),
+    enabled: mode().connector,
+  });
   const open = (event: FormEvent): void => {
     event.preventDefault();
     const id = text.trim();
     if (id !== '') void navigate({ to: '/journey/$id', params: { id } });
   };
   return (
-    <form className="state journey-ask" onSubmit={open}>
-      <h2>Follow one message</h2>
-      <label htmlFor="message">Id of the message</label>
-      <div className="journey-line">
-        <input
-          id="message"
-          className="mono"
-          autoComplete="off"
-          spellCheck={false}
-          value={text}
-          onChange={({ target }) => setText(target.value)}
-        />
-        <button type="submit" className="button main">
-          Follow
-        </button>
-      </div>
-      <p className="soft">Deliveries, calls and chats link to the journeys of their messages.</p>
-    </form>
+    <div className="detail journey">
+      <form onSubmit={open}>
+        <h1>
+          <label htmlFor="message">Id of the message</label>
+        </h1>
+        <div className="journey-line">
+          <input
+            ref={input}
+            id="message"
+            aria-keyshortcuts="/"
+            className="mono"
+            autoComplete="off"
+            spellCheck={false}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
+          />
+          <button type="submit" className="button main">
+            Follow
+          </button>
+        </div>
+        <p className="soft">Deliveries, calls and chats also link to the journeys of their messages.</p>
+      </form>
+      {data === undefined || data.messages.length === 0 ? null : (
+        <section aria-label="Latest messages">
+          <h2>Latest messages</h2>
+          <ul className="journey-latest">
+            {data.messages.map(({ id, createdAt, direction, text: words, mediaType, firstSeenBy }) => (
+              <li key={id}>
+                <Link to="/journey/$id" params={{ id }} className="journey-pick">
+                  <span className="faint">{showTime(Date.parse(createdAt))}</span>
+                  <span className="faint">{direction}</span>
+                  <bdi>{words ?? mediaType ?? 'no text'}</bdi>
+                  <span className="faint">{firstSeenBy}</span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
   );
 }

@@ -1,0 +1,107 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+
+let test: TestLoop;
+let browser: Browser;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+/** A message whose webhook was lost; the connector does not know it. */
+async function loseWebhook(text: string): Promise<string> {
+  await test.client.dropWebhooks();
+  const id = await test.client.write(await test.client.qrConnection(), text);
+  await test.loop.settle();
+  await test.client.clearFaults();
+  return id;
+}
+
+describe('Journey', () => {
+  it('says that a dropped webhook was repaired by polling, as it happens', async () => {
+    const id = await loseWebhook(HOSTILE);
+    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    await page.getByRole('link', { name: /dropped message\.received/ }).hover();
+    await page.getByRole('link', { name: 'Journey', exact: true }).nth(1).click();
+    await page.waitForURL(`**/journey/${id}`);
+    await page.getByText('Its webhook was dropped, and the connector does not know it yet.').waitFor();
+    await test.client.sync();
+    await page.getByText('Its webhook was dropped. Polling repaired it.').waitFor();
+    expect(await page.locator('.journey-step > summary').allInnerTexts()).toEqual([
+      expect.stringContaining('+447700900201 wrote a text'),
+      expect.stringContaining('The service stored it'),
+      expect.stringContaining('message.received dropped after 3 attempts'),
+      expect.stringMatching(/A poll.* made the message known/),
+      expect.stringMatching(/Change \d+ for the CRM/),
+    ]);
+    await page.getByText('message.received dropped after 3 attempts').click();
+    expect(await page.getByText('dropped by the fault lost').count()).toBe(3);
+    await page.getByRole('link', { name: 'Show the delivery' }).click();
+    await page.waitForURL('**/deliveries/*');
+    // The browser mentions that the connector did not know the message at first.
+    expect(complaints.filter((each) => !each.includes('404 (Not Found)'))).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is found by the id of a message and read by keyboard alone', async () => {
+    const id = await loseWebhook('By keyboard');
+    await test.client.sync();
+    const { page, complaints } = await openPage(browser, url('/deliveries'));
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('j');
+    await page.getByLabel('Id of the message').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.insertText(` ${id} `);
+    await page.keyboard.press('Enter');
+    await page.getByText('Its webhook was dropped. Polling repaired it.').waitFor();
+    for (const key of ['j', 'j', 'j', 'Enter', 'Tab']) await page.keyboard.press(key);
+    expect(await page.locator(':focus').innerText()).toBe('Show the delivery');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'message.received' }).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says what to do about an id that nobody knows', async () => {
+    const { page } = await openPage(browser, url('/journey/nobody'));
+    await page.getByText('Nothing is known about this message').waitFor();
+    await page.getByRole('link', { name: 'Follow another message' }).click();
+    await page.getByLabel('Id of the message').waitFor();
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+    const id = await test.client.write(await test.client.qrConnection(), HOSTILE);
+    await test.loop.settle();
+    const { page, complaints } = await openPage(browser, url('/journey'), {
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    await page.getByText(HOSTILE).first().waitFor();
+    await expectAccessible(page);
+    await page.goto(url(`/journey/${id}`));
+    await page.getByText('A webhook reported it first.').waitFor();
+    for (const line of await page.locator('.journey-step > summary').all()) await line.click();
+    await expectAccessible(page);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
