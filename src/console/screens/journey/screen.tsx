@@ -237,11 +237,11 @@ function StepLine({
 }) {
   const { lane, title, tone, virtual, real, facts, place } = step;
   const at = lanes.indexOf(lane);
-  const from = before === undefined ? at : lanes.indexOf(before.lane);
+  const last = before === undefined ? at : lanes.indexOf(before.lane);
   const style = {
     '--at': at,
-    '--from': Math.min(at, from),
-    '--hop': Math.abs(at - from),
+    '--left': Math.min(at, last),
+    '--hop': Math.abs(at - last),
   } as React.CSSProperties;
   return (
     <details className="journey-step" style={style}>
@@ -283,7 +283,13 @@ function StepLine({
 }
 
 function At({ at, kind }: { readonly at: number | undefined; readonly kind: 'virtual' | 'real' }) {
-  return at === undefined ? null : <Time iso={new Date(at).toISOString()} kind={kind} />;
+  if (at === undefined) return null;
+  return (
+    <>
+      <Time iso={new Date(at).toISOString()} kind={kind} />
+      <span className="faint">.{String(at % 1_000).padStart(3, '0')}</span>
+    </>
+  );
 }
 
 function Fact({ name, value }: { readonly name: string; readonly value: string }) {
