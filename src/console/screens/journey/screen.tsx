@@ -116,7 +116,7 @@ function JourneyOf({ id }: { readonly id: string }) {
           <span className="mono">{id}</span>
           {peer === undefined || peer === null
             ? ''
-            : ` · ${direction === 'incoming' ? 'from' : 'to'} +${peer}`}
+            : ` · ${direction === 'incoming' ? 'written by' : 'sent to'} +${peer}`}
         </p>
         <p className="line">
           {connectionId === undefined || message === undefined ? null : (
