@@ -8,6 +8,7 @@ import type { WriteGate } from './write-gate.ts';
 
 /** A timer that has fired or will fire. */
 export interface TimerEntry {
+  /** Id of the message or the connection that it concerns. */
   readonly id: string;
   /** Virtual epoch ms at which it is due. */
   readonly at: number;
@@ -45,8 +46,9 @@ interface Options {
   readonly runner: TimerRunner;
 }
 
-function toEntry(timer: StoredTimer): TimerEntry {
-  return { id: String(timer.id), at: timer.dueAt, what: timer.kind };
+function toEntry({ id, dueAt: at, kind: what, payload }: StoredTimer): TimerEntry {
+  const { messageId, connectionId } = payload as { messageId?: string; connectionId?: string };
+  return { id: messageId ?? connectionId ?? String(id), at, what };
 }
 
 function findTarget(step: TimeStep, now: number): number {
