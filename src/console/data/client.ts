@@ -79,6 +79,17 @@ export function shapeRequest(prefix: string, method: string, path: string, input
   return { method, path: whole, ...(body === undefined ? {} : { body }) };
 }
 
+/** What to do about a refusal of the service, which says no more than its code. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  already_connected: 'The connection is live already; there is nothing to pair.',
+  forbidden_portal_kind: 'The connections of this workspace are created by the admin of its CRM portal.',
+  invalid_phone_number: 'Enter international digits without a plus sign.',
+  not_found: 'It does not exist any more.',
+  not_supported_for_provider: 'Numbers of the business platform do not support this.',
+  pairing_code_unavailable: 'No pairing code can be had now. Scan the QR code.',
+  rate_limited: 'There were too many requests. Try again later.',
+};
+
 async function send(
   { method, path, body }: RequestShape,
   { headers = {}, signal }: { headers?: Readonly<Record<string, string>>; signal?: AbortSignal },
@@ -95,9 +106,11 @@ async function send(
   });
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok) return answer;
-  const { error, message, field } = (answer ?? {}) as { error?: string; message?: string; field?: string };
-  const words = message ?? `The server responded with status ${response.status}.`;
-  throw new ApiError(call, response.status, error ?? String(response.status), words, field);
+  const { error, message, field, hint } = (answer ?? {}) as Readonly<Record<string, string | undefined>>;
+  const words =
+    message ?? hint ?? REFUSALS[error ?? ''] ?? `The server responded with status ${response.status}.`;
+  const named = field ?? (error === 'invalid_phone_number' ? 'phoneNumber' : undefined);
+  throw new ApiError(call, response.status, error ?? String(response.status), words, named);
 }
 
 /** A client of a table of endpoints below a prefix. */
@@ -115,7 +128,7 @@ export const SANDBOX_PREFIX = '/sandbox/v1';
 /** Calls the control API. @throws {ApiError} */
 export const sandbox = clientOf<typeof SANDBOX_ENDPOINTS>(SANDBOX_PREFIX);
 
-/** Calls the REST API of the service with a key of the workspace in `x-workspace-id`. @public @throws {ApiError} */
+/** Calls the REST API of the service with a key of the workspace in `x-workspace-id`. @throws {ApiError} */
 export const service = clientOf<typeof SERVICE_ENDPOINTS>('/service');
 
 /** Calls the connector through the server of this page, which adds the token. @public @throws {ApiError} */

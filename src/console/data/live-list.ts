@@ -22,6 +22,8 @@ export interface LiveListSource<Row> {
   readonly name: string;
   /** Whether every row that an event carries belongs to the list; else the server decides. */
   readonly isWhole: boolean;
+  /** False for a list that changes so rarely that moving through it need not pause it. Default: true. */
+  readonly pauses?: boolean;
 }
 
 export interface LiveListState<Row> {
@@ -77,7 +79,7 @@ export class LiveList<Row> {
   }
 
   pause(): void {
-    if (!this.#state.isPaused) this.#set({ isPaused: true });
+    if (!this.#state.isPaused && this.source.pauses !== false) this.#set({ isPaused: true });
   }
 
   resume(): void {

@@ -26,6 +26,15 @@ export function showDuration(ms: number): string {
   return `${(ms / 3_600_000).toFixed(1)} h`;
 }
 
+/** `6 d 23 h`, `2 h 5 min`, `3 min`, `20 s`: the two largest units. */
+export function showSpan(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  const [days, hours] = [Math.floor(minutes / 1_440), Math.floor(minutes / 60) % 24];
+  if (days > 0) return hours === 0 ? `${days} d` : `${days} d ${hours} h`;
+  if (hours > 0) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return minutes > 0 ? `${minutes} min` : `${Math.max(0, Math.floor(ms / 1_000))} s`;
+}
+
 /** A point in time: the time of day, and everything about it on hover. */
 export function Time({ iso, kind }: { readonly iso: string; readonly kind: 'virtual' | 'real' }) {
   const at = Date.parse(iso);

@@ -146,6 +146,8 @@ export const connectionDetail = z.object({
     .describe('Every change of its status, newest first; the latest 50 are kept.'),
 });
 
+export type ShownConnection = z.infer<typeof connectionDetail>;
+
 /** What connections can be filtered by. */
 export const CONNECTION_KEYS = {
   status: { description: 'the status', values: ['connecting', 'connected', 'disconnected'] },

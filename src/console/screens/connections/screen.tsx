@@ -1,5 +1,127 @@
+import { getRouteApi, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/connections.ts';
+import { ApiError, sandbox } from '../../data/client.ts';
+import { useLiveList } from '../../data/live-list.ts';
+import { Chip } from '../../ui/chip.tsx';
+import { useKeys } from '../../ui/keys.tsx';
+import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
+import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
+import { CreateConnection } from './create.tsx';
+import { ConnectionDetail } from './detail.tsx';
+import { LicenseEnd } from './license.tsx';
+import { badgeOf, OUTAGES } from './states.ts';
+import './connections.css';
+
+const route = getRouteApi('/connections');
+
+const TOKENS = [
+  { key: 'status', hint: 'status', values: ['connecting', 'connected', 'disconnected'] },
+  { key: 'reconnect', hint: 'its owner has to pair it again', values: ['yes', 'no'] },
+  { key: 'outage', hint: 'cause of an outage that has not ended', values: Object.keys(OUTAGES) },
+  { key: 'license', hint: 'status of the license', values: ['trial', 'active', 'expired', 'none'] },
+  { key: 'ending', hint: 'its license expires within three days', values: ['yes', 'no'] },
+  { key: 'provider', hint: 'provider', values: ['qr', 'cloud_api'] },
+  { key: 'phone', hint: 'phone number; may end in *' },
+  { key: 'workspace', hint: 'id of a workspace' },
+  { key: 'connection', hint: 'id of a connection' },
+] as const satisfies readonly (QueryToken & { readonly key: ConnectionKey })[];
+
+const COLUMNS: readonly Column<ListedConnection>[] = [
+  {
+    heading: 'State',
+    width: '92px',
+    cell: (row) => {
+      const { word, tone } = badgeOf(row);
+      return <Chip tone={tone}>{word}</Chip>;
+    },
+  },
+  { heading: 'Label', width: 'minmax(90px, 2fr)', cell: ({ label }) => <bdi>{label}</bdi> },
+  {
+    heading: 'Number',
+    width: 'minmax(96px, 1fr)',
+    cell: ({ phoneNumber }) => <span className="mono">{phoneNumber ?? '–'}</span>,
+  },
+  {
+    heading: 'Provider',
+    width: '76px',
+    isMinor: true,
+    cell: ({ provider }) => <span className="mono soft">{provider}</span>,
+  },
+  {
+    heading: 'License',
+    width: 'minmax(100px, 0.8fr)',
+    isMinor: true,
+    cell: ({ licenseStatus, licenseExpires }) => (
+      <LicenseEnd status={licenseStatus} expires={licenseExpires} />
+    ),
+  },
+];
+
+/** A page holds so many that the first one is nearly always the whole list. */
+const PAGE = '500';
 
 export function ConnectionsScreen() {
-  return <EmptyState title="Select a connection" hint="A connection is a phone number of yours." />;
+  const { q = '' } = route.useSearch();
+  const { id } = useParams({ strict: false });
+  const [isCreating, setCreating] = useState(false);
+  useKeys('Connections', [{ keys: 'c', label: 'New connection', run: () => setCreating(true) }]);
+  const list = useLiveList<ListedConnection>({
+    key: `connections ${q}`,
+    name: 'connections',
+    isWhole: q === '',
+    pauses: false,
+    idOf: (row) => row.id,
+    rowOf: () => undefined,
+    read: (cursor) => sandbox('GET', '/connections', { query: { q, cursor, limit: PAGE, order: 'newest' } }),
+  });
+  const { error } = list[0];
+  const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
+  const create = (
+    <button
+      type="button"
+      className="button main"
+      aria-keyshortcuts="c"
+      aria-expanded={isCreating}
+      onClick={() => setCreating(!isCreating)}
+    >
+      New connection
+    </button>
+  );
+  return (
+    <Split
+      closeTo="/connections"
+      list={
+        <>
+          <QueryBar value={q} tokens={TOKENS} error={refused}>
+            {create}
+          </QueryBar>
+          {isCreating ? <CreateConnection onClose={() => setCreating(false)} /> : null}
+          <Table
+            label="Connections"
+            list={list}
+            columns={COLUMNS}
+            selectedId={id}
+            linkOf={(row) => ({ to: '/connections/$id', params: { id: row.id }, search: true })}
+            empty={
+              q === '' ? (
+                <EmptyState
+                  title="There is no connection"
+                  hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired: npm run sandbox -- pair 447700900150 Tests"
+                />
+              ) : (
+                <EmptyState
+                  title="No connection matches"
+                  hint="Remove a token from the filter, or press / to change it."
+                />
+              )
+            }
+          />
+        </>
+      }
+      detail={id === undefined ? undefined : <ConnectionDetail key={id} id={id} />}
+    />
+  );
 }

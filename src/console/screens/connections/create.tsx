@@ -1,0 +1,98 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { sandbox, service } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { Field, FormFailure } from '../../ui/form.tsx';
+import { qrKey } from './qr.tsx';
+
+/** Creates a connection over the API of the service, as an integration does, and opens it. */
+export function CreateConnection({ onClose }: { readonly onClose: () => void }) {
+  const navigate = useNavigate();
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
+  const [label, setLabel] = useState('');
+  const [workspace, setWorkspace] = useState('');
+  // A repeated submit of the same form is the same connection.
+  const [key] = useState(() => crypto.randomUUID());
+  const { data: info } = useQuery({
+    queryKey: ['workspaces', 'seed'],
+    queryFn: async () => (await sandbox('GET', '/info')).workspaceId,
+  });
+  const { data: workspaces = [] } = useQuery({
+    queryKey: ['workspaces', 'ids'],
+    queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,
+  });
+  const create = useMutation({
+    mutationFn: () =>
+      service('POST', '/connections', {
+        body: label === '' ? {} : { label },
+        headers: {
+          'idempotency-key': key,
+          ...(workspace === '' ? {} : { 'x-workspace-id': workspace }),
+        },
+      }),
+    onSuccess: ({ connection: { id, qr } }) => {
+      queries.setQueryData(qrKey(id), { qr, at: Date.now() });
+      onClose();
+      void navigate({ to: '/connections/$id', params: { id }, search: {} });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <form
+      ref={form}
+      className="create form"
+      aria-label="New connection"
+      onSubmit={submit}
+      onKeyDown={(event) => event.key === 'Escape' && onClose()}
+    >
+      <Field
+        name="label"
+        label="Label"
+        hint="Optional. Without one, the number is its label once it has paired."
+        error={create.error}
+      >
+        {(input) => (
+          <input
+            {...input}
+            className="field"
+            autoComplete="off"
+            value={label}
+            onChange={({ target }) => setLabel(target.value)}
+          />
+        )}
+      </Field>
+      {workspaces.length < 2 ? null : (
+        <Field name="x-workspace-id" label="Workspace" error={null}>
+          {(input) => (
+            <select
+              {...input}
+              className="field"
+              value={workspace}
+              onChange={({ target }) => setWorkspace(target.value)}
+            >
+              {workspaces.map(({ id, kind, slots }) => (
+                <option key={id} value={id === info ? '' : id}>
+                  {id}, {kind}, {slots.available} slots free
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
+      <div className="line">
+        <button type="submit" className="button main" disabled={create.isPending}>
+          Create
+        </button>
+        <button type="button" className="button quiet" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+      <FormFailure error={create.error} fields={['label']} />
+    </form>
+  );
+}

@@ -1,0 +1,150 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ShownConnection } from '../../../contract/sandbox/connections.ts';
+import { sandbox } from '../../data/client.ts';
+import { useVirtualNow } from '../../data/clock.ts';
+import { Failure } from '../../ui/states.tsx';
+import { showDateTime, showSpan } from '../../ui/times.tsx';
+
+const DAY_MS = 24 * 3_600_000;
+const SOON_MS = 3 * DAY_MS;
+/** Nobody waits for an end that is farther away. */
+const FAR_MS = 100 * DAY_MS;
+
+/** A license and how long it lasts, as virtual time passes; the end itself on hover. */
+export function LicenseEnd({
+  status,
+  expires,
+}: {
+  readonly status: string;
+  readonly expires: string | null;
+}) {
+  const time = useVirtualNow();
+  if (expires === null || time === undefined) return <span className="soft">{status}</span>;
+  const left = Date.parse(expires) - time.now;
+  const title = `${showDateTime(Date.parse(expires))}, virtual time`;
+  if (left <= 0) {
+    return (
+      <span className="bad" title={title}>
+        expired
+      </span>
+    );
+  }
+  return (
+    <span className={left < SOON_MS ? 'warn' : 'soft'} title={title}>
+      {status} {left > FAR_MS ? '' : showSpan(left)}
+    </span>
+  );
+}
+
+/** The license of a connection, and how it ends: by the time, with a preview of what that fires, or at once. */
+export function License({ connection }: { readonly connection: ShownConnection }) {
+  const { id, license, hasSlot } = connection;
+  const [isAsking, ask] = useState(false);
+  const isValid = license.status === 'trial' || license.status === 'active';
+  const set = useMutation({
+    mutationFn: async (status?: 'active') => {
+      const body = status === undefined ? { expiresAt: (await sandbox('GET', '/clock')).now } : { status };
+      return await sandbox('PUT', '/connections/{id}/licence', { params: { id }, body });
+    },
+    onSuccess: () => ask(false),
+  });
+  return (
+    <section aria-label="License">
+      <h2>License</h2>
+      <div className="line">
+        <LicenseEnd status={license.status} expires={license.expiresAt} />
+        <span className="faint">
+          {license.expiresAt === null ? '' : `Until ${showDateTime(Date.parse(license.expiresAt))}. `}
+          {hasSlot ? 'It occupies a slot.' : 'It occupies no slot.'}
+        </span>
+      </div>
+      <div className="line">
+        {isValid ? (
+          <button type="button" className="button" aria-expanded={isAsking} onClick={() => ask(!isAsking)}>
+            Let it end …
+          </button>
+        ) : null}
+        {isValid || !hasSlot ? null : (
+          <button
+            type="button"
+            className="button"
+            disabled={set.isPending}
+            onClick={() => set.mutate('active')}
+          >
+            Renew
+          </button>
+        )}
+      </div>
+      {isAsking && isValid && license.expiresAt !== null ? (
+        <EndPreview until={license.expiresAt} onDone={() => ask(false)}>
+          <button
+            type="button"
+            className="button"
+            disabled={set.isPending}
+            onClick={() => set.mutate(undefined)}
+          >
+            End it now, keep the time
+          </button>
+        </EndPreview>
+      ) : null}
+      {set.error === null ? null : <Failure error={set.error} />}
+    </section>
+  );
+}
+
+/** What happens on the way if virtual time moves to the end of a license. */
+function EndPreview({
+  until,
+  onDone,
+  children,
+}: {
+  readonly until: string;
+  readonly onDone: () => void;
+  readonly children: React.ReactNode;
+}) {
+  const { data, error } = useQuery({
+    queryKey: ['timers', 'until', until],
+    queryFn: () => sandbox('GET', '/clock/due', { query: { until, limit: '1000' } }),
+  });
+  const advance = useMutation({
+    mutationFn: () => sandbox('POST', '/clock/advance', { body: { to: until } }),
+    onSuccess: onDone,
+  });
+  const kinds = Object.entries(Object.groupBy(data?.entries ?? [], ({ what }) => what));
+  return (
+    <div className="preview">
+      <p>
+        Moving virtual time to {showDateTime(Date.parse(until))} concerns everything in the sandbox.{' '}
+        {data === undefined
+          ? ''
+          : data.total === 0
+            ? 'No timer fires on the way.'
+            : `${data.total} ${data.total === 1 ? 'timer fires' : 'timers fire'} on the way:`}
+      </p>
+      {kinds.length === 0 ? null : (
+        <ul className="mono">
+          {kinds.map(([what, all]) => (
+            <li key={what}>
+              {all?.length} × {what}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className="line">
+        <button
+          type="button"
+          className="button main"
+          disabled={advance.isPending}
+          onClick={() => advance.mutate()}
+        >
+          Move the time
+        </button>
+        {children}
+      </div>
+      {[error, advance.error].map((each) =>
+        each === null ? null : <Failure key={each.message} error={each} />,
+      )}
+    </div>
+  );
+}

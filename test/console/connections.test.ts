@@ -1,0 +1,226 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+let test: TestLoop;
+let browser: Browser;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+
+/** A number of its own, paired without the page. */
+async function pair(phoneNumber: string, label: string): Promise<string> {
+  const path = `/workspaces/${test.loop.info().workspaceId}/connections`;
+  const body = { provider: 'qr', phoneNumber, label };
+  return (await test.sandbox<{ connection: { id: string } }>('POST', path, body)).connection.id;
+}
+
+async function create(label: string): Promise<string> {
+  return (await test.service<{ connection: { id: string } }>('POST', '/connections', { label })).connection
+    .id;
+}
+
+/** Moves the focus forward until it is on what has this text, as somebody without a mouse does. */
+async function tabTo(page: Page, text: string): Promise<void> {
+  for (let presses = 0; presses < 60; presses += 1) {
+    await page.keyboard.press('Tab');
+    // Runs in the page.
+    const focused = await page.evaluate(
+      'document.activeElement.closest("a, button, input, summary")?.textContent',
+    );
+    if (String(focused).includes(text)) return;
+  }
+  throw new Error(`no key leads to ${text}`);
+}
+
+const row = (page: Page, text: string | RegExp) =>
+  page.getByRole('region', { name: 'Connections' }).getByRole('link').filter({ hasText: text });
+const transitions = (page: Page) =>
+  page.getByRole('region', { name: 'Transitions' }).getByRole('listitem').allInnerTexts();
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+describe('creating a connection', () => {
+  it('shows it in the table with its QR code, and as connected once its owner has scanned it', async () => {
+    const { page, complaints } = await openPage(browser, url('/connections'));
+    await page.getByRole('button', { name: 'New connection' }).click();
+    await page.getByLabel('Label').fill('Warehouse');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL('**/connections/c*');
+    await row(page, 'Warehouse').getByText('connecting').waitFor();
+    const qr = await page.getByAltText('QR code for pairing').getAttribute('src');
+
+    const id = new URL(page.url()).pathname.split('/').at(-1);
+    await test.sandbox('POST', `/connections/${id}/scan`, { qr, phoneNumber: '447700900160' });
+    await row(page, 'Warehouse').getByText('connected').waitFor();
+    await row(page, '447700900160').waitFor();
+    await page.getByRole('region', { name: 'Warm-up' }).getByText('0 of 30 messages').waitFor();
+    expect(await page.getByAltText('QR code for pairing').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is done by keyboard alone, up to the pairing code, with errors at their fields', async () => {
+    const { page } = await openPage(browser, url('/connections'));
+    await row(page, 'Front desk').waitFor();
+    await page.keyboard.press('c');
+    await page.keyboard.insertText('x'.repeat(256));
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Label').and(page.locator('[aria-invalid=true]')).waitFor();
+    await page.getByRole('alert').getByText('255').waitFor();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText('By keyboard');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/connections/c*');
+    await row(page, 'By keyboard').waitFor();
+
+    await tabTo(page, 'Scan it with the phone');
+    await page.keyboard.press('Tab');
+    await page.keyboard.insertText('+44 7700');
+    await page.keyboard.press('Enter');
+    await page.getByText('Enter international digits without a plus sign.').waitFor();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText('447700900161');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Type [0-9A-Z]{4}-[0-9A-Z]{4} into the phone\.$/).waitFor();
+    await page.context().close();
+  });
+
+  it('shows hostile labels as text', async () => {
+    const hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+    await create(hostile);
+    const { page, complaints } = await openPage(browser, url('/connections'));
+    await row(page, hostile).click();
+    await page.getByRole('heading', { name: hostile }).waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText(`Delete “${hostile}”?`).waitFor();
+    expect(await page.title()).toBe('Console');
+    expect(await page.locator('img').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe('an outage', () => {
+  it('is caused, found by the probe, and healed, with each transition and its cause', async () => {
+    const id = await pair('447700900170', 'Outage');
+    const { page, complaints } = await openPage(browser, url(`/connections/${id}`));
+    await page.getByRole('button', { name: 'Cause an outage' }).click();
+    await page.getByRole('button', { name: 'Session lost' }).click();
+    await page.getByText('Outage: session lost. The service still shows the connection').waitFor();
+    await row(page, 'Outage').getByText('broken').waitFor();
+
+    await page.getByRole('button', { name: 'Move the time to then' }).click();
+    await row(page, 'Outage').getByText('reconnect').waitFor();
+    await expect.poll(() => transitions(page)).toHaveLength(3);
+    expect((await transitions(page))[0]).toMatch(
+      /connected → disconnected\s+The status probe found an outage \(AUTH_LOST\), reported by connection\.disconnected/,
+    );
+
+    await page.getByRole('button', { name: 'Heal' }).click();
+    await row(page, 'Outage').getByText('connected').waitFor();
+    await expect.poll(() => transitions(page)).toHaveLength(4);
+    expect((await transitions(page))[0]).toMatch(
+      /disconnected → connected\s+Recovered, reported by connection\.connected/,
+    );
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is caused and healed by keyboard alone', async () => {
+    await pair('447700900171', 'Keyboard outage');
+    const { page } = await openPage(browser, url('/connections?q=phone:447700900171'));
+    await row(page, 'Keyboard outage').waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Keyboard outage' }).waitFor();
+    await tabTo(page, 'Cause an outage');
+    await page.keyboard.press('Enter');
+    await tabTo(page, 'Zombie session');
+    await page.keyboard.press('Enter');
+    await page.getByText('Outage: zombie session.').waitFor();
+    await tabTo(page, 'Move the time to then');
+    await page.keyboard.press('Enter');
+    await page.getByText('The service has found it').waitFor();
+    await tabTo(page, 'Heal');
+    await page.keyboard.press('Enter');
+    await row(page, 'Keyboard outage').getByText('connected').waitFor();
+    await tabTo(page, 'What the states mean');
+    await page.keyboard.press('Enter');
+    const states = page.getByRole('list', { name: 'States' }).getByRole('listitem');
+    expect(await states.allInnerTexts()).toEqual([
+      expect.stringMatching(/^connecting: /),
+      expect.stringMatching(/^connected \(now\): /),
+      expect.stringMatching(/^disconnected: /),
+      expect.stringMatching(/^logged out: /),
+      expect.stringMatching(/^removed: /),
+    ]);
+    await page.context().close();
+  });
+});
+
+describe('a connection', () => {
+  it('is logged out, restarted and, once that is confirmed, deleted, by keyboard alone', async () => {
+    const id = await pair('447700900172', 'Short-lived');
+    const { page } = await openPage(browser, url(`/connections/${id}`));
+    await tabTo(page, 'Log out');
+    await page.keyboard.press('Enter');
+    await page.locator('.state-node[data-current=true]').getByText('logged out').waitFor();
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('.state-node[data-current=true]').getByText('connecting').waitFor();
+
+    await tabTo(page, 'Delete');
+    await page.keyboard.press('Enter');
+    await page.getByText('Delete “Short-lived”? This cannot be undone').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/connections');
+    await row(page, 'Short-lived').waitFor({ state: 'detached' });
+    await page.context().close();
+  });
+
+  it('loses its license when the time is moved to its end, after a preview of what that fires', async () => {
+    const id = await create('On trial');
+    await test.sandbox('POST', `/connections/${id}/scan`, { phoneNumber: '447700900173' });
+    const { page } = await openPage(browser, url(`/connections/${id}`));
+    const license = page.getByRole('region', { name: 'License' });
+    await license.getByText('trial 6 d 23 h').waitFor();
+    await license.getByRole('button', { name: 'Let it end …' }).click();
+    await license.getByText(/^Moving virtual time to .* (fires? on the way)/).waitFor();
+    await license.getByRole('button', { name: 'Move the time' }).click();
+    await license.getByText('expired').waitFor();
+    await row(page, 'On trial').getByText('expired').waitFor();
+    await license.getByRole('button', { name: 'Renew' }).click();
+    await license.getByText('active').waitFor();
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+    const viewport = { width, height: 800 };
+    const { page } = await openPage(browser, url('/connections?q=nothing'), { colorScheme, viewport });
+    await page.getByText('No connection matches').waitFor();
+    await page.getByRole('button', { name: 'New connection' }).click();
+    await expectAccessible(page);
+    await page.goto(url('/connections'));
+    await row(page, 'Front desk').waitFor();
+    await expectAccessible(page);
+    await row(page, 'Front desk').click();
+    await page.getByRole('heading', { name: 'Front desk' }).waitFor();
+    await page.getByText('What the states mean').click();
+    await expectAccessible(page);
+    await page.context().close();
+  });
+});
