@@ -12,7 +12,8 @@ export async function launch(importCommand) {
     process.exitCode = 1;
     return;
   }
-  const { cacheCompiledCode } = await import('../commands/compile-cache.ts');
+  const { cacheCompiledCode, resolveDrizzleOnce } = await import('../commands/quick-imports.ts');
   cacheCompiledCode();
+  resolveDrizzleOnce();
   await importCommand();
 }

@@ -47,6 +47,8 @@ async function makeRunFolder(): Promise<string> {
   await mkdir(join(folder, 'tmp'));
   // Processes that tests start mostly load the same modules: what one has compiled, the others take over.
   process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled');
+  const preload = `--import ${new URL('resolve-drizzle-once.ts', import.meta.url).href}`;
+  process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} ${preload}`.trim();
   return folder;
 }
 

@@ -3,7 +3,6 @@ import type { Queryable } from '../database/database.ts';
 import type { Logger } from '../logger/logger.ts';
 import type { Notifier } from './notifier.ts';
 import { createPostgresNotifier } from './postgres-notifier.ts';
-import { openRedisNotifier } from './redis-notifier.ts';
 
 export interface OpenNotifierOptions {
   readonly database: Queryable;
@@ -28,6 +27,8 @@ export async function openNotifier(options: OpenNotifierOptions): Promise<Notifi
   const { redisUrl, clock, logger } = options;
   const onError = createErrorLog(logger, clock);
   if (redisUrl === undefined) return createPostgresNotifier({ ...options, onError });
+  // Loaded only here: its libraries have as many files as the connector, which needs no Redis.
+  const { openRedisNotifier } = await import('./redis-notifier.ts');
   return await openRedisNotifier({ ...options, redisUrl, onError });
 }
 
