@@ -1,10 +1,12 @@
 import type { SyncStatus } from '../../contract/connector/sync.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { SyncOutcome } from '../reconcile/sync-now.ts';
+import { readDispatch, readSends } from '../state/figures.ts';
 import { reportSync } from '../state/sync-report.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
@@ -40,7 +42,13 @@ export function syncNow(options: SyncOptions): Operation<'syncNow'> {
 async function report(options: SyncOptions, accountId: string | undefined): Promise<SyncStatus> {
   const accounts = await reportSync(options, accountId);
   if (accounts === undefined) throw notFound('account');
-  return { accounts };
+  const sends = await readSends(options.database);
+  const dispatch = await readDispatch(options.database);
+  return {
+    accounts,
+    sends: { ...sends, oldestAt: toIsoOrNull(sends.oldestAt) },
+    dispatch: dispatch && { ...dispatch, oldestAt: toIsoOrNull(dispatch.oldestAt) },
+  };
 }
 
 function refuseUnclosed(outcome: SyncOutcome): void {

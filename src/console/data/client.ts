@@ -131,7 +131,7 @@ export const sandbox = clientOf<typeof SANDBOX_ENDPOINTS>(SANDBOX_PREFIX);
 /** Calls the REST API of the service with a key of the workspace in `x-workspace-id`. @throws {ApiError} */
 export const service = clientOf<typeof SERVICE_ENDPOINTS>('/service');
 
-/** Calls the connector through the server of this page, which adds the token. @public @throws {ApiError} */
+/** Calls the connector through the server of this page, which adds the token. @throws {ApiError} */
 export const connector = clientOf<typeof CONNECTOR_ENDPOINTS>('/connector');
 
 /** What this page is connected to. */

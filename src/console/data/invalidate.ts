@@ -1,7 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { StreamEvent } from './stream.ts';
 
-/** The first part of the key of each query: a list that the stream can name. */
+/**
+ * The first part of the key of each query: a list that the stream can name. `sync` is what the connector reports of
+ * itself, which also changes by polls that bring nothing: in the sandbox, they show as calls.
+ */
 function listsOf(event: StreamEvent): readonly string[] {
   switch (event.type) {
     case 'ledger':
@@ -9,12 +12,13 @@ function listsOf(event: StreamEvent): readonly string[] {
     case 'delivery':
       return ['deliveries', 'webhook'];
     case 'call':
-      return ['calls'];
+      return ['calls', 'sync'];
     case 'clock':
       return ['clock', 'timers'];
     case 'change':
-      return ['connector'];
+      return ['connector', 'sync'];
     case 'changed':
+      if (event.what === 'connector') return ['connector', 'sync'];
       return event.what === 'timers' ? ['timers', 'clock'] : [event.what];
   }
 }

@@ -88,6 +88,10 @@ const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
 const sync = createRoute({
   getParentRoute: () => root,
   path: '/sync',
+  validateSearch: (search: Record<string, unknown>): { state?: string | undefined } => {
+    const state = text(search['state']);
+    return state === undefined ? {} : { state };
+  },
   component: lazyRouteComponent(() => import('../screens/sync/screen.tsx'), 'SyncScreen'),
 });
 

@@ -10,7 +10,7 @@ export function Chip({ tone = 'plain', children }: { readonly tone?: Tone; reado
 
 const TICKS = { sent: '✓', delivered: '✓✓', read: '✓✓', failed: '!' } as const;
 
-/** The ticks of an outgoing message. @public */
+/** The ticks of an outgoing message. */
 export function Ticks({ status }: { readonly status: keyof typeof TICKS }) {
   return (
     <span className="ticks" data-status={status} role="img" aria-label={status} title={status}>

@@ -85,9 +85,31 @@ export const accountSync = z.object({
 });
 export type AccountSync = z.infer<typeof accountSync>;
 
+const OLDEST = 'null if none waits.';
+const sendQueue = z
+  .object({
+    waiting: count.describe('How many are queued or running; 10,000 stands for that many or more.'),
+    oldestAt: dateTime.nullable().describe(`When the oldest of them was queued; ${OLDEST}`),
+  })
+  .describe('The unfinished sends of all accounts.');
+
+const dispatchQueue = z.object({
+  waiting: count.describe('How many changes wait to be dispatched to the handler.'),
+  oldestAt: dateTime.nullable().describe(`When the oldest of them was committed; ${OLDEST}`),
+  deadLetters: count.describe(
+    'How many changes the handler failed to process, as in `GET /v1/dead-letters`.',
+  ),
+});
+
 /** Response of `GET /v1/sync`, and of `POST /v1/sync` once the connector has caught up. */
 export const syncStatus = z.object({
   accounts: z.array(accountSync).describe('Each requested account.'),
+  sends: sendQueue,
+  dispatch: dispatchQueue
+    .nullable()
+    .describe(
+      "The queue of changes to the CRM's handler, for all accounts. Null if no handler has ever run.",
+    ),
 });
 export type SyncStatus = z.infer<typeof syncStatus>;
 

@@ -18,7 +18,7 @@ export interface Screen {
 
 /** The screens in the order of the navigation. The first one of a mode is where `/` leads. */
 export const SCREENS = [
-  { path: '/overview', label: 'Overview', key: 'o', modes: ['sandbox'] },
+  { path: '/overview', label: 'Overview', key: 'o', modes: ['sandbox', 'production'] },
   { path: '/connections', label: 'Connections', key: 'n', modes: ['sandbox'] },
   { path: '/phone', label: 'Phone', key: 'p', modes: ['sandbox'] },
   { path: '/inbox', label: 'Inbox', key: 'i', modes: ['sandbox', 'production'] },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DeadLetterList } from '../../../src/contract/connector/changes.ts';
+import type { SyncStatus } from '../../../src/contract/connector/sync.ts';
 import { startTestLoop, type TestLoop } from '../../support/loop.ts';
 import { type Caller, createCaller } from '../../support/read-lists.ts';
 
@@ -51,6 +52,13 @@ it('lists what the handler could not take, the newest first and page by page, wh
   const second = await list(`?limit=1&cursor=${first.nextCursor}`);
   expect(second).toMatchObject({ deadLetters: [{ id: calls[0]?.[0] }], nextCursor: null, hasMore: false });
   await expect(list('?cursor=x')).rejects.toThrow('answered 400');
+});
+
+it('counts them in the state of synchronization', async () => {
+  expect(await connector<SyncStatus>('GET', '/v1/sync')).toMatchObject({
+    sends: { waiting: 0, oldestAt: null },
+    dispatch: { waiting: 0, oldestAt: null, deadLetters: 2 },
+  });
 });
 
 it('hands one over again with the same key, and gives one up', async () => {

@@ -1,5 +1,360 @@
-import { EmptyState } from '../../ui/states.tsx';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { DeadLetter } from '../../../contract/connector/changes.ts';
+import type { Outbound, OutboundState } from '../../../contract/connector/outbound.ts';
+import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/connector/sync.ts';
+import { connector } from '../../data/client.ts';
+import { useRealNow } from '../../data/clock.ts';
+import { mode, queries } from '../../data/live.ts';
+import { Chip } from '../../ui/chip.tsx';
+import { Confirmed } from '../../ui/form.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { showDateTime, showSpan } from '../../ui/times.tsx';
+import type { Tone } from '../../ui/tone.ts';
+import './sync.css';
+
+const route = getRouteApi('/sync');
+
+/** Reads everything of the connector again. */
+async function readAgain(): Promise<void> {
+  await Promise.all(['connector', 'sync'].map((list) => queries.invalidateQueries({ queryKey: [list] })));
+}
 
 export function SyncScreen() {
-  return <EmptyState title="Sync" hint="How far the connector has caught up with the service." />;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['sync'],
+    queryFn: () => connector('GET', '/v1/sync'),
+    enabled: mode().connector,
+  });
+  const poll = useMutation({
+    mutationFn: () => connector('POST', '/v1/sync', { body: {} }),
+    onSettled: readAgain,
+  });
+  if (!mode().connector)
+    return (
+      <EmptyState
+        title="No connector is attached"
+        hint="npm start runs the service with a connector. npm run platform runs the service alone."
+      />
+    );
+  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading label="Loading the state of synchronization" />;
+  return (
+    <div className="detail sync">
+      <header>
+        <h1>Sync</h1>
+        <div className="line">
+          <button
+            type="button"
+            className="button main"
+            disabled={!mode().write || poll.isPending}
+            onClick={() => poll.mutate()}
+          >
+            {poll.isPending ? 'Polling' : 'Poll now'}
+          </button>
+          <button type="button" className="button" onClick={() => void readAgain()}>
+            Read again
+          </button>
+          <ReadOnly />
+        </div>
+        {poll.error === null ? null : <Failure error={poll.error} />}
+      </header>
+      {data.accounts.length === 0 ? (
+        <EmptyState
+          title="The connector has no account"
+          hint="Add one with POST /v1/accounts, or set SERVICE_API_KEY."
+        />
+      ) : (
+        data.accounts.map((account) => <Account key={account.accountId} account={account} />)
+      )}
+      <Dispatch status={data} />
+      <Letters />
+      <Sends status={data} />
+    </div>
+  );
+}
+
+/** Why buttons are disabled. */
+function ReadOnly() {
+  if (mode().write) return null;
+  return <span className="faint">Read only. Start the console with --write to change anything.</span>;
+}
+
+const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
+  healthy: 'good',
+  lossy: 'warn',
+  silent: 'bad',
+  unknown: 'plain',
+};
+
+/** A time, and how long ago it was. */
+function Ago({ iso, none }: { readonly iso: string | null; readonly none: string }) {
+  const now = useRealNow();
+  if (iso === null) return <span className="faint">{none}</span>;
+  const at = Date.parse(iso);
+  return (
+    <>
+      <time dateTime={iso}>{showDateTime(at)}</time>
+      {at > now ? null : <span className="faint"> {showSpan(now - at)} ago</span>}
+    </>
+  );
+}
+
+function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Journey({ id }: { readonly id: string }) {
+  return (
+    <Link to="/journey/$id" params={{ id }}>
+      Journey
+    </Link>
+  );
+}
+
+function LastPoll({ lastPoll }: Pick<AccountSync, 'lastPoll'>) {
+  if (lastPoll === null) return <span className="faint">none yet</span>;
+  const { startedAt, ok, error, notBefore } = lastPoll;
+  return (
+    <>
+      <Chip tone={ok ? 'good' : 'bad'}>{ok ? 'succeeded' : (error ?? 'failed')}</Chip>{' '}
+      <Ago iso={startedAt} none="" />
+      {notBefore === null ? '' : ` · not before ${showDateTime(Date.parse(notBefore))}`}
+    </>
+  );
+}
+
+function Account({ account }: { readonly account: AccountSync }) {
+  const { accountId, coveredUntil, oldestOpenStatus, lastPoll, repaired, connections, webhookHealth } =
+    account;
+  return (
+    <section aria-label={`Account ${accountId}`}>
+      <div className="line">
+        <h2>
+          Account <bdi className="mono">{accountId}</bdi>
+        </h2>
+        <Chip tone={HEALTH[webhookHealth]}>webhooks {webhookHealth}</Chip>
+        {account.reauthRequired ? <Chip tone="bad">new consent required</Chip> : null}
+      </div>
+      <Facts
+        facts={[
+          ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no complete poll yet" />],
+          ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
+          ['Last success', <Ago key="g" iso={account.lastGoodPollAt} none="none yet" />],
+          ['Last webhook', <Ago key="w" iso={account.lastWebhookAt} none="none yet" />],
+          [
+            'Oldest open status',
+            oldestOpenStatus === null ? (
+              'none'
+            ) : (
+              <span key="o">
+                <Ago iso={oldestOpenStatus.createdAt} none="" /> <Journey id={oldestOpenStatus.messageId} />
+              </span>
+            ),
+          ],
+          ['Repaired by polling', `${repaired.messages} messages, ${repaired.statuses} statuses`],
+          ['Open gaps', account.openGaps],
+          ['No longer checked', `${account.unresolvedStatuses} statuses older than seven days`],
+          ['Read and failed', `${account.statusConflicts} messages`],
+        ]}
+      />
+      <ul className="sync-rows" aria-label="Connections">
+        {connections.map(({ connectionId, coveredUntil: covered, repaired: own, ...each }) => (
+          <li key={connectionId}>
+            {mode().mode === 'sandbox' ? (
+              <Link to="/connections/$id" params={{ id: connectionId }} className="mono">
+                {connectionId}
+              </Link>
+            ) : (
+              <span className="mono">{connectionId}</span>
+            )}
+            <Chip tone={HEALTH[each.webhookHealth]}>{each.webhookHealth}</Chip>
+            <span className="soft">
+              {own.messages} messages and {own.statuses} statuses repaired
+            </span>
+            <span className="faint">
+              {covered === coveredUntil ? '' : 'behind: '}
+              {covered === null ? 'not covered yet' : `covered until ${showDateTime(Date.parse(covered))}`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What is certain about sends in a state, and what to do. */
+const CERTAINTY: Readonly<Record<OutboundState, readonly [Tone, string]>> = {
+  queued: ['plain', 'Not sent yet.'],
+  sending: ['plain', 'An attempt is running, or the outcome of a lost one is being looked up.'],
+  sent: ['good', 'Certain: the service accepted it.'],
+  rejected: ['bad', 'Certain: nothing was sent.'],
+  unknown: ['warn', 'Uncertain: it may have been sent. Look for it in the chat before you retry it.'],
+  delivered_not_stored: ['warn', 'Certain: it was delivered, but the service has no record of it.'],
+  cancelled: ['plain', 'Certain: it was cancelled before it was sent.'],
+};
+
+function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
+  const { state } = route.useSearch();
+  const chosen = Object.keys(CERTAINTY).find((each) => each === state) as OutboundState | undefined;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['connector', 'outbound', chosen],
+    queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
+  });
+  return (
+    <section aria-label="Sends">
+      <h2>Sends</h2>
+      <Facts
+        facts={[
+          ['Queued or running', sends.waiting],
+          ['Oldest', <Ago key="o" iso={sends.oldestAt} none="none waits" />],
+        ]}
+      />
+      <nav className="line" aria-label="States of sends">
+        {[undefined, ...(Object.keys(CERTAINTY) as OutboundState[])].map((each) => (
+          <Link
+            key={each ?? 'all'}
+            to="/sync"
+            search={each === undefined ? {} : { state: each }}
+            className="chip"
+            aria-current={each === chosen ? 'true' : undefined}
+          >
+            {each?.replaceAll('_', ' ') ?? 'all'}
+          </Link>
+        ))}
+      </nav>
+      {chosen === undefined ? null : <p className="soft">{CERTAINTY[chosen][1]}</p>}
+      {error === null ? null : <Failure error={error} onRetry={() => void refetch()} />}
+      {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
+      <ul className="sync-rows" aria-label="Latest sends">
+        {data?.outbound.map((send) => (
+          <Send key={send.id} send={send} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Send({ send }: { readonly send: Outbound }) {
+  const { state, to, text, media, messageId, lastError, attempts, updatedAt } = send;
+  const [tone, certainty] = CERTAINTY[state];
+  return (
+    <li>
+      <span>
+        <Chip tone={tone}>{state.replaceAll('_', ' ')}</Chip>
+      </span>
+      <span>
+        <bdi>
+          +{to} {text ?? media?.filename}
+        </bdi>
+      </span>
+      <span className="soft" title={certainty}>
+        {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+        {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
+      </span>
+      <span>{messageId === null ? null : <Journey id={messageId} />}</span>
+    </li>
+  );
+}
+
+function Dispatch({ status: { dispatch } }: { readonly status: SyncStatus }) {
+  return (
+    <section aria-label="Dispatch to the CRM">
+      <h2>Dispatch to the CRM</h2>
+      {dispatch === null ? (
+        <p className="soft">
+          No handler has ever run, so the CRM reads the change feed. Set CONNECTOR_HANDLERS to run one.
+        </p>
+      ) : (
+        <Facts
+          facts={[
+            ['Waiting', `${dispatch.waiting} changes`],
+            ['Oldest', <Ago key="o" iso={dispatch.oldestAt} none="none waits" />],
+            ['Dead letters', dispatch.deadLetters],
+          ]}
+        />
+      )}
+    </section>
+  );
+}
+
+/** Changes that the handler failed to process. A replayed one comes back if the handler fails again. */
+function Letters() {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['sync', 'letters'],
+    queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
+  });
+  const replay = useMutation({
+    mutationFn: async (ids: readonly string[]) => {
+      for (const id of ids) await connector('POST', '/v1/dead-letters/{id}/replay', { params: { id } });
+    },
+    onSettled: readAgain,
+  });
+  const letters = data?.deadLetters ?? [];
+  const isBlocked = !mode().write || replay.isPending;
+  return (
+    <section aria-label="Dead letters">
+      <h2>Dead letters</h2>
+      {error === null ? null : <Failure error={error} onRetry={() => void refetch()} />}
+      {replay.error === null ? null : <Failure error={replay.error} />}
+      {letters.length === 0 ? (
+        <p className="faint">None. A change that the handler fails to process is set aside here.</p>
+      ) : (
+        <div className="line">
+          <Confirmed
+            label={letters.length === 1 ? 'Replay it' : `Replay all ${letters.length}`}
+            question="The handler is called again with each change, oldest first."
+            isPending={isBlocked}
+            onConfirm={() => replay.mutate(letters.map(({ id }) => id).toReversed())}
+          />
+          {data?.hasMore === true ? <span className="faint">More follow when these are gone.</span> : null}
+          <ReadOnly />
+        </div>
+      )}
+      <ul className="sync-rows" aria-label="Dead letters">
+        {letters.map((letter) => (
+          <Letter key={letter.id} letter={letter}>
+            <button
+              type="button"
+              className="button"
+              disabled={isBlocked}
+              onClick={() => replay.mutate([letter.id])}
+            >
+              Replay
+            </button>
+          </Letter>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Letter({ letter, children }: { readonly letter: DeadLetter; readonly children: ReactNode }) {
+  const { change, attempts, lastError, at } = letter;
+  const messageId = 'messageId' in change ? change.messageId : undefined;
+  return (
+    <li>
+      <span className="mono">
+        {change.seq} {change.type}
+      </span>
+      <bdi className="bad">{lastError}</bdi>
+      <span className="soft">
+        {attempts} {attempts === 1 ? 'call' : 'calls'} · {showDateTime(Date.parse(at))}
+      </span>
+      <span className="line">
+        {children}
+        {messageId === undefined ? null : <Journey id={messageId} />}
+      </span>
+    </li>
+  );
 }

@@ -1,0 +1,192 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createConsoleApp } from '../../src/console-host/console-app.ts';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+
+let test: TestLoop;
+let browser: Browser;
+let connectionId: string;
+/** Whether the handler of the CRM fails. */
+let isBroken = true;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  test = await startTestLoop({
+    handlers: {
+      attempts: 1,
+      onChange({ type }) {
+        if (isBroken && type === 'message.created') throw new RangeError(`no room for ${HOSTILE}`);
+      },
+    },
+  });
+  browser = await launchChromium();
+  connectionId = await test.client.qrConnection();
+  await test.client.sync();
+});
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  }
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+/** So many changes that the handler could not process. */
+async function setAside(texts: readonly string[]): Promise<readonly string[]> {
+  isBroken = true;
+  const ids: string[] = [];
+  for (const text of texts) ids.push(await test.client.write(connectionId, text));
+  await test.loop.settle();
+  isBroken = false;
+  return ids;
+}
+
+/** The console beside the connector, as the command serves it. */
+async function startConsole(write: boolean): Promise<string> {
+  let url = '';
+  const connector = { url: test.connectorUrl, token: test.connectorToken };
+  const server = createConsoleApp({ ownUrl: () => url, connector, write }).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return url;
+}
+
+const letters = (page: Page) => page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem');
+const heard = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+
+describe('Sync', () => {
+  it('replays a dead letter, which leaves the list, and then all of them after asking once', async () => {
+    await setAside(['one', 'two', 'three']);
+    const { page, complaints } = await openPage(browser, heard('/sync'));
+    await expect.poll(() => letters(page).count()).toBe(3);
+    await letters(page).first().getByRole('button', { name: 'Replay' }).click();
+    await expect.poll(() => letters(page).count()).toBe(2);
+    await page.getByRole('button', { name: 'Replay all 2' }).click();
+    expect(await letters(page).count()).toBe(2);
+    await page.getByText('The handler is called again with each change').waitFor();
+    await page.locator('.confirm').getByRole('button', { name: 'Replay all 2' }).click();
+    await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
+    await test.loop.settle();
+    expect(await test.connector('GET', '/v1/dead-letters')).toMatchObject({ deadLetters: [] });
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('replays a dead letter by keyboard alone', async () => {
+    await setAside(['by keyboard']);
+    const { page, complaints } = await openPage(browser, heard('/deliveries'));
+    await page.getByText('live', { exact: true }).waitFor();
+    for (const key of ['g', 's']) await page.keyboard.press(key);
+    await expect.poll(() => letters(page).count()).toBe(1);
+    const focused = () => page.evaluate('document.activeElement.textContent');
+    for (let presses = 0; presses < 60 && (await focused()) !== 'Replay'; presses += 1)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('shows how the last poll went, as it happens', async () => {
+    const { page } = await openPage(browser, heard('/sync'));
+    const account = page.getByRole('region', { name: 'Account default' });
+    await account.getByText('succeeded').waitFor();
+    await test.client.failPolls();
+    await page.getByRole('button', { name: 'Poll now' }).click();
+    await account.getByText('internal_error').waitFor();
+    await test.client.clearFaults();
+    await page.context().close();
+  });
+
+  it('filters sends by what is certain about them', async () => {
+    const body = { connectionId, to: '447700900201', text: HOSTILE, reference: 'r1' };
+    await test.connector('POST', '/v1/messages', body);
+    await test.loop.settle();
+    const { page, complaints } = await openPage(browser, heard('/sync?state=unknown'));
+    await page.getByText('Uncertain: it may have been sent.').waitFor();
+    await page.getByText('There are no such sends.').waitFor();
+    await page.getByRole('link', { name: 'sent', exact: true }).click();
+    await page.getByText(`+447700900201 ${HOSTILE}`).waitFor();
+    expect(new URL(page.url()).search).toBe('?state=sent');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+    await setAside([HOSTILE]);
+    const { page } = await openPage(browser, heard('/sync'), {
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    await letters(page).first().waitFor();
+    await expectAccessible(page);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    await page.context().close();
+  });
+});
+
+describe('the console beside a connector', () => {
+  it('only reads: what changes something is disabled and says why', async () => {
+    const [id = ''] = await setAside(['read only']);
+    const url = await startConsole(false);
+    const { page, complaints } = await openPage(browser, `${url}/sync`);
+    await letters(page).first().waitFor();
+    expect(await page.getByRole('button', { name: 'Poll now' }).isDisabled()).toBe(true);
+    expect(
+      await page
+        .getByRole('button', { name: /^Replay/ })
+        .first()
+        .isDisabled(),
+    ).toBe(true);
+    await page.getByText('Read only. Start the console with --write to change anything.').first().waitFor();
+    expect(await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()).toEqual(
+      [
+        expect.stringContaining('Overview'),
+        expect.stringContaining('Inbox'),
+        expect.stringContaining('Sync'),
+        expect.stringContaining('Journey'),
+      ],
+    );
+    await page.goto(`${url}/journey/${id}`);
+    await page.getByText('A webhook reported it first.').waitFor();
+    await page.getByText('The handler of the CRM failed.').waitFor();
+    expect(await page.getByText('Attempts').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('replays with --write, by keyboard alone, and shows new messages as they come', async () => {
+    await setAside(['written']);
+    const { page, complaints } = await openPage(browser, `${await startConsole(true)}/journey`);
+    await page.getByText('live', { exact: true }).waitFor();
+    await test.client.write(connectionId, 'while it is open');
+    await page.getByText('while it is open').waitFor();
+    for (const key of ['g', 's']) await page.keyboard.press(key);
+    await letters(page).first().waitFor();
+    const focused = () => page.evaluate('document.activeElement.textContent');
+    for (let presses = 0; presses < 60 && !/^Replay (it|all)/.test(String(await focused())); presses += 1)
+      await page.keyboard.press('Tab');
+    for (const key of ['Enter', 'Tab', 'Enter']) await page.keyboard.press(key);
+    await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
