@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { envLines } from '../contract/console/env-lines.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { account } from '../contract/service/account.ts';
 import { invoke } from './invocation.ts';
@@ -23,10 +24,7 @@ export function describeLoop(info: SandboxInfo): string {
   return `
 ${describeService(info)}
 # .env of an application that calls them
-SERVICE_BASE_URL=${info.baseUrl}
-SERVICE_API_KEY=${info.apiKey}
-CONNECTOR_URL=${info.connectorUrl}
-CONNECTOR_API_TOKEN=${info.connectorToken}
+${envLines(info).join('\n')}
 `;
 }
 

@@ -10,7 +10,7 @@ function listsOf(event: StreamEvent): readonly string[] {
     case 'ledger':
       return ['ledger'];
     case 'delivery':
-      return ['deliveries', 'webhook'];
+      return ['deliveries', 'webhooks'];
     case 'call':
       return ['calls', 'sync'];
     case 'clock':

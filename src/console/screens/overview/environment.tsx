@@ -1,0 +1,82 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { envLines } from '../../../contract/console/env-lines.ts';
+import { sandbox } from '../../data/client.ts';
+import { Failure } from '../../ui/states.tsx';
+
+const HIDDEN = '••••••••';
+
+/** The `.env` of an application that calls this sandbox. The page shows no secret and keeps none: copying reads them. */
+export function Environment() {
+  const { data, error } = useQuery({
+    queryKey: ['info'],
+    queryFn: async () => {
+      const info = await sandbox('GET', '/info');
+      return { ...info, apiKey: HIDDEN, connectorToken: info.connectorToken && HIDDEN };
+    },
+  });
+  const copy = useMutation({
+    mutationFn: async () =>
+      navigator.clipboard.writeText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
+  });
+  if (error !== null) return <Failure error={error} />;
+  if (data === undefined) return null;
+  const { sandboxUrl } = data;
+  const addresses: readonly (readonly [string, string])[] = [
+    ['Service', data.baseUrl],
+    ['Legacy address', data.legacyBaseUrl],
+    ['OAuth', data.authUrl],
+    ['Tools', data.mcpUrl],
+    ['Control API', `${sandboxUrl}/sandbox/v1`],
+    ...(data.connectorUrl === null ? [] : [['Connector', data.connectorUrl] as const]),
+    ...(data.webhookUrl === null ? [] : [['Webhook', data.webhookUrl] as const]),
+  ];
+  const documents = [
+    ['service', `${sandboxUrl}/sandbox/v1/service.openapi.json`],
+    ['sandbox', `${sandboxUrl}/sandbox/v1/openapi.json`],
+    ...(data.connectorUrl === null ? [] : [['connector', `${data.connectorUrl}/v1/openapi.json`]]),
+  ];
+  return (
+    <section aria-label="Your application">
+      <h2>Point your application here</h2>
+      <figure className="code" aria-label="Environment">
+        <figcaption>
+          <span className="soft">.env</span>
+          <span className="line">
+            <span className="faint" role="status">
+              {copy.isSuccess ? 'Copied with its secrets' : ''}
+            </span>
+            <button type="button" className="button" disabled={copy.isPending} onClick={() => copy.mutate()}>
+              Copy
+            </button>
+          </span>
+        </figcaption>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reached by keyboard */}
+        <pre tabIndex={0}>{envLines(data).join('\n')}</pre>
+      </figure>
+      <p className="faint">
+        Secrets are copied, not shown. In a terminal:{' '}
+        <code className="command">npm run sandbox -- info apiKey</code>
+      </p>
+      {copy.error === null ? null : <Failure error={copy.error} />}
+      <h2>Addresses</h2>
+      <dl className="facts">
+        {addresses.map(([name, address]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="mono">{address}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>OpenAPI</dt>
+          <dd>
+            {documents.map(([name = '', address]) => (
+              <a key={name} href={address} className="document">
+                {name}
+              </a>
+            ))}
+          </dd>
+        </div>
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,103 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+let test: TestLoop;
+let browser: Browser;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' });
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+describe('Overview', () => {
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide, quiet and with concerns', async (colorScheme, width) => {
+    await test.client.clearFaults();
+    const viewport = { width, height: 800 };
+    const { page } = await openPage(browser, url('/overview'), { colorScheme, viewport });
+    await page.getByText('Nothing. Every number works').waitFor();
+    await page.getByText('SERVICE_API_KEY=').waitFor();
+    await expectAccessible(page);
+    await test.client.dropWebhooks();
+    await attention(page).getByText('1 fault rule armed').waitFor();
+    await expectAccessible(page);
+    await test.client.clearFaults();
+    await page.context().close();
+  });
+
+  it('is what the console begins with: the first message is one click away, and counted', async () => {
+    await test.sandbox('POST', '/reset');
+    const { page, complaints } = await openPage(browser, url('/'));
+    await page.waitForURL('**/overview');
+    await page.getByRole('button', { name: 'Say hello' }).click();
+    await page.getByRole('link', { name: '1 delivered' }).click();
+    await page.waitForURL('**/deliveries?q=status%3Adelivered');
+    await page.getByRole('link', { name: /delivered message\.received/ }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: '1 delivered' }).waitFor();
+    expect(await page.getByRole('region', { name: 'First steps' }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('copies the .env with its secrets, which the page never shows', async () => {
+    const { page } = await openPage(browser, url('/overview'));
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByText('SERVICE_API_KEY=••••••••').waitFor();
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied with its secrets').waitFor();
+    const { baseUrl, apiKey, connectorUrl, connectorToken } = test.loop.info();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+      `SERVICE_BASE_URL=${baseUrl}\nSERVICE_API_KEY=${apiKey}\nCONNECTOR_URL=${connectorUrl}\nCONNECTOR_API_TOKEN=${connectorToken}\n`,
+    );
+    const shown = await page.content();
+    expect(shown).toContain(baseUrl);
+    expect([shown.includes(apiKey), shown.includes(String(connectorToken))]).toEqual([false, false]);
+    await page.context().close();
+  });
+
+  it('shows what needs somebody, live, and leads there by keyboard alone', async () => {
+    const { page, complaints } = await openPage(browser, url('/overview'));
+    await attention(page).getByText('Nothing. Every number works').waitFor();
+    const { entries } = await test.sandbox<{ entries: { id: string }[] }>('GET', '/connections?limit=1');
+    await test.sandbox('POST', `/connections/${entries[0]?.id}/outage`, { cause: 'phone_off' });
+    await attention(page).getByText('1 number broken, which the service has not found yet').waitFor();
+    await test.client.dropWebhooks();
+    await attention(page).getByText('lost (0 hits)').waitFor();
+
+    const tabTo = async (text: string): Promise<void> => {
+      // Runs in the page.
+      const read = 'document.activeElement.closest("a, button")?.textContent';
+      for (let presses = 0; presses < 40; presses += 1) {
+        await page.keyboard.press('Tab');
+        if (String(await page.evaluate(read)).includes(text)) return;
+      }
+      throw new Error(`no key leads to ${text}`);
+    };
+    await tabTo('Remove all');
+    await page.keyboard.press('Enter');
+    await attention(page).getByText('1 fault rule armed').waitFor({ state: 'detached' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('o');
+    await page.keyboard.press('Tab');
+    await tabTo('1 number broken');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/connections?q=*');
+    await page.getByRole('link', { name: /broken.*Front desk/ }).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
