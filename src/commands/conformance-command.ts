@@ -91,7 +91,7 @@ function refuseListener(error: unknown): never {
 
 async function main(words: readonly string[]): Promise<number> {
   const [suite, ...rest] = words[0] === '--help' ? ['service', '--help'] : words;
-  if (suite !== 'service') throw new UsageError('The first word must be the suite: service. See --help.');
+  if (suite !== 'service') throw new UsageError('The first argument must be the suite: service. See --help.');
   const given = readCommandLine(SERVICE_COMMAND, rest, print);
   if (given === null) return EXIT.conforms;
   const options = readConformanceOptions(given.options, readEnvironment(process.cwd(), process.env));

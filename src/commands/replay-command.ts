@@ -51,7 +51,7 @@ function readShow(value: string | boolean | undefined): number {
 function abortOnSignals(): AbortSignal {
   const over = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => over.abort(new Error('it was stopped; it left nothing behind.')));
+    process.once(signal, () => over.abort(new Error('it was stopped; it changed nothing.')));
   }
   return over.signal;
 }

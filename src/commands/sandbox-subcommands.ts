@@ -428,8 +428,8 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       'compares a signature that your server computed with the one that was sent, and names the mistake.',
     options: {
       signature: { type: 'string', value: 'TEXT', description: 'the signature that your server computed' },
-      timestamp: { type: 'string', value: 'TEXT', description: 'the timestamp that it used, if another' },
-      body: { type: 'string', value: 'TEXT', description: 'the body that it used, if another' },
+      timestamp: { type: 'string', value: 'TEXT', description: 'the timestamp that it used, if different' },
+      body: { type: 'string', value: 'TEXT', description: 'the body that it used, if different' },
     },
     async run({ call, word, options }) {
       const signature = readText(options, 'signature');

@@ -243,7 +243,7 @@ export function platformSettings() {
     PLATFORM_DATABASE_URL: setting.secretUrl({
       description: 'Postgres of the platform (15 or newer)',
       protocols: POSTGRES,
-      unset: 'the same server as DATABASE_URL, in a schema of its own',
+      unset: 'the same server as DATABASE_URL, in its own schema',
       example: 'postgres://user:password@127.0.0.1:5432/platform',
     }),
     PLATFORM_TRUSTED_PROXIES: trustedProxies('the platform'),

@@ -265,11 +265,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     finishes: role !== 'web',
     onCommitted: () => feed.notify(),
   });
-  metrics.gauge(
-    'connector_pairing_streams',
-    'Streams of pairing pictures that are open in this process.',
-    [],
-    (gauge) => gauge.set(calls.watches.viewers),
+  metrics.gauge('connector_pairing_streams', 'QR code streams that are open in this process.', [], (gauge) =>
+    gauge.set(calls.watches.viewers),
   );
   const readiness = createReadiness({
     database,
@@ -305,7 +302,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   function whenAdmitted({ admitted }: Admission, begin: () => Promise<void>): void {
     admitted
       .then(begin, () => undefined)
-      .catch((err: unknown) => logger.error({ err }, 'an account is taken up later'));
+      .catch((err: unknown) => logger.error({ err }, 'an account could not be started; retrying later'));
   }
 
   async function takeUpApp(): Promise<void> {

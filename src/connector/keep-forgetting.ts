@@ -39,7 +39,7 @@ export function keepForgetting(options: {
   }
 
   function noteFailure(err: unknown): void {
-    logger.warn({ err }, 'what ended long ago could not be forgotten; trying again in an hour');
+    logger.warn({ err }, 'old data could not be deleted; retrying in an hour');
   }
 
   const forgetting = repeat({

@@ -104,7 +104,7 @@ export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
  */
 export function verifySignature(request: SignedRequest): SignatureCheck {
   if (request.secrets.some(isEmpty))
-    throw new RangeError('a signing secret is empty or missing: is its setting there?');
+    throw new RangeError('a signing secret is empty or missing; check its setting');
   const headers = checkSignatureHeaders(request);
   if (!headers.valid) return headers;
   const { timestamp } = headers;

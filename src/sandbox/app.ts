@@ -64,7 +64,7 @@ function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHa
 }
 
 const NONE_ATTACHED =
-  'No connector is attached: `npm run platform` runs none. `npm start` runs one; a connector of your own has an address of its own.';
+  'No connector is attached: `npm run platform` runs none. `npm start` runs one. Your own connector has its own address.';
 
 const NO_DOT_SEGMENTS = 'The path must not contain the segments `.` and `..`.';
 
@@ -153,9 +153,9 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   app.use(() => {
     throw new SandboxError(
       'not_found',
-      `There is no such address. The calls of the sandbox are below ${options.serverUrl()} (openapi.json there lists them), ` +
-        `those of the service below ${options.serviceUrl()} or, without a key, below ${ownUrl()}/service, ` +
-        `those of an attached connector below ${ownUrl()}/connector.`,
+      `This address does not exist. The calls of the sandbox are under ${options.serverUrl()} (openapi.json there lists them), ` +
+        `those of the service under ${options.serviceUrl()} or, without a key, under ${ownUrl()}/service, ` +
+        `those of an attached connector under ${ownUrl()}/connector.`,
     );
   });
   app.use(refuseMalformed, refuseWith(options.logger));

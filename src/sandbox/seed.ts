@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../contract/service/limits.ts';
 import type { PairedConnection } from '../platform/connections/connections.ts';
-import type { ContactBehaviour } from '../platform/network/contacts.ts';
+import type { ContactBehavior } from '../platform/network/contacts.ts';
 import type { Platform } from '../platform/platform.ts';
 import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
 
@@ -18,7 +18,7 @@ const CONNECTIONS: readonly PairedConnection[] = [
 /** The number with a trial. A start of the sandbox after the trial has expired begins a new one. */
 const ON_TRIAL: PairedConnection = { provider: 'qr', phoneNumber: '447700900103', label: 'Support' };
 
-const CONTACTS: Readonly<Record<string, Partial<ContactBehaviour>>> = {
+const CONTACTS: Readonly<Record<string, Partial<ContactBehavior>>> = {
   /** Receives and reads everything. */
   '447700900201': { deliverAfterMs: 300, readAfterMs: 1_500 },
   /** Receives everything, reads nothing. */
@@ -36,7 +36,7 @@ export async function createSeed(platform: Platform): Promise<SandboxSeed> {
   const { id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' });
   for (const connection of CONNECTIONS) await addLastingNumber(platform, workspaceId, connection);
   await platform.connections.createPaired(workspaceId, ON_TRIAL);
-  for (const [phone, behaviour] of Object.entries(CONTACTS)) await platform.contacts.put(phone, behaviour);
+  for (const [phone, behavior] of Object.entries(CONTACTS)) await platform.contacts.put(phone, behavior);
   const { key: apiKey } = await platform.apiKeys.create(workspaceId);
   return { workspaceId, apiKey };
 }

@@ -61,8 +61,8 @@ test('a wire that loses three events in ten changes nothing once a poll has run'
   const clock = createShiftedClock();
   const loop = await startTestLoop({ clock, reconcileIntervalMs: 3_600_000 });
   onTestFinished(() => loop.close());
-  for (const [phone, behaviour] of Object.entries(PEOPLE))
-    await loop.sandbox('PUT', `/contacts/${phone}`, behaviour);
+  for (const [phone, behavior] of Object.entries(PEOPLE))
+    await loop.sandbox('PUT', `/contacts/${phone}`, behavior);
   await loop.connector('POST', '/v1/sync', {});
   const reader = followFeed({ live: async () => loop.connectorUrl, token: loop.connectorToken });
   onTestFinished(() => reader.close());

@@ -43,7 +43,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
       'export const onchange = () => {};',
       /none\.mjs must have a function onChange/,
     ],
-    ['another kind', 'text.mjs', 'export const onChange = "x";', /no function but string/],
+    ['another kind', 'text.mjs', 'export const onChange = "x";', /but has a value of type string; write:/],
     [
       'an error',
       'throws.mjs',
@@ -55,7 +55,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
       'bad attempts',
       'attempts.mjs',
       'export const attempts = 0; export function onChange() {}',
-      /attempts that are no whole number from 1 to 100/,
+      /invalid attempts; they must be an integer from 1 to 100/,
     ],
   ])('is refused by name for %s', async (_, name, text, message) => {
     await expect(load(name, text)).rejects.toThrow(message);

@@ -98,7 +98,7 @@ describe('npm run conformance', () => {
       'http://127.0.0.1:9/api/v1 cannot be checked: no response: bad port.\n',
       `${origin}: no service here (GET /connections returned 404 not_found); does --base-url end in /api/v1?\n`,
       '--only matches no check.\n',
-      'The first word must be the suite: service. See --help.\n',
+      'The first argument must be the suite: service. See --help.\n',
       `${folder} cannot be written: EISDIR.\n`,
     ]);
   });

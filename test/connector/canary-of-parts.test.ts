@@ -244,7 +244,7 @@ async function consent(): Promise<void> {
   expect((await post('oauth sync', '/v1/sync', { accountId })).status).toBe(502);
   auth.fault = () => ({ status: 400, body: { error: token, error_description: token } });
   await post('oauth sync', '/v1/sync', { accountId });
-  expect(logs).toContain('a refresh failed');
+  expect(logs).toContain('a token refresh failed');
 }
 
 /** What the two commands print of this database, which lost a message. */
@@ -316,7 +316,7 @@ it('pictures, codes, files, keys and errors of the handler are only where they b
 
   // What was looked through is what it should be.
   expect(refused).toBeGreaterThan(0);
-  expect(logs).toContain('it is a dead letter now');
+  expect(logs).toContain('it is now a dead letter');
   expect(stored).toContain('== connector.dead_letters');
   expect(metrics).toMatch(/connector_dead_letters [1-9]/);
 

@@ -162,7 +162,7 @@ it('secrets are in no log, answer, metric, table or job', { timeout: 120_000 }, 
   watched?.close();
 
   // What was looked through is what it should be.
-  expect(traces.logs).toContain('webhook in place');
+  expect(traces.logs).toContain('the webhook is registered');
   expect(traces.logs).toContain('stored secrets were sealed with the new key');
   expect(traces.logs).toContain('SealingError');
   expect(traces.answers).toContain('service_refused');

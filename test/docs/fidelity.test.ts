@@ -16,10 +16,10 @@ describe('docs/fidelity.md', () => {
     expect(lines).toEqual(written);
   });
 
-  it('names every choice and every rule that is not modelled', () => {
+  it('names every choice and every rule that is not modeled', () => {
     const choices: readonly [string, Assumption][] = Object.entries(ASSUMPTIONS);
     expect(choices.filter(([name, { id = name }]) => !page.includes(`<sub>${id}</sub> |`))).toEqual([]);
-    const missing = REQUIREMENTS.filter(({ kind }) => kind === 'not_modelled');
+    const missing = REQUIREMENTS.filter(({ kind }) => kind === 'not_modeled');
     const rules = [...choices.map(([, { rule }]) => rule), ...missing.map(({ rule }) => rule)];
     expect(rules.filter((rule) => !page.includes(rule))).toEqual([]);
   });

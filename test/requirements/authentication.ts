@@ -1,4 +1,4 @@
-import { notModelled, section } from './requirement.ts';
+import { notModeled, section } from './requirement.ts';
 
 /** Part 5: authentication. */
 export const AUTHENTICATION = [
@@ -11,7 +11,7 @@ export const AUTHENTICATION = [
     'auth.oauth.needs-connection': 'An OAuth grant needs an existing connection.',
   }),
   ...section('API keys', {
-    'auth.key.portal': notModelled(
+    'auth.key.portal': notModeled(
       'API keys are created and revoked in the developer portal.',
       'There is no portal; the sandbox creates and revokes keys.',
     ),

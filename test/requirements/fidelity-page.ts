@@ -56,15 +56,15 @@ function listChoices([topic, choices]: [string, Readonly<Record<string, Assumpti
   return [`### ${topic}`, table(['Rule', 'Value', 'Why'], rows)];
 }
 
-/** Writes `docs/fidelity.md`: what is not modelled, and every choice that the specification leaves open. */
+/** Writes `docs/fidelity.md`: what is not modeled, and every choice that the specification leaves open. */
 export function buildFidelityPage(): string {
-  const missing = SAID.filter(({ kind }) => kind === 'not_modelled');
+  const missing = SAID.filter(({ kind }) => kind === 'not_modeled');
   return `${[
     '# Fidelity',
     '<!-- Written by `npm run docs` from test/requirements and src/platform/kernel/assumptions.ts. -->',
-    `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modelled. \`npm run proven -- --table\` lists the rules with the tests of your last run that prove them.`,
+    `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modeled. \`npm run proven -- --table\` lists the rules with the tests of your last run that prove them.`,
     'HTTP, Postgres, credentials, licenses, signed deliveries and scannable QR codes are real. The phone network behind them is simulated. The specification was the only source: nothing here has been compared with the real service.',
-    '## Not modelled',
+    '## Not modeled',
     table(
       ['Part', 'Rule', 'Why'],
       missing.map(({ section, rule, reason = '' }) => [section, cell(rule), cell(reason)]),

@@ -1,9 +1,9 @@
 /**
  * What is done about a sentence of the specification:
  * - `proven`: tests cite it.
- * - `not_modelled`: nothing here stands for it, and `reason` says why.
+ * - `not_modeled`: nothing here stands for it, and `reason` says why.
  */
-export type RequirementKind = 'proven' | 'not_modelled';
+export type RequirementKind = 'proven' | 'not_modeled';
 
 /** One sentence of the specification, in our words. */
 export interface Requirement<Id extends string = string> {
@@ -23,8 +23,8 @@ interface Unproven {
   readonly reason: string;
 }
 
-export function notModelled(rule: string, reason: string): Unproven {
-  return { rule, kind: 'not_modelled', reason };
+export function notModeled(rule: string, reason: string): Unproven {
+  return { rule, kind: 'not_modeled', reason };
 }
 
 /** The sentences under one heading: id and rule of each. A plain rule is one that tests have to prove. */

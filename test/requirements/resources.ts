@@ -1,4 +1,4 @@
-import { notModelled, section } from './requirement.ts';
+import { notModeled, section } from './requirement.ts';
 
 /** Part 2: resources and their fields. */
 export const RESOURCES = [
@@ -48,7 +48,7 @@ export const RESOURCES = [
   ...section('Create request body', {
     'connections.create.body.optional': 'The request body is optional.',
     'connections.create.body.label': '`label` is an optional string.',
-    'connections.create.body.others': notModelled(
+    'connections.create.body.others': notModeled(
       'Other fields of the create request.',
       'The specification does not describe them; they are ignored.',
     ),

@@ -1,4 +1,4 @@
-import { notModelled, section } from './requirement.ts';
+import { notModeled, section } from './requirement.ts';
 
 /** Part 1: what the service does. */
 export const SERVICE = section('What the service does', {
@@ -35,15 +35,15 @@ export const SERVICE = section('What the service does', {
   'service.slot.returns': 'Deleting a connection returns its slot to the pool with its remaining time.',
   'service.id.customer-map': 'A client maps the connection `id` to its own customer record.',
   'service.tools.offered': 'A remote tool server offers three tools and authenticates with OAuth.',
-  'service.cloud-api.signup': notModelled(
+  'service.cloud-api.signup': notModeled(
     'A `cloud_api` number is onboarded through embedded signup.',
     'The sandbox creates these connections, already paired.',
   ),
-  'service.network': notModelled(
+  'service.network': notModeled(
     'The phone network: other phones, typing, delivery, read receipts and outages.',
     'The network is simulated behind one port; the sandbox controls people, phones and outages.',
   ),
-  'service.prices': notModelled(
+  'service.prices': notModeled(
     'Prices and plans.',
     'The specification does not give them, and nothing is charged here.',
   ),

@@ -1,4 +1,4 @@
-import { notModelled, section } from './requirement.ts';
+import { notModeled, section } from './requirement.ts';
 
 /** Part 9: versioning. */
 export const VERSIONING = section('Versioning', {
@@ -12,7 +12,7 @@ export const VERSIONING = section('Versioning', {
   'versioning.aliases':
     'Deprecated aliases keep the same values: `phone`, `name`, `license_status`, `license_expires`.',
   'versioning.webhooks-snake-case': 'Webhook payloads remain snake_case.',
-  'versioning.changelog': notModelled(
+  'versioning.changelog': notModeled(
     'Changes are published in a dated changelog.',
     'The changelog belongs to the service, not to its interface.',
   ),

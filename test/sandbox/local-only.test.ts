@@ -36,7 +36,7 @@ describe('the control API is for this machine alone', () => {
     expect({ status, ...body }).toEqual({
       status: 403,
       error: 'foreign_origin',
-      message: `\`Host: ${host}\` is not this machine. Ask http://127.0.0.1:${test.port}, or localhost with the same port.`,
+      message: `\`Host: ${host}\` is not this machine. Use http://127.0.0.1:${test.port}, or localhost with the same port.`,
     });
   });
 
@@ -113,10 +113,10 @@ describe('the control API answers', () => {
         {
           error: 'not_found',
           message:
-            `There is no such address. The calls of the sandbox are below http://127.0.0.1:${test.port}/sandbox/v1 ` +
-            `(openapi.json there lists them), those of the service below ${test.service.origin}/api/v1 ` +
-            `or, without a key, below http://127.0.0.1:${test.port}/service, ` +
-            `those of an attached connector below http://127.0.0.1:${test.port}/connector.`,
+            `This address does not exist. The calls of the sandbox are under http://127.0.0.1:${test.port}/sandbox/v1 ` +
+            `(openapi.json there lists them), those of the service under ${test.service.origin}/api/v1 ` +
+            `or, without a key, under http://127.0.0.1:${test.port}/service, ` +
+            `those of an attached connector under http://127.0.0.1:${test.port}/connector.`,
         },
       ]);
     },

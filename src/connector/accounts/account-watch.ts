@@ -60,7 +60,7 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
     clock,
     everyMs: EVERY_MS,
     run: lookOnce,
-    onError: (err) => logger.warn({ err }, 'the accounts could not be read; trying again soon'),
+    onError: (err) => logger.warn({ err }, 'the accounts could not be read; retrying soon'),
   });
   return {
     async start() {

@@ -94,7 +94,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       if (account !== null) await polling.begin(account);
     } catch (err) {
       // The account is stored: what fails now is repeated by the next check of any process.
-      logger.warn({ err, accountId }, 'an account was added, and is taken up later');
+      logger.warn({ err, accountId }, 'an account was added, but could not be started; retrying later');
     }
   }
 
@@ -116,7 +116,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       // After the account is removed, so that a slow service delays nothing.
       if (removed.sealedRefreshToken !== null) options.onRemoved?.(accountId, removed.sealedRefreshToken);
       await watch.look().catch((err: unknown) => {
-        logger.warn({ err, accountId }, 'an account was removed, and is let go of later');
+        logger.warn({ err, accountId }, 'an account was removed, but could not be stopped; retrying later');
       });
       return true;
     },

@@ -20,7 +20,7 @@ export class AccountExists extends Error {
   readonly accountId: string;
 
   constructor(accountId: string) {
-    super(`the API key belongs to the account ${accountId} already`);
+    super(`the API key already belongs to the account ${accountId}`);
     this.accountId = accountId;
   }
 }

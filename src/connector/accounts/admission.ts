@@ -106,7 +106,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
   let refused: ConfigurationError | undefined;
   let failures = 0;
   let notBefore = Number.NEGATIVE_INFINITY;
-  let toldOfOther = false;
+  let warnedOfOther = false;
 
   function admit(): void {
     isAdmitted = true;
@@ -131,8 +131,8 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     const isOtherNamed = other !== undefined && now - other.namedAt < SILENT_MS;
     const wasReplaced = own !== undefined && own.acceptedAt !== null;
     if (inUse?.refused === false && wasReplaced && isOtherNamed) {
-      if (!toldOfOther) logger.warn({ setting: named }, OTHER_IS_USED);
-      toldOfOther = true;
+      if (!warnedOfOther) logger.warn({ setting: named }, OTHER_IS_USED);
+      warnedOfOther = true;
       return admit();
     }
     if (clock.elapsed() >= notBefore) await decide(isInUse);
@@ -171,8 +171,8 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     if (changed.length > 0) {
       audit?.note('account.changed', { who: 'settings', what: changed, id: subject, result: 'ok' });
     }
-    logger.info({ setting: named }, 'the service takes what the settings name');
-    toldOfOther = false;
+    logger.info({ setting: named }, 'the service has accepted the settings');
+    warnedOfOther = false;
     admit();
   }
 
@@ -188,7 +188,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     run: lookOnce,
     onError(err) {
       if (!(err instanceof ConfigurationError))
-        logger.warn({ err, setting: named }, 'the settings could not be tried; trying again soon');
+        logger.warn({ err, setting: named }, 'the settings could not be tested; retrying soon');
     },
   });
 
@@ -209,7 +209,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
 }
 
 const OTHER_IS_USED =
-  'a newer value than that of these settings is in use, which other processes name; this process works with it too. ' +
+  'other processes have a newer value than these settings contain; this process uses it as well. ' +
   'Give every process the same settings';
 
 /** Stores that a running process has these settings, and returns all that were announced for the subject. */

@@ -122,8 +122,8 @@ async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promi
     problem: {
       setting: 'SERVICE_API_KEY',
       problem:
-        `is a key of another workspace: it lists none of the ${known.length} connections of the stored account. ` +
-        'The stored key stays in use. Name a key of the same workspace. To change the workspace, start once without ' +
+        `is a key of a different workspace: it lists none of the ${known.length} connections of the stored account. ` +
+        'The stored key remains in use. Use a key of the same workspace. To change the workspace, start once without ' +
         'SERVICE_API_KEY and remove the account (DELETE /v1/accounts/default).',
     },
   };

@@ -2,7 +2,7 @@ import { ServiceError, ServiceRefusal } from '../service-client/service-errors.t
 import type { Verdict } from './admission.ts';
 
 const TRIED = 'SERVICE_BASE_URL or SERVICE_API_KEY';
-const STAYS = 'What is stored stays in use.';
+const STAYS = 'The stored value remains in use.';
 
 /**
  * What a failed `GET /connections` shows about the tested settings: the key is refused, there is no service at
@@ -12,10 +12,10 @@ export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
   if (!(error instanceof ServiceError)) throw error;
   const { status, code, retryAfterMs } = error;
   const { host } = new URL(baseUrl);
-  if (saysNothing(error)) {
+  if (isTemporary(error)) {
     const problem =
-      `changed, and what is stored stays in use until the service at ${host} has taken the change. ` +
-      `It ${status === null ? `does not answer (${code})` : `answers ${status} ${code}`}; trying again.`;
+      `changed, but the stored value remains in use until the service at ${host} has accepted the change. ` +
+      `It ${status === null ? `does not answer (${code})` : `answers with ${status} ${code}`}; retrying.`;
     return { kind: 'undecided', problem: { setting: TRIED, problem }, retryAfterMs };
   }
   if (error instanceof ServiceRefusal && (status === 401 || status === 403)) {
@@ -27,13 +27,13 @@ export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
 /** Another server answers at this address. */
 export function noServiceAt(baseUrl: string, status: number | null): Verdict {
   const problem =
-    `leads to no service: GET ${baseUrl}/connections was answered ${status ?? 'with something else'}. ` +
-    `It is the whole base address, /api/v1 included. ${STAYS}`;
+    `is not the address of a service: GET ${baseUrl}/connections was answered with ${status ?? 'something else'}. ` +
+    `It must be the complete base address, including /api/v1. ${STAYS}`;
   return { kind: 'refused', problem: { setting: 'SERVICE_BASE_URL', problem } };
 }
 
 /** True if no service answered, or it fails at the moment. */
-function saysNothing({ status, code }: ServiceError): boolean {
+function isTemporary({ status, code }: ServiceError): boolean {
   if (status === null) return code !== 'unreadable_answer';
   return status === 408 || status === 429 || status >= 500;
 }
@@ -42,10 +42,10 @@ function explainKey({ status, code }: ServiceRefusal, host: string): string {
   const refused = `is refused by ${host} (${status} ${code})`;
   switch (code) {
     case 'ip_not_allowed':
-      return `${refused}: the address of this machine is not on the allow-list of the key. Add it in the developer portal, or name another key. ${STAYS}`;
+      return `${refused}: the address of this machine is not on the allowlist of the key. Add it in the developer portal, or use another key. ${STAYS}`;
     case 'insufficient_scope':
-      return `${refused}: the key lacks the scope messaging.read. Give it the scope in the developer portal, or name another key. ${STAYS}`;
+      return `${refused}: the key lacks the scope messaging.read. Add the scope in the developer portal, or use another key. ${STAYS}`;
     default:
-      return `${refused}: it is mistyped, unknown or revoked. Name a key that the service takes. ${STAYS}`;
+      return `${refused}: it is mistyped, unknown or revoked. Use a valid key. ${STAYS}`;
   }
 }

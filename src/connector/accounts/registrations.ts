@@ -63,7 +63,7 @@ export class UnknownCredential extends Error {
   override readonly name = 'UnknownCredential';
 
   constructor() {
-    super('this connector has no credential of the account');
+    super('this connector has no credential for the account');
   }
 }
 
@@ -111,7 +111,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       const outcome = await registerWebhook(registering, lease, signal);
       await noteDone(database, lease, subscriptionId, due.dueAt);
       const { url } = registering;
-      if (url !== null) logger.info({ subscriptionId, outcome, url }, 'webhook in place');
+      if (url !== null) logger.info({ subscriptionId, outcome, url }, 'the webhook is registered');
       if (outcome === 'registered') await announce(account.id, 'registered');
     } catch (error) {
       if (signal.aborted) return 'stopped';

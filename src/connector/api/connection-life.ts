@@ -80,7 +80,7 @@ export function deleteConnection(options: ConnectionLifeOptions): Operation<'del
 const CODE_REFUSALS: PassedCodes = {
   invalid_phone_number: 'phoneNumber: must be international digits only, without a plus sign.',
   already_connected: 'The session is live; there is nothing to pair.',
-  not_supported_for_provider: 'A number of the business platform never pairs.',
+  not_supported_for_provider: 'A number of the business platform cannot be paired.',
 };
 
 /** `POST /v1/connections/{id}/pairing-code`. Never retried automatically: each call counts towards a cap. */

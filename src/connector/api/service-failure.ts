@@ -22,7 +22,7 @@ export function describeServiceFailure(error: unknown, passed: PassedCodes = {})
   if (!(error instanceof ServiceError)) return error;
   if (error instanceof ReauthRequired) {
     const how =
-      'Post its accountId to /v1/accounts/oauth and send the customer to the address in the response.';
+      'Call POST /v1/accounts/oauth with its accountId, and send the customer to the address in the response.';
     return new ApiError('reauth_required', `The grant has ended; the customer must consent again. ${how}`);
   }
   if (error instanceof OauthRefusal) {

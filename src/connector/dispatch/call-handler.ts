@@ -25,7 +25,7 @@ export class HandlerDeadlineExceeded extends Error {
   override readonly name = 'HandlerDeadlineExceeded';
 
   constructor(deadlineMs: number) {
-    super(`the handler was not done after ${deadlineMs / 1_000} s`);
+    super(`the handler did not finish within ${deadlineMs / 1_000} s`);
   }
 }
 

@@ -12,17 +12,17 @@ export type CheckedHandlers = { readonly handlers: ChangeHandlers } | { readonly
 export function checkHandlers(given: unknown): CheckedHandlers {
   const { onChange, attempts, deadlineMs } = (given ?? {}) as Partial<Record<keyof ChangeHandlers, unknown>>;
   if (typeof onChange !== 'function') {
-    const found = onChange === undefined ? 'none' : `one that is no function but ${typeof onChange}`;
+    const found = onChange === undefined ? 'none' : `a value of type ${typeof onChange}`;
     return {
-      problem: `must have a function onChange, and has ${found}; write: export function onChange(change, context) {}`,
+      problem: `must have a function onChange, but has ${found}; write: export function onChange(change, context) {}`,
     };
   }
   if (!isWithin(attempts, 1, MAX_ATTEMPTS)) {
-    return { problem: `has attempts that are no whole number from 1 to ${MAX_ATTEMPTS}` };
+    return { problem: `has invalid attempts; they must be an integer from 1 to ${MAX_ATTEMPTS}` };
   }
   if (!isWithin(deadlineMs, SHORTEST_DEADLINE_MS, LONGEST_DEADLINE_MS)) {
     return {
-      problem: `has a deadlineMs that is no whole number from ${SHORTEST_DEADLINE_MS} to ${LONGEST_DEADLINE_MS}`,
+      problem: `has an invalid deadlineMs; it must be an integer from ${SHORTEST_DEADLINE_MS} to ${LONGEST_DEADLINE_MS}`,
     };
   }
   return { handlers: given as ChangeHandlers };

@@ -19,8 +19,8 @@ export function describeFailure(thrown: unknown, change: unknown = null): string
   const { errorType, errorCode, location } = describeFault(thrown);
   const { message } = describeError(thrown);
   const head = errorCode === undefined ? errorType : `${errorType} ${errorCode}`;
-  const told = hideTexts(message.replace(DIGITS, HIDDEN), textsOf(change)) || 'no message';
-  return toStorableText(`${head}: ${told}${location === undefined ? '' : ` (${location})`}`);
+  const shown = hideTexts(message.replace(DIGITS, HIDDEN), textsOf(change)) || 'no message';
+  return toStorableText(`${head}: ${shown}${location === undefined ? '' : ` (${location})`}`);
 }
 
 /** Fields that contain protocol words and ids, which are useful in a message. */

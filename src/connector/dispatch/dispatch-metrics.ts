@@ -9,9 +9,9 @@ export function createDispatchMetrics(metrics: Metrics) {
   return {
     calls: metrics.counter(
       'connector_handler_calls_total',
-      'Calls of the handler, by result: taken, failed, late (past the deadline) or stopped with the process.',
+      'Handler calls, by result: taken, failed, late (past the deadline) or stopped with the process.',
       { name: 'result', values: ['taken', 'failed', 'late', 'stopped'] },
     ),
-    seconds: metrics.histogram('connector_handler_seconds', 'How long calls of the handler took.', SECONDS),
+    seconds: metrics.histogram('connector_handler_seconds', 'Duration of handler calls.', SECONDS),
   };
 }

@@ -52,7 +52,7 @@ export function createDistributor({ database, clock, logger, onFilled }: Distrib
       working ??= work()
         .catch((err: unknown) => {
           // The next notification tries again: the feed reports its position regularly.
-          if (!failing) logger.warn({ err }, 'changes could not be distributed; trying again');
+          if (!failing) logger.warn({ err }, 'changes could not be distributed; retrying');
           failing = true;
         })
         .finally(() => {

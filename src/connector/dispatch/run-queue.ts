@@ -133,11 +133,14 @@ async function noteEnd(
   if (failed >= (handlers.attempts ?? ATTEMPTS)) {
     const step = await setAside(database, run, { seq, attempts: failed, error, now });
     if (step !== null)
-      logger.error(told, 'a change was not taken after all its calls; it is a dead letter now');
+      logger.error(told, 'the handler did not accept a change in its last attempt; it is now a dead letter');
     return readStep(step);
   }
   const delayMs = Math.max(0, backOffMs(failed, WAIT, context.random()) - agoMs);
-  logger.warn({ ...told, delayMs }, 'a change was not taken; it comes again, and its connection waits');
+  logger.warn(
+    { ...told, delayMs },
+    'the handler did not accept a change; it is retried, and its connection waits',
+  );
   const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
   return noted ? 'idle' : 'stopped';
 }

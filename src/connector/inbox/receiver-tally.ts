@@ -137,7 +137,7 @@ export function createReceiverTally(options: {
       await add();
       if (!stopping.aborted) await forgetOld();
     },
-    onError: (err) => logger.debug({ err }, 'counts of the receiver will be written later'),
+    onError: (err) => logger.debug({ err }, 'the counts of the receiver could not be written; retrying'),
   });
   return {
     note,

@@ -39,7 +39,7 @@ export function createLicenseWatch(options: LicenseWatchOptions): LicenseWatch {
   }
 
   function noteFailure(err: unknown): void {
-    logger.warn({ err }, 'the ends of licenses could not be looked at; trying again in a minute');
+    logger.warn({ err }, 'license ends could not be checked; retrying in a minute');
   }
 
   const looking = repeat({ clock, everyMs: EVERY_MS, run: lookOnce, onError: noteFailure });

@@ -82,9 +82,9 @@ function judgeFailure(error: ServiceError, host: string): Verdict {
     return { kind: 'refused', problem: { setting: 'SERVICE_CLIENT_SECRET', problem } };
   }
   if (error.code === 'oauth_absent') {
-    const problem = `leads to no authorization server: ${host} has no discovery document. It is the address below which /.well-known/oauth-authorization-server lies.`;
+    const problem = `is not the address of an authorization server: ${host} has no discovery document. /.well-known/oauth-authorization-server must exist under this address.`;
     return { kind: 'refused', problem: { setting: 'SERVICE_AUTH_URL', problem } };
   }
-  const problem = `changed, and is not used before the authorization server at ${host} has answered (${error.code}); trying again.`;
+  const problem = `changed, but is not used until the authorization server at ${host} has answered (${error.code}); retrying.`;
   return { kind: 'undecided', problem: { setting: 'SERVICE_AUTH_URL', problem }, retryAfterMs: null };
 }

@@ -38,7 +38,7 @@ export async function ensureAppSubscription(options: AppSubscriptionOptions, app
   if (secret === undefined) {
     logger.info(
       { subscriptionId, url },
-      'webhook address of the OAuth app; SERVICE_CLIENT_WEBHOOK_SECRET is not set, so polling brings its events',
+      'webhook address of the OAuth app; SERVICE_CLIENT_WEBHOOK_SECRET is not set, so only polling finds its events',
     );
     return;
   }

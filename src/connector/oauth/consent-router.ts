@@ -41,7 +41,7 @@ export function routeConsents({ app, consents, logger, audit }: ConsentRouterOpt
     (what: string, answer: (request: Request, response: Response) => Promise<ConsentPage | null>) =>
     async (request: Request, response: Response): Promise<void> => {
       const page = await answer(request, response).catch((err: unknown) => {
-        logger.error({ err, what }, 'a consent could not go on');
+        logger.error({ err, what }, 'a consent could not be continued');
         return pages.unavailable;
       });
       if (page !== null) response.status(page.status).set(page.headers).send(page.html);

@@ -158,14 +158,17 @@ export function createConsents(options: ConsentsOptions): Consents {
     const { accountId, replaced } = stored;
     logger.info({ accountId }, 'a customer has consented');
     await options.onGranted(accountId, flow.accountId !== null).catch((err: unknown) => {
-      logger.warn({ err, accountId }, 'a grant is kept, and is taken up later');
+      logger.warn(
+        { err, accountId },
+        'a grant was stored, but its account could not be started; retrying later',
+      );
     });
     if (replaced !== null) await options.revoke(replaced);
     return { kind: 'connected', accountId, again: false, numbers };
   }
 
   async function fail(flow: Flow, code: string): Promise<ConsentEnd> {
-    logger.warn({ errorCode: code }, 'a consent has brought no grant');
+    logger.warn({ errorCode: code }, 'a consent did not result in a grant');
     await noteFailure(database, flow.id, code);
     return { kind: 'failed', code };
   }

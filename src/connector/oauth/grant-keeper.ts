@@ -74,7 +74,7 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
     clock,
     everyMs: LOOK_EVERY_MS,
     run: keep,
-    onError: (err) => logger.warn({ err }, 'grants could not be looked at; trying again soon'),
+    onError: (err) => logger.warn({ err }, 'the grants could not be read; retrying soon'),
   });
   return { start: keeping.start, keep: keeping.runNow, close: keeping.stop };
 }

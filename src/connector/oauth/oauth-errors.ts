@@ -13,7 +13,7 @@ export class OauthRefusal extends ServiceError {
 
   constructor(error: string) {
     const named = NAME.test(error) ? error : 'unnamed';
-    super(`the authorization server answered ${named}`);
+    super(`the authorization server answered with ${named}`);
     this.error = named;
     this.code = `oauth_${named}`;
   }
@@ -21,10 +21,10 @@ export class OauthRefusal extends ServiceError {
 
 const FAILURES = {
   absent: 'there is no authorization server at this address',
-  connect: 'no connection to the authorization server could be made',
+  connect: 'the connection to the authorization server could not be established',
   network: 'the connection to the authorization server failed',
   deadline: 'the authorization server did not answer in time',
-  unreadable: 'the answer of the authorization server does not fit',
+  unreadable: 'the answer of the authorization server is invalid',
 } as const;
 
 /** No usable answer. Unless the reason is `absent` or `connect`, the server may have executed the call. */

@@ -69,7 +69,7 @@ export function createOauth(options: OauthOptions): Oauth {
   async function revoke(refreshToken: string): Promise<void> {
     await server.revoke(refreshToken).catch((err: unknown) => {
       // A grant ends by itself if it is not refreshed for 30 days.
-      logger.warn({ err }, 'a grant that is not needed any more could not be revoked');
+      logger.warn({ err }, 'a grant that is no longer needed could not be revoked');
     });
   }
 
@@ -84,7 +84,7 @@ export function createOauth(options: OauthOptions): Oauth {
         .open(sealedRefreshToken, tokenContext(accountId, 'refresh'))
         .then(revoke)
         .catch((err: unknown) =>
-          logger.warn({ err, accountId }, 'the token of a removed account does not open'),
+          logger.warn({ err, accountId }, 'the token of a removed account could not be decrypted'),
         )
         .finally(() => revoking.delete(work));
       revoking.add(work);
@@ -115,17 +115,16 @@ async function warnOfOthers(
   if (count > 0) {
     logger.warn(
       { count },
-      'accounts of another OAuth app are left alone; each needs a new consent, or the client id and address of before',
+      'accounts of a different OAuth app are inactive; each needs a new consent, or the previous client id and address',
     );
   }
 }
 
 /** Counts the refreshes of this process. */
 export function countRefreshes(metrics: Metrics): (end: RefreshEnd) => void {
-  const refreshes = metrics.counter(
-    'connector_oauth_refreshes_total',
-    'Refreshes of access tokens on the wire, by outcome.',
-    { name: 'outcome', values: ['refreshed', 'ended', 'failed'] },
-  );
+  const refreshes = metrics.counter('connector_oauth_refreshes_total', 'Token refreshes, by outcome.', {
+    name: 'outcome',
+    values: ['refreshed', 'ended', 'failed'],
+  });
   return (outcome) => refreshes.inc({ outcome });
 }

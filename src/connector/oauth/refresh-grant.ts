@@ -138,7 +138,10 @@ async function callTwice(
     return await server.refresh(refreshToken);
   } catch (error) {
     if (!(error instanceof ServiceError) || !error.mayHaveActed) throw error;
-    logger.warn({ err: error, errorCode: error.code }, 'the answer of a refresh was lost; asking once more');
+    logger.warn(
+      { err: error, errorCode: error.code },
+      'the answer of a token refresh was lost; sending the request once more',
+    );
     return await server.refresh(refreshToken);
   }
 }
@@ -163,7 +166,7 @@ async function storeIssued(
       return await loadTokens(options, claim.accountId);
     } catch (error) {
       if (waitMs === null || !isConnectionFailure(error)) throw error;
-      logger.warn({ err: error, accountId: claim.accountId }, 'new tokens could not be stored; trying again');
+      logger.warn({ err: error, accountId: claim.accountId }, 'new tokens could not be stored; retrying');
       await clock.sleep(waitMs);
     }
   }
@@ -199,10 +202,10 @@ async function giveBack(
   failures: number,
 ): Promise<void> {
   const code = error instanceof ServiceError ? error.code : 'oauth_failed';
-  logger.warn({ err: error, accountId: claim.accountId, errorCode: code }, 'a refresh failed');
+  logger.warn({ err: error, accountId: claim.accountId, errorCode: code }, 'a token refresh failed');
   const notBefore = clock.now() + backOffMs(failures, BACK_OFF);
   // If the database is unavailable, the claim expires by itself.
   await noteRefreshFailed(database, claim, code, notBefore).catch((err: unknown) =>
-    logger.warn({ err, accountId: claim.accountId }, 'a failed refresh could not be noted'),
+    logger.warn({ err, accountId: claim.accountId }, 'a failed token refresh could not be stored'),
   );
 }

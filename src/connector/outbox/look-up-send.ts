@@ -38,7 +38,7 @@ export async function lookUpSend(
   const { database, clock, logger } = context;
   const found = await findMessage(context, send, client, signal).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
-    logger.warn({ err: error, outboundId: send.id }, 'a send could not be looked up; trying again');
+    logger.warn({ err: error, outboundId: send.id }, 'a send could not be looked up; retrying');
     return error;
   });
   if (found !== null && !(found instanceof ServiceError)) {

@@ -63,7 +63,10 @@ export function createOutbox(options: OutboxOptions): Outbox {
       for (const connectionId of await endWaits(database, accountId, clock.now()))
         worker.notify(connectionId);
     } catch (err) {
-      logger.warn({ err, accountId }, 'sends that wait for the service wait to the end');
+      logger.warn(
+        { err, accountId },
+        'waiting sends could not be resumed early; they resume when their wait ends',
+      );
     }
   }
 

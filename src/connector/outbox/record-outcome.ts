@@ -45,10 +45,7 @@ export async function recordOutcome(
       return written;
     } catch (error) {
       if (waitMs === null || !isConnectionFailure(error)) throw error;
-      logger.warn(
-        { err: error, outboundId: send.id },
-        'the answer of a send could not be stored; trying again',
-      );
+      logger.warn({ err: error, outboundId: send.id }, 'the answer of a send could not be stored; retrying');
       await clock.sleep(waitMs);
     }
   }

@@ -21,11 +21,11 @@ const WAIT_SENTENCES: Readonly<Record<PairingWait, string>> = {
 const END_SENTENCES: Readonly<Record<PairingEnd, string>> = {
   disconnected: 'There is no session to pair: restart the connection, then open this stream again.',
   not_found: 'The connection does not exist at the service.',
-  not_supported_for_provider: 'A number of the business platform never pairs.',
+  not_supported_for_provider: 'A number of the business platform cannot be paired.',
   refused: 'The service rejected the request for the connection.',
   no_picture:
     'The service has shown no QR code for three minutes: restart the connection, then open this stream again.',
-  expired: 'Nobody has paired for a long time; open this stream again to continue.',
+  expired: 'The connection was not paired for a long time; open this stream again to continue.',
   closing: 'This process is stopping; open this stream again.',
 };
 

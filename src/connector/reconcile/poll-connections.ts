@@ -31,7 +31,7 @@ export async function pollConnections(context: PollContext): Promise<Listing> {
   const result = await retryOnce(() => mergeConnections(database, merge));
   if (!result.applied) throw new PollSuperseded();
   if (result.changed + result.hidden > 0) context.onCommitted();
-  if (result.hidden > 0) logger.info({ accountId, count: result.hidden }, 'connections are listed no longer');
+  if (result.hidden > 0) logger.info({ accountId, count: result.hidden }, 'connections are no longer listed');
   if (result.foreign > 0) {
     logger.warn({ accountId, count: result.foreign }, 'listed connections belong to another account');
   }

@@ -83,5 +83,5 @@ async function noteRepairs(context: PollContext): Promise<void> {
   if (messages + statuses === 0) return;
   metrics.repaired.inc({ what: 'message' }, messages);
   metrics.repaired.inc({ what: 'status' }, statuses);
-  logger.warn({ accountId, repaired: messages + statuses }, 'polling brought what no webhook had brought');
+  logger.warn({ accountId, repaired: messages + statuses }, 'polling repaired what no webhook had delivered');
 }

@@ -7,7 +7,7 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 /** The metrics of polling. Created once per process. */
 export function createPollMetrics(metrics: Metrics) {
   return {
-    seconds: metrics.histogram('connector_poll_seconds', 'How long polls took, by outcome.', SECONDS, {
+    seconds: metrics.histogram('connector_poll_seconds', 'Duration of polls, by outcome.', SECONDS, {
       name: 'outcome',
       values: ['good', 'failed'],
     }),
@@ -21,7 +21,7 @@ export function createPollMetrics(metrics: Metrics) {
     ),
     lostCursors: metrics.counter(
       'connector_poll_lost_cursors_total',
-      'Cursors of the message list that the service no longer took.',
+      'Cursors of the message list that the service no longer accepted.',
     ),
     merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', {
       name: 'what',
@@ -29,7 +29,7 @@ export function createPollMetrics(metrics: Metrics) {
     }),
     withoutSender: metrics.counter(
       'connector_messages_without_sender_total',
-      'Incoming messages that polling brought first: the list of messages names no sender.',
+      "Incoming messages that polling stored first: the service's message list does not contain the sender.",
     ),
     repaired: metrics.counter(
       'connector_poll_repaired_total',
@@ -38,24 +38,26 @@ export function createPollMetrics(metrics: Metrics) {
     ),
     coverageLag: metrics.gauge(
       'connector_coverage_lag_seconds',
-      'From the newest message that polling has reached back to where its coverage begins.',
+      'Time between the newest message that polling reached and the watermark.',
       ['account'],
     ),
     ahead: metrics.gauge(
       'connector_service_ahead_seconds',
-      "How far the newest message is dated ahead of our clock and the service's.",
+      'How far the newest message is dated after both our clock and the clock of the service.',
       ['account'],
     ),
-    openStatuses: metrics.gauge('connector_open_statuses', 'Statuses that may still rise, of seven days.', [
-      'account',
-    ]),
-    backOff: metrics.gauge(
-      'connector_poll_back_off_seconds',
-      'How long the next poll waits after failures.',
+    openStatuses: metrics.gauge(
+      'connector_open_statuses',
+      'Statuses of the last seven days that can still move forward.',
       ['account'],
     ),
-    lastGood: metrics.gauge('connector_poll_last_good_timestamp_seconds', 'When the last good poll ended.', [
+    backOff: metrics.gauge('connector_poll_back_off_seconds', 'Time until the next poll after failures.', [
       'account',
     ]),
+    lastGood: metrics.gauge(
+      'connector_poll_last_good_timestamp_seconds',
+      'When the last successful poll ended.',
+      ['account'],
+    ),
   };
 }

@@ -82,7 +82,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     try {
       await askForPoll(database, accountId, { at: now + EVENT_DELAY_MS, now, fullSweep });
     } catch (err) {
-      logger.warn({ err, accountId }, 'a poll could not be asked for');
+      logger.warn({ err, accountId }, 'a poll could not be requested');
     }
     worker.notify(accountId, EVENT_DELAY_MS);
   }

@@ -177,7 +177,7 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
   } catch (error) {
     if (cursor === null || !isLostCursor(error)) throw error;
     metrics.lostCursors.inc();
-    logger.info({ accountId, kind }, 'a cursor is no longer good, its gap starts again');
+    logger.info({ accountId, kind }, 'a cursor is no longer valid; its gap is read from the start');
     return 'cursor_lost';
   }
 }

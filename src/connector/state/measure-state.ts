@@ -39,44 +39,44 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
   const sends = readOr(() => readSends(db));
   gauge(
     'connector_sends_waiting',
-    'Sends that are queued or under way; 10000 stands for that many or more.',
+    'Sends that are queued or in flight; 10000 means 10000 or more.',
     sends,
     ({ waiting }) => waiting,
   );
   gauge(
     'connector_sends_oldest_waiting_seconds',
-    'Age of the oldest send that is queued or under way; 0 when there is none.',
+    'Age of the oldest send that is queued or in flight; 0 if there is none.',
     sends,
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
   gauge(
     'connector_feed_lag_seconds',
-    'Age of the oldest committed change that has no number yet; 0 when all have.',
+    'Age of the oldest committed change without a number; 0 if there is none.',
     readOr(() => readFeed(db)),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
   const dispatch = readOr(() => readDispatch(db));
   gauge(
     'connector_dispatch_waiting',
-    'Changes that wait to be dispatched; 0 where no handler has ever run.',
+    'Changes that wait to be dispatched; 0 if no handler has ever run.',
     dispatch,
     (figures) => figures?.waiting ?? 0,
   );
   gauge(
     'connector_dispatch_oldest_waiting_seconds',
-    'Age of the oldest change that waits to be dispatched; 0 when none does.',
+    'Age of the oldest change that waits to be dispatched; 0 if there is none.',
     dispatch,
     (figures) => (figures === null ? 0 : oldestWaitMs(figures, clock.now()) / 1_000),
   );
   gauge(
     'connector_dead_letters',
-    'Changes that the handler could not take, and that wait for an operator.',
+    'Changes that the handler could not process and that wait for an operator.',
     dispatch,
     (figures) => figures?.deadLetters ?? 0,
   );
   gauge(
     'connector_creations_in_doubt',
-    'Requests to create a connection whose answer was lost and is not known yet.',
+    'Requests to create a connection whose answer was lost and whose outcome is unknown.',
     readOr(() => countDoubtfulCreations(db)),
     (count) => count,
   );
@@ -120,7 +120,7 @@ function measureConnections(
   );
   metrics.gauge(
     'connector_licenses_ending',
-    'Licenses whose end comes within three days, or has passed while the service was not heard.',
+    'Licenses that end within three days, or whose end has passed while the service was not reached.',
     ['account', 'notice'],
     async (ends) => {
       const rows = await read();
@@ -160,7 +160,7 @@ function measureQuotas(metrics: Metrics, read: () => Promise<readonly Quota[] | 
   });
   gauge(
     'connector_slots_next_expiry_timestamp_seconds',
-    'The earliest end of a license of the account.',
+    'The earliest license end of the account.',
     [],
     (expiry, { accountId: account, nextExpiry }) => {
       if (nextExpiry !== null) expiry.set({ account }, nextExpiry / 1_000);
@@ -168,7 +168,7 @@ function measureQuotas(metrics: Metrics, read: () => Promise<readonly Quota[] | 
   );
   gauge(
     'connector_connections_need_reconnect',
-    'Numbers that wait for a fresh scan, as the service counts them.',
+    'Connections that wait for a scan, as counted by the service.',
     [],
     (waiting, { accountId: account, connectionsNeedReconnect }) => {
       waiting.set({ account }, connectionsNeedReconnect);

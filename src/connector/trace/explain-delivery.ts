@@ -40,19 +40,22 @@ export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts)
     case 'foreign':
       return {
         reason: 'other_account',
-        explanation: `It came by the subscription of account ${accountId}, but the connection belongs to ${facts.owner ?? 'another account'}.`,
+        explanation: `It was delivered to the subscription of account ${accountId}, but the connection belongs to ${facts.owner ?? 'another account'}.`,
       };
     case 'unknown_event':
-      return { reason: 'unknown_event', explanation: 'This event type means nothing here. It is kept.' };
+      return {
+        reason: 'unknown_event',
+        explanation: 'The connector does not use this event type. The delivery is stored as received.',
+      };
     case 'invalid':
       return {
         reason: 'does_not_fit',
-        explanation: `Its fields do not fit: ${reason ?? 'no reason is kept'}.`,
+        explanation: `Its fields are invalid: ${reason ?? 'the reason was not stored'}.`,
       };
     case 'unmergeable':
       return {
         reason: 'not_storable',
-        explanation: `It could not be stored: ${reason ?? 'no reason is kept'}.`,
+        explanation: `It could not be merged: ${reason ?? 'the reason was not stored'}.`,
       };
   }
 }
@@ -65,56 +68,59 @@ export function describeEffect(
   const own = changes.filter((change) => change.batch === changeBatch);
   const status = own.find((change) => change.status !== null && change.type !== 'message.updated');
   const done = [
-    ...(changeMask & CHANGE.created ? ['made the message known'] : []),
+    ...(changeMask & CHANGE.created ? ['created the message'] : []),
     ...(changeMask & CHANGE.status ? [describeStatus(status)] : []),
-    ...(changeMask & CHANGE.fields && !(changeMask & CHANGE.created) ? ['filled in what was missing'] : []),
+    ...(changeMask & CHANGE.fields && !(changeMask & CHANGE.created) ? ['added missing fields'] : []),
   ];
   return capitalise(done.join(' and '));
 }
 
 function describeStatus(change: MessageChangeRow | undefined): string {
-  if (change === undefined || change.status === null) return 'raised the status';
+  if (change === undefined || change.status === null) return 'advanced the status';
   const { status, previous } = change;
   return previous === null
     ? `set the status to ${status}`
-    : `raised the status from ${previous} to ${status}`;
+    : `advanced the status from ${previous} to ${status}`;
 }
 
-function explainStatus(told: MessageStatus, facts: ExplanationFacts): Explanation {
+function explainStatus(reported: MessageStatus, facts: ExplanationFacts): Explanation {
   const had = facts.changes.filter((change) => change.status !== null && change.type !== 'message.updated');
   const reached = [...had.map((change) => change.status), facts.row?.status ?? null];
-  if (reached.includes(told)) {
-    const same = had.find((change) => change.status === told);
-    return explainKnown(`the status ${told}`, same, facts);
+  if (reached.includes(reported)) {
+    const same = had.find((change) => change.status === reported);
+    return explainKnown(`the status ${reported}`, same, facts);
   }
   // The rule of the merge: the stored status, and its effect on this one.
   const stood = reached.reduce((highest, status) => applyStatus(highest, status).status, null);
-  const { changed, conflict } = applyStatus(stood, told);
+  const { changed, conflict } = applyStatus(stood, reported);
   if (changed)
-    return { reason: 'unexplained', explanation: 'It changed nothing, and nothing that is kept says why.' };
+    return {
+      reason: 'unexplained',
+      explanation: 'It changed nothing, and the stored data does not show why.',
+    };
   return conflict || stood === 'failed'
     ? {
         reason: 'status_final',
-        explanation: `The status was ${stood}${stood === 'failed' ? ', which is final' : ''}; ${told} cannot follow it.`,
+        explanation: `The status was ${stood}${stood === 'failed' ? ', which is final' : ''}; ${reported} cannot follow it.`,
       }
     : {
         reason: 'status_not_higher',
-        explanation: `The status was ${stood} already, which is higher than ${told}. A status never falls.`,
+        explanation: `The status was already ${stood}, which is higher than ${reported}. A status never moves backwards.`,
       };
 }
 
 function explainKnown(
   what: string,
-  bringer: MessageChangeRow | undefined,
+  earlier: MessageChangeRow | undefined,
   { duplicate }: ExplanationFacts,
 ): Explanation {
   const reason = 'already_known';
   if (duplicate !== null && duplicate > 1) {
-    return { reason, explanation: `Copy ${duplicate - 1} of a delivery that told ${what} before.` };
+    return { reason, explanation: `Copy ${duplicate - 1} of a delivery that had already reported ${what}.` };
   }
-  if (bringer === undefined) return { reason, explanation: `${capitalise(what)} was known before.` };
-  const by = { webhook: 'Another delivery', poll: 'A poll', send: 'The answer of the send' }[bringer.source];
-  return { reason, explanation: `${by} had brought ${what} before.` };
+  if (earlier === undefined) return { reason, explanation: `${capitalise(what)} was already known.` };
+  const by = { webhook: 'Another delivery', poll: 'A poll', send: 'The answer of the send' }[earlier.source];
+  return { reason, explanation: `${by} had already reported ${what}.` };
 }
 
 function capitalise(text: string): string {

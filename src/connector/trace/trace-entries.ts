@@ -1,5 +1,5 @@
 import type { TraceEntry } from '../../contract/connector/trace.ts';
-import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { CHANGE } from '../db/facts.ts';
 import { describeEffect, explainDelivery } from './explain-delivery.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
@@ -70,7 +70,7 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
   const changeMask = maskOf(changes);
   const effect = describeEffect({ changeMask, changeBatch: first.batch }, changes);
   const news = first.source === 'poll' && (changeMask & CHANGE.created) !== 0;
-  const unheard = news ? '; nothing had told of it before' : '';
+  const unreported = news ? '; nothing had reported it before' : '';
   return {
     ...NOTHING,
     at: toIso(first.at),
@@ -79,21 +79,21 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
     status: changes.find(({ type }) => type !== 'message.updated')?.status ?? null,
     outcome: 'merged',
     changed: listChanged(changeMask),
-    explanation: `${describeBringer(first)} ${lowerFirst(effect)}${unheard}.`,
+    explanation: `${describeSource(first)} ${lowerFirst(effect)}${unreported}.`,
     seqs: listSeqs(changes),
     walk: first.source === 'poll' ? first.via : null,
   };
 }
 
-function describeBringer({ source, via }: MessageChangeRow): string {
-  if (via === 'replay') return 'A replay of the kept inbox';
+function describeSource({ source, via }: MessageChangeRow): string {
+  if (via === 'replay') return 'A replay of the retained deliveries';
   if (source === 'send') return 'The answer of the send';
-  if (via === 'coverage') return 'A poll, walking down from the newest messages,';
-  if (via === 'visibility') return 'A poll, walking over what a hidden connection had missed,';
-  if (via === 'end') return 'A poll, looking behind what was the last message of the list,';
+  if (via === 'coverage') return 'A poll that read the newest messages';
+  if (via === 'visibility') return 'A poll that read what a hidden connection had missed';
+  if (via === 'end') return 'A poll that read past the last message of the list';
   const age = via?.startsWith('sweep:') ? via.slice('sweep:'.length) : null;
-  if (age === 'full') return 'A poll, sweeping all open statuses,';
-  return age === null ? 'A poll' : `A poll, sweeping the open statuses of the last ${age},`;
+  if (age === 'full') return 'A poll that read all open statuses again';
+  return age === null ? 'A poll' : `A poll that read the open statuses of the last ${age} again`;
 }
 
 /** The state of a send after one of its changes. */
@@ -120,20 +120,20 @@ function describeSend({ state, attempts, errorCode, nextAttemptAt, reference }: 
   const failed = errorCode === null ? '' : ` (${errorCode})`;
   switch (state) {
     case 'queued':
-      if (attempts === 0) return `The CRM queued it under the reference ${reference ?? ''}.`;
-      return `Attempt ${attempts} did not succeed${failed}; the next one comes no sooner than ${toIsoOrNull(nextAttemptAt) ?? 'soon'}.`;
+      if (attempts === 0) return `The CRM queued it with the reference ${reference ?? ''}.`;
+      return `Attempt ${attempts} failed${failed}; the next attempt is due ${nextAttemptAt === null ? 'soon' : `at ${toIso(nextAttemptAt)}`}.`;
     case 'sending':
       // In state `sending`, only a look-up has a due time.
-      if (nextAttemptAt === null) return `Attempt ${attempts} began.`;
-      return `The answer of attempt ${attempts} was lost${failed}; it is looked for among the messages of the service.`;
+      if (nextAttemptAt === null) return `Attempt ${attempts} started.`;
+      return `The answer of attempt ${attempts} was lost${failed}; the connector looks for the message at the service.`;
     case 'sent':
-      return `The service took it, with attempt ${attempts}.`;
+      return `The service accepted it in attempt ${attempts}.`;
     case 'rejected':
-      return `The service refused it${failed}; nothing went out.`;
+      return `The service refused it${failed}; it was not sent.`;
     case 'unknown':
-      return `It may have gone out; no answer came${failed}. Only an operator tries it again.`;
+      return `It may have been sent; the answer was lost${failed}. Only an operator can retry it.`;
     case 'delivered_not_stored':
-      return 'The service delivered it, and kept no record of it.';
+      return 'The service delivered it, but did not store it.';
     case 'cancelled':
       return 'The CRM cancelled it while it was queued.';
     default:

@@ -165,7 +165,7 @@ export function createPresence(options: PresenceOptions): Presence {
         others: readonly Other[];
         leases: readonly FoundLease[];
       }>(LOOK, [looker.id, clock.now()], { deadlineMs: LOOK_DEADLINE_MS });
-      if (row === undefined) throw new Error('a look at the living processes brought no row');
+      if (row === undefined) throw new Error('the query for the living processes returned no row');
       if (!row.alive) await beginAnew(looker);
       for (const { name, fence, lost } of held) {
         const kept = row.leases.some((lease) => lease.mine && lease.name === name && lease.fence === fence);
@@ -178,9 +178,9 @@ export function createPresence(options: PresenceOptions): Presence {
 
   /** Other processes may have these leases now, and every write under them fails. */
   async function beginAnew(dead: Life): Promise<void> {
-    dead.ending.abort(new Error('this process was taken for dead'));
+    dead.ending.abort(new Error('this process was considered dead'));
     await join(newLife());
-    logger.warn('this process gave no sign of life for a while and was taken for dead; it begins anew');
+    logger.warn('this process sent no heartbeat for a while and was considered dead; it joins again');
   }
 
   function findSilent(others: readonly Other[]): readonly Other[] {
@@ -205,7 +205,7 @@ export function createPresence(options: PresenceOptions): Presence {
     const params = [silent.map(({ id }) => id), silent.map(({ beats }) => beats)];
     const removed = await database.query(REMOVE, params, { deadlineMs: LOOK_DEADLINE_MS });
     if (removed.length > 0)
-      logger.warn({ count: removed.length }, 'processes gave no sign of life; what they did is taken up');
+      logger.warn({ count: removed.length }, 'processes sent no heartbeat; their work is continued');
     return removed.length > 0;
   }
 
@@ -233,7 +233,7 @@ export function createPresence(options: PresenceOptions): Presence {
       failing = false;
     },
     onError(err) {
-      if (!failing) logger.warn({ err }, 'no sign of life could be given; trying again');
+      if (!failing) logger.warn({ err }, 'the heartbeat failed; retrying');
       failing = true;
     },
   });
@@ -262,7 +262,7 @@ export function createPresence(options: PresenceOptions): Presence {
           return { held: true, value: await work(lease, AbortSignal.any(signals)) };
         } finally {
           await release([lease]).catch((err: unknown) =>
-            logger.warn({ err, what: name }, 'a lease could not be released; the next sign of life does it'),
+            logger.warn({ err, what: name }, 'a lease could not be released; retrying at the next heartbeat'),
           );
         }
       } finally {
@@ -282,7 +282,9 @@ export function createPresence(options: PresenceOptions): Presence {
       await looks.stop();
       await database
         .query(LEAVE, [life.id], { deadlineMs: LOOK_DEADLINE_MS })
-        .catch((err: unknown) => logger.warn({ err }, 'what this process held stays taken for some seconds'));
+        .catch((err: unknown) =>
+          logger.warn({ err }, 'the leases of this process are not released for some seconds'),
+        );
     },
   };
 }

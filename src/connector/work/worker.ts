@@ -163,7 +163,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       },
       (err: unknown) => {
         if (!stopping.signal.aborted)
-          logger.error({ err, kind, key }, 'work failed; the next look takes it up again');
+          logger.error({ err, kind, key }, 'work failed; it is retried at the next check');
       },
     );
     await entry.begun;
@@ -181,7 +181,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   }
 
   function noteFailure(err: unknown): void {
-    if (!failing) logger.warn({ err, kind }, 'what is due could not be read; trying again');
+    if (!failing) logger.warn({ err, kind }, 'due work could not be read; retrying');
     failing = true;
   }
 
@@ -212,7 +212,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     async close() {
       unsubscribe();
       stopping.abort();
-      const cancel = clock.after(GRACE_MS, () => givingUp.abort(new Error('the process stops')), {
+      const cancel = clock.after(GRACE_MS, () => givingUp.abort(new Error('the process is stopping')), {
         keepAlive: true,
       });
       await looks.stop();

@@ -75,7 +75,7 @@ export const traceEntry = z.object({
   changed: z
     .array(z.enum(['created', 'status', 'fields']))
     .describe(
-      'What it changed; empty if nothing. `created`: it made the message known. `status`: it advanced the status. `fields`: it filled in missing fields.',
+      'What it changed; empty if nothing. `created`: it created the message. `status`: it advanced the status. `fields`: it filled in missing fields.',
     ),
   reason: traceReason
     .nullable()

@@ -86,7 +86,7 @@ export async function findGranted(
   if (row === undefined || row.grant.subscriptionId !== claims.appId) refuse('its grant does not exist');
   recognized(claims.grantId, row.grant.workspaceId);
   if (row.revokedAt !== null) refuse('its grant was revoked');
-  if (!row.enabled) refuse('its app is switched off');
+  if (!row.enabled) refuse('its app is disabled');
   return {
     kind: 'oauth',
     id: claims.grantId,

@@ -31,12 +31,12 @@ const day = 24 * hour;
 const LICENSES = {
   slotsPerWorkspace: {
     rule: 'A new standalone workspace has this many slots unless the sandbox sets another number.',
-    because: 'Plans and slot counts are not given; ten is enough for most set-ups.',
+    because: 'Plans and slot counts are not specified; ten is enough for most set-ups.',
     value: 10,
   },
   paidLicenseMs: {
     rule: 'A paid license or add-on is valid for this long.',
-    because: 'Billing periods are not given; a month is common.',
+    because: 'Billing periods are not specified; a month is common.',
     value: 30 * day,
   },
   licenseValues: {
@@ -84,7 +84,7 @@ const LICENSES = {
   nextExpiry: {
     id: 'choice.next-expiry',
     rule: '`nextExpiry` is the next license expiry; if all are past, the earliest one; null before any number has paired.',
-    because: 'It is the date before which to renew: an expiry in the past must not hide the next one.',
+    because: 'It is the date by which to renew: an expiry in the past must not hide the next one.',
   },
   accountReach: {
     id: 'choice.account.reach',
@@ -154,7 +154,7 @@ const CONNECTIONS = {
   },
   pairingCodeLifetimeMs: {
     rule: 'A pairing code is valid for this long.',
-    because: 'Not given; long enough to find the menu on a phone and type the code.',
+    because: 'Not specified; long enough to find the menu on a phone and type the code.',
     value: 3 * minute,
   },
   pairingCodeOnOffer: {
@@ -168,19 +168,19 @@ const CONNECTIONS = {
   },
   pairingCodeDeclined: {
     rule: 'The engine declines a pairing code for a number without an account on the network.',
-    because: 'Reasons are not given; a number that cannot pair is the simplest one.',
+    because: 'Reasons are not specified; a number that cannot pair is the simplest one.',
   },
   otherNumber: {
     rule: 'A connection cannot be paired with a number other than its first.',
     because: "Its messages would then mix with another number's.",
   },
   sameNumberTwice: {
-    rule: 'Two connections of one workspace cannot have the same number, whether the owner pairs it or an admin adds it. Different workspaces can.',
+    rule: 'Two connections of one workspace cannot have the same number, whether the owner pairs it or an admin adds it. Connections of different workspaces can.',
     because: 'Each message would appear twice; what other customers have paired is not disclosed.',
   },
   qrOnlyOperations: {
     rule: 'Pairing codes and logout are for `qr` connections only. A restart of a `cloud_api` connection changes nothing.',
-    because: 'A `cloud_api` number never pairs, so no call could bring it back after a logout.',
+    because: 'A `cloud_api` number is never paired, so no call could reconnect it after a logout.',
   },
   logoutStatus: { id: 'choice.logout.status', rule: 'After a logout, the status is `disconnected`.' },
   logoutSilent: {
@@ -217,7 +217,8 @@ const OUTAGES = {
   },
   outageFoundAfterMs: {
     rule: 'An outage is detected after `least` or later. A heal that succeeds takes from `healedLeast` to `healedMost`.',
-    because: 'Only the upper bounds are given; a successful heal ends before the outage would be reported.',
+    because:
+      'Only the upper bounds are specified; a successful heal ends before the outage would be reported.',
     value: { least: 30 * second, healedLeast: minute, healedMost: 10 * minute },
   },
   ownerPhoneOff: {
@@ -261,7 +262,7 @@ const OUTAGES = {
   // [service.qr.self-heal] [messages.send.latency-heal]
   sendHeal: {
     rule: 'A send waits for a broken session that can heal, for `min` plus up to `draw`. If the outage has the cause `triedFor` and does not heal, the send fails after `giveUp`; for any other cause it fails immediately.',
-    because: 'Only the bound of about 2.5 minutes is given, and it includes typing.',
+    because: 'Only the bound of about 2.5 minutes is specified, and it includes typing.',
     value: {
       minMs: 20 * second,
       drawMs: 100 * second,
@@ -274,7 +275,7 @@ const OUTAGES = {
 const NETWORK = {
   unknownNumber: {
     rule: 'A number that the sandbox has not described has an account, receives and reads each message after these delays, and does not reply.',
-    because: 'The most common behaviour is the default.',
+    because: 'The most common behavior is the default.',
     value: {
       onNetwork: true,
       deliverAfterMs: 400,
@@ -285,18 +286,18 @@ const NETWORK = {
   },
   autoReplyAfterMs: {
     rule: 'An automatic reply is written this long after the message was read, or delivered if it is never read.',
-    because: 'The delay is not given; other people are simulated.',
+    because: 'The delay is not specified; other people are simulated.',
     value: second,
   },
   // [status.read-early]
   readOvertakes: {
-    rule: '`read` arrives before `delivered` with this chance; `delivered` then follows `lag` later.',
+    rule: '`read` arrives before `delivered` with this probability; `delivered` then follows `lag` later.',
     because: 'The specification says that it may happen, but not how often.',
     value: { chance: 0.05, lagMs: 700 },
   },
   catchUpAfterMs: {
-    rule: 'The network hands over the messages it kept this long after the session works again.',
-    because: 'Not given.',
+    rule: 'The network delivers the messages that it kept this long after the session works again.',
+    because: 'Not specified.',
     value: second,
   },
   replacedText: {
@@ -311,7 +312,7 @@ const NETWORK = {
   },
   failureMessage: {
     rule: 'A failed message has this `errorMessage`.',
-    because: 'Values of `errorMessage` are not given.',
+    because: 'Values of `errorMessage` are not specified.',
     value: 'The network could not deliver the message.',
   },
   blocked: {
@@ -355,7 +356,7 @@ const SENDS = {
   // [messages.send.latency-cloud-api]
   send: {
     rule: 'A `qr` send takes `qrBase`, plus up to `qrDraw`, plus `qrMsPerCharacter` for each character, but at most `qrLongest`. A `cloud_api` send takes `cloudApiLeast` plus up to `cloudApiDraw`.',
-    because: 'Only ranges are given: 1 to 7 s, about 20 s for long texts, about 1 s for `cloud_api`.',
+    because: 'Only ranges are specified: 1 to 7 s, about 20 s for long texts, about 1 s for `cloud_api`.',
     value: {
       qrBaseMs: LIMITS.sendHumanizedMinMs,
       qrDrawMs: 2 * second,
@@ -378,7 +379,7 @@ const SENDS = {
   // [limits.abuse]
   sendsPerMinute: {
     rule: 'The abuse limiter allows this many sends per minute and connection.',
-    because: 'The threshold is not given; this is far above what anyone types.',
+    because: 'The threshold is not specified; this is far above what anyone types.',
     value: 3_000,
   },
   sendKeyLifetimeMs: {
@@ -395,7 +396,7 @@ const SENDS = {
     id: 'choice.send-key.other-body',
     rule: 'A used `idempotencyKey` with a different connection, recipient or content returns 400 `idempotency_key_reuse`.',
     because:
-      "As for creates. Returning the first response would claim that this message was sent, and could disclose another app's message.",
+      "The same as for creates. Returning the first response would claim that this message was sent, and could disclose another app's message.",
   },
   sendKeyReach: {
     id: 'choice.send-key.reach',
@@ -420,7 +421,7 @@ const MEDIA = {
   },
   captionCharacters: {
     rule: 'A caption has at most 4096 characters.',
-    because: 'No limit is given; captions are texts.',
+    because: 'No limit is specified; captions are texts.',
   },
   mediaText: {
     rule: 'The caption of a file is the `text` of its message; `text` is null without a caption.',
@@ -445,7 +446,7 @@ const MEDIA = {
   },
   mediaLifetimeMs: {
     rule: 'A file can be fetched for this long. After that, `mediaUrl` is null and `mediaType` remains.',
-    because: 'Not given.',
+    because: 'Not specified.',
     value: 30 * day,
   },
   uploadPlaces: {
@@ -523,14 +524,14 @@ const REQUESTS = {
     rule: 'A body that is too large returns 413 `payload_too_large`.',
   },
   bodyBytes: {
-    rule: 'A body may have this many bytes.',
-    because: 'Not given; a send must hold 16 MB of base64 and its other fields.',
+    rule: 'A body has at most this many bytes.',
+    because: 'Not specified; a send must hold 16 MB of base64 and its other fields.',
     value: { send: 17 * 1024 * 1024, other: 256 * 1024 },
   },
   bodyStructure: {
     id: 'choice.body.bounded',
     rule: 'A body nested too deeply, or with too many bytes outside strings, returns 400 `invalid_request` with `field: "body"`.',
-    because: 'Not given; no valid request comes near these limits.',
+    because: 'Not specified; no valid request comes near these limits.',
     value: { plainBytes: 64 * 1024, depth: 64 },
   },
   encodedBody: {
@@ -568,7 +569,7 @@ const TOOLS = {
   },
   toolShapes: {
     rule: 'Inputs and outputs of the tools have the fields of the REST API, without aliases and network ids. Unknown inputs are rejected.',
-    because: 'Shapes are not given; strict inputs catch fields that a model makes up.',
+    because: 'Shapes are not specified; strict inputs catch fields that a model makes up.',
   },
   toolFiles: {
     rule: 'Tools send texts only, by the rules of `POST /messages`.',
@@ -597,13 +598,13 @@ const TOOLS = {
   },
   toolRepeatWithinMs: {
     id: 'choice.tools.repeat',
-    rule: 'An equal tool call without a key within this time after the last one does not send a second message.',
+    rule: 'The same tool call without a key within this time after the last one does not send a second message.',
     because: 'Models repeat calls that timed out.',
     value: 10 * minute,
   },
   toolKey: {
     id: 'choice.tools.key',
-    rule: 'REST and tools share the keys of sends: one key stands for one message.',
+    rule: 'REST and tools share the keys of sends: one key identifies one message.',
   },
 } as const satisfies Topic;
 
@@ -633,7 +634,7 @@ const OAUTH = {
   // [oauth.paths]
   oauthPaths: {
     rule: 'The OAuth endpoints have these paths.',
-    because: 'Not given; clients read them from the discovery document.',
+    because: 'Not specified; clients read them from the discovery document.',
     value: {
       authorize: '/oauth/authorize',
       token: '/oauth/token',
@@ -666,7 +667,7 @@ const OAUTH = {
   },
   oauthUserCode: {
     rule: 'A user code has `length` of these letters. A workspace may enter `tries` wrong codes within this time.',
-    because: 'Not given; letters that look alike or form words are left out.',
+    because: 'Not specified; letters that look alike or form words are left out.',
     value: { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8, tries: 5, triesWithinMs: 15 * minute },
   },
   oauthPortalConsent: {
@@ -679,7 +680,7 @@ const OAUTH = {
   },
   oauthConsentLifetimeMs: {
     rule: 'A consent page and its user code are valid for this long.',
-    because: 'Not given.',
+    because: 'Not specified.',
     value: 10 * minute,
   },
   oauthConsentsPerApp: {
@@ -694,7 +695,7 @@ const OAUTH = {
   },
   oauthCodeLifetimeMs: {
     rule: 'An authorization code is valid for this long.',
-    because: 'Not given; clients redeem it immediately.',
+    because: 'Not specified; clients redeem it immediately.',
     value: minute,
   },
   oauthAccessToken: {
@@ -730,7 +731,7 @@ const OAUTH = {
   },
   oauthKeptMs: {
     rule: 'An ended grant is kept for this long. A used code is remembered as long as its grant, a used refresh token for its 30 days.',
-    because: 'Not given; a second use in that time must end the grant.',
+    because: 'Not specified; a second use in that time must end the grant.',
     value: 30 * day,
   },
   oauthClearUpEveryMs: {
@@ -764,7 +765,7 @@ const WEBHOOKS = {
   },
   webhookSecret: {
     rule: 'A webhook secret has this prefix and this many random bytes.',
-    because: 'Not given; the prefix distinguishes it from other credentials.',
+    because: 'Not specified; the prefix distinguishes it from other credentials.',
     value: { prefix: 'whsec_', bytes: 32 },
   },
   oauthWebhook: {

@@ -73,7 +73,7 @@ function refuseRequest(error: unknown, baseUrls: BaseUrls): Answer {
 
 /** The answer to a page that may not call. */
 function refuseOrigin(): Answer {
-  return protocolRefusal(403, REFUSED, 'Pages of this origin may not call.');
+  return protocolRefusal(403, REFUSED, 'Pages of this origin are not allowed.');
 }
 
 /** Creates the tool server: the checks of callers, the protocol, and the metadata. */

@@ -14,7 +14,7 @@ import type { MediaFile } from '../media/media-file.ts';
 import type { ChangeState } from '../time/state-change.ts';
 
 /** The behavior of a person on the network. Times are virtual ms since the send; null means never. */
-export interface ContactBehaviour {
+export interface ContactBehavior {
   readonly onNetwork: boolean;
   readonly deliverAfterMs: number | null;
   readonly readAfterMs: number | null;
@@ -59,10 +59,10 @@ export interface ContactPage {
 /** The people on the network. A number that was never set has the default behavior in `assumptions.ts`. */
 export interface Contacts {
   /** Absent fields are unchanged. */
-  put(phone: string, behaviour: Partial<ContactBehaviour>): Promise<ContactBehaviour>;
-  get(phone: string): Promise<ContactBehaviour>;
+  put(phone: string, behavior: Partial<ContactBehavior>): Promise<ContactBehavior>;
+  get(phone: string): Promise<ContactBehavior>;
   /** Everybody whose behavior was put, and everybody who has written or was written to, ordered by number. */
-  list(page: ContactPage): Promise<(ContactBehaviour & { readonly phone: string })[]>;
+  list(page: ContactPage): Promise<(ContactBehavior & { readonly phone: string })[]>;
   /** The messages that the network accepted for a phone, oldest first; all or a part. A double send appears twice. */
   received(phone: string, part?: { readonly skip: number; readonly limit: number }): Promise<PhoneMessage[]>;
 }
@@ -81,7 +81,7 @@ function toReceivedMedia(
 }
 
 /** The present behavior of the person with a number. */
-export async function readBehaviour(db: Queryable, phone: string): Promise<ContactBehaviour> {
+export async function readBehavior(db: Queryable, phone: string): Promise<ContactBehavior> {
   const { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } = contacts;
   const [row] = await orm(db)
     .select({ onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply })
@@ -107,7 +107,7 @@ function knownPeople(db: Queryable) {
 
 export function createContacts(database: Queryable, changeState: ChangeState): Contacts {
   return {
-    get: (phone) => readBehaviour(database, phone),
+    get: (phone) => readBehavior(database, phone),
 
     async list({ where, skip, limit }) {
       const people = knownPeople(database);
@@ -116,19 +116,19 @@ export function createContacts(database: Queryable, changeState: ChangeState): C
       const unknown = ASSUMPTIONS.unknownNumber.value;
       const network = sql`case when coalesce(${onNetwork}, ${unknown.onNetwork}) then 'yes' else 'no' end`;
       const rows = await orm(database)
-        .select({ phone, behaviour: { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } })
+        .select({ phone, behavior: { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } })
         .from(people)
         .leftJoin(contacts, eq(contacts.phone, phone))
         .where(filterSql(where, { keys: { contact: phone, network }, texts: [phone, autoReply] }))
         .orderBy(asc(phone))
         .offset(skip)
         .limit(limit);
-      return rows.map(({ phone, behaviour }) => ({ phone, ...(behaviour ?? unknown) }));
+      return rows.map(({ phone, behavior }) => ({ phone, ...(behavior ?? unknown) }));
     },
 
-    put: (phone, behaviour) =>
+    put: (phone, behavior) =>
       changeState(async ({ tx }) => {
-        const next = { ...(await readBehaviour(tx, phone)), ...behaviour };
+        const next = { ...(await readBehavior(tx, phone)), ...behavior };
         await orm(tx)
           .insert(contacts)
           .values({ phone, ...next })

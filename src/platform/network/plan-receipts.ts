@@ -1,6 +1,6 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import type { ContactBehaviour } from './contacts.ts';
+import type { ContactBehavior } from './contacts.ts';
 
 /** A planned receipt: it happens at `at` and reaches the service at `reportedAt`. */
 export interface PlannedReceipt {
@@ -20,8 +20,8 @@ export interface ReceiptPlan {
  * `delivered`: both happen in order, but the earlier receipt is reported later.
  * [status.read-early]
  */
-export function planReceipts(behaviour: ContactBehaviour, sentAt: number, draw: number): ReceiptPlan {
-  const { deliverAfterMs, readAfterMs, failAfterMs, autoReply } = behaviour;
+export function planReceipts(behavior: ContactBehavior, sentAt: number, draw: number): ReceiptPlan {
+  const { deliverAfterMs, readAfterMs, failAfterMs, autoReply } = behavior;
   const receipts: PlannedReceipt[] = [];
   const add = (status: MessageStatus, afterMs: number | null, lagMs = 0): void => {
     if (afterMs === null) return;

@@ -6,7 +6,7 @@ import { phoneMessages } from '../db/network-tables.ts';
 import { keepFile } from '../media/media-store.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
-import { readBehaviour } from './contacts.ts';
+import { readBehavior } from './contacts.ts';
 import { passInbound } from './hold-reports.ts';
 import { type NetworkReports, newNetworkId, type PhoneNetwork } from './network.ts';
 import { planReceipts } from './plan-receipts.ts';
@@ -41,7 +41,7 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
     passInbound,
 
     async isRegistered(phone) {
-      const { onNetwork } = await readBehaviour(database, phone);
+      const { onNetwork } = await readBehavior(database, phone);
       return onNetwork;
     },
 
@@ -77,8 +77,8 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
     findAccepted: (ids) => readAccepted(database, ids),
 
     async followReceipts(change, message) {
-      const behaviour = await readBehaviour(change.tx, message.to);
-      const { receipts, reply } = planReceipts(behaviour, change.now, random());
+      const behavior = await readBehavior(change.tx, message.to);
+      const { receipts, reply } = planReceipts(behavior, change.now, random());
       const timers = receipts.map(({ status, at, reportedAt }) => ({
         kind: `receipt.${status}`,
         dueAt: reportedAt,

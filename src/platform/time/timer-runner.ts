@@ -85,7 +85,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     cancelAlarm = systemClock.after(ms, () => {
       silence();
       fireDue().catch((error: unknown) => {
-        logger.error({ err: error }, 'timers could not be fired; will retry');
+        logger.error({ err: error }, 'timers could not be fired; retrying');
         if (!closed) wakeAfter(RETRY_MS);
       });
     });

@@ -134,7 +134,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }),
     load: (eventIds) => loadEvents(database, eventIds),
     onLoadFailure: (subscriptionId, error, retry) => {
-      logger.warn({ err: error, subscriptionId }, 'waiting events could not be read back; will retry');
+      logger.warn({ err: error, subscriptionId }, 'waiting events could not be read back; retrying');
       clock.after(LOAD_RETRY_MS, retry);
     },
     onChange: (delivery, end) => onChange?.(() => viewDelivery(delivery, delivery.event, end)),

@@ -64,7 +64,7 @@ export class DoubtfulEvents {
       if (missing.length > 0 && pause !== undefined) this.#later(pause, missing, place + 1);
     } catch (error) {
       if (generation !== this.#generation) return;
-      logger.warn({ err: error }, 'events of a commit without an answer could not be looked up; will retry');
+      logger.warn({ err: error }, 'events of a commit without an answer could not be looked up; retrying');
       this.#later(RETRY_MS, eventIds, place);
     }
   }

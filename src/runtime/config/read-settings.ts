@@ -72,10 +72,10 @@ function readVariables(
 function readSecretFile(path: string): string | { readonly problem: string } {
   try {
     const text = readFileSync(path, 'utf8').trimEnd();
-    return text === '' ? { problem: `names ${path}, which is empty.` } : text;
+    return text === '' ? { problem: `refers to ${path}, which is empty.` } : text;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return { problem: `names ${path}, which cannot be read (${code}). Correct it, or make it readable.` };
+    return { problem: `refers to ${path}, which cannot be read (${code}). Correct it, or make it readable.` };
   }
 }
 

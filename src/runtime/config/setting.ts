@@ -76,7 +76,7 @@ export function string<
   const Options extends SettingOptions<string> & { readonly pattern?: RegExp; readonly allowed?: string },
 >(options: Options): Setting<ValueOf<string, Options>> {
   const schema = z.string().regex(options.pattern ?? /\S/);
-  return define<string, Options>(options, { allowed: options.allowed ?? 'a non-empty text', schema });
+  return define<string, Options>(options, { allowed: options.allowed ?? 'a non-empty string', schema });
 }
 
 /** An integer from `min` to `max`. */
@@ -134,7 +134,7 @@ export function list<
     readonly allowed?: string;
   },
 >(options: Options): Setting<ValueOf<readonly string[], Options>> {
-  const { accepts = () => true, allowed = 'one or more texts, separated by commas' } = options;
+  const { accepts = () => true, allowed = 'one or more strings, separated by commas' } = options;
   return define<readonly string[], Options>(options, {
     allowed,
     schema: z

@@ -61,7 +61,7 @@ function explainCode(code: string | undefined): Explanation {
     return {
       reason: 'rejected_session',
       advice:
-        'the TLS connection cannot be trusted; name the certificate authority in NODE_EXTRA_CA_CERTS, ' +
+        'the TLS connection cannot be trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority, ' +
         'or set the required level in the URL (?sslmode=verify-full, require or disable)',
     };
   }

@@ -7,10 +7,10 @@ const BEAT_MS = 500;
 const LATE_MS = 1_000;
 const PAUSE_MS = 60_000;
 
-const COMPUTED =
-  'nothing else ran meanwhile: some code, probably a handler, computed without a pause. Webhooks are delayed for as long, and after 3.5 s other processes take over the work of this one. Move such work to a worker thread, or let separate processes call the handlers (CONNECTOR_ROLE=worker)';
+const BLOCKED =
+  'some code, probably a handler, blocked the event loop. Webhooks are delayed for as long, and after 3.5 s other processes take over the work of this process. Move such work to a worker thread, or let separate processes call the handlers (CONNECTOR_ROLE=worker)';
 const HELD_UP =
-  'nothing ran meanwhile: the process got no CPU time. The machine is overloaded, or the process was stopped for a while';
+  'the process got no CPU time. The machine is overloaded, or the process was stopped for a while';
 
 /**
  * Logs a warning, at most once a minute, if the process did nothing else for more than a second, and states
@@ -37,7 +37,7 @@ export function watchEventLoop({
       if (lateMs > LATE_MS && clock.elapsed() - warnedAt >= PAUSE_MS) {
         warnedAt = clock.elapsed();
         const computed = processorMs() - used >= lateMs / 2;
-        logger.warn({ ms: lateMs }, computed ? COMPUTED : HELD_UP);
+        logger.warn({ ms: lateMs }, computed ? BLOCKED : HELD_UP);
       }
       beatenAt = clock.elapsed();
       used = processorMs();

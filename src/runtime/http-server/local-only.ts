@@ -40,19 +40,19 @@ export function localOnly(ownUrl: () => string, allowedHosts: readonly string[] 
     const host = single(request, 'host') ?? '';
     const name = hostNameOf(host);
     if (name === null || !(isLoopbackHost(name) || names.has(name))) {
-      throw refuse('Host', host, `Ask ${ownUrl()}, or localhost with the same port.`);
+      throw refuse('Host', host, `Use ${ownUrl()}, or localhost with the same port.`);
     }
     const origin = single(request, 'origin');
     if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
       throw refuse(
         'Origin',
         origin,
-        `Only a page of ${ownUrl()} may ask, or a program that sends no Origin.`,
+        `Only pages of ${ownUrl()}, and programs that send no Origin, are allowed.`,
       );
     }
     const site = single(request, 'sec-fetch-site');
     if (site === 'cross-site' || site === 'same-site') {
-      throw refuse('Sec-Fetch-Site', site, `Only a page of ${ownUrl()} may ask.`);
+      throw refuse('Sec-Fetch-Site', site, `Only pages of ${ownUrl()} are allowed.`);
     }
     next();
   };

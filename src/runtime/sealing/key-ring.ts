@@ -12,7 +12,7 @@ const FAILURES: Record<SealingFailure, string> = {
   malformed: 'The sealed value is malformed or truncated.',
   unknown_key:
     'CONNECTOR_SEALING_KEYS: a stored secret was sealed with a key that is not in the list. Add the old key again, after the first one.',
-  wrong_context: 'The sealed value belongs to another place than the one it was read from.',
+  wrong_context: 'The sealed value was read from a different place than the one it was sealed for.',
   tampered: 'The sealed value was altered after it was sealed.',
 };
 

@@ -248,7 +248,7 @@ function compareBodies(sent: Buffer, given: string | undefined): SignatureExplan
 
 const MALFORMED = `This is not a signature of HMAC-SHA256: expected \`${SIGNATURE_PREFIX}\` and 64 hex digits.`;
 const UNEXPLAINED =
-  'No known mistake leads to this signature. Pass the raw `body` and the `timestamp` that your server used, to compare those.';
+  'No known mistake produces this signature. Pass the raw `body` and the `timestamp` that your server used, to compare those.';
 const SECRET_GONE =
   ' The secret that signed this delivery is no longer known. Send the delivery again with a new signature, and compare that one.';
 

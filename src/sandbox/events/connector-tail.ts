@@ -92,7 +92,7 @@ export class ConnectorTail {
         const blocks = `${rest}${chunk}`.split('\n\n');
         rest = blocks.pop() ?? '';
         for (const block of blocks) this.#take(block);
-        if (rest.length > LONGEST_EVENT) throw new Error('an event of the connector never ends');
+        if (rest.length > LONGEST_EVENT) throw new Error('an event of the connector has no end');
       }
     } catch {
       // The connector stopped, or does not run: it is asked again.

@@ -92,7 +92,7 @@ export class LedgerTail {
         if (entries.length === BATCH) this.#more = true;
       }
     } catch (error) {
-      logger.warn({ err: error }, 'the ledger could not be read for those who follow it; trying again');
+      logger.warn({ err: error }, 'the ledger could not be read for its streams; retrying');
       clock.after(RETRY_MS, () => this.notify());
     } finally {
       this.#reading = false;

@@ -83,7 +83,7 @@ describe('a changed API key', () => {
   });
 
   it.each([
-    ['ip_not_allowed', /SERVICE_API_KEY: .*\(403 ip_not_allowed\).*allow-list/],
+    ['ip_not_allowed', /SERVICE_API_KEY: .*\(403 ip_not_allowed\).*allowlist/],
     ['insufficient_scope', /SERVICE_API_KEY: .*\(403 insufficient_scope\).*messaging\.read/],
     ['something_new', /SERVICE_API_KEY: .*\(403 something_new\)/],
   ])('that is answered 403 %s replaces nothing', async (error, says) => {
@@ -110,7 +110,7 @@ describe('a changed API key', () => {
     other.addConnection('of-others');
     try {
       const said = await problemsOf(named('key-1', other.baseUrl));
-      expect(said).toContain('SERVICE_API_KEY: is a key of another workspace');
+      expect(said).toContain('SERVICE_API_KEY: is a key of a different workspace');
       expect(await stored()).toMatchObject({ key: 'key-1', baseUrl: world.service.baseUrl });
     } finally {
       await other.close();
@@ -124,7 +124,9 @@ describe('a changed API key', () => {
     const waiting = await world.start({ ...named('key-2'), logger: log.logger });
     expect(await isReady(waiting)).toBe(false);
     expect(await stored()).toMatchObject({ key: 'key-1', version: 2 });
-    expect(log.text()).toMatch(/SERVICE_BASE_URL or SERVICE_API_KEY changed.*answers 503 down; trying again/);
+    expect(log.text()).toMatch(
+      /SERVICE_BASE_URL or SERVICE_API_KEY changed.*answers with 503 down; retrying/,
+    );
     await waiting.poll();
     expect(keysSeen()).toEqual(new Set(['Bearer key-1', 'Bearer key-2']));
     const calls = world.service.requests.filter(({ headers }) => headers.authorization === 'Bearer key-2');
@@ -172,7 +174,7 @@ describe('a changed base address', () => {
     elsewhere.fault = () => answer;
     try {
       expect(await problemsOf(named('key-1', elsewhere.baseUrl))).toMatch(
-        /^SERVICE_BASE_URL: leads to no service: .*\/api\/v1 included/,
+        /^SERVICE_BASE_URL: is not the address of a service: .*, including \/api\/v1/,
       );
       expect(await stored()).toEqual(before);
     } finally {

@@ -58,7 +58,7 @@ describe('the beginning', () => {
 
   it.each([
     [{ onChange: undefined }, 'must have a function onChange'],
-    [{ onChange: 'text' }, 'no function but string'],
+    [{ onChange: 'text' }, 'but has a value of type string'],
     [{ attempts: 0 }, 'attempts'],
     [{ attempts: 1.5 }, 'attempts'],
     [{ deadlineMs: 99 }, 'deadlineMs'],
@@ -229,7 +229,7 @@ describe('a failing handler', () => {
     await bench.clock.advance(1_000);
     await dispatch.settle();
 
-    expect(lines.filter((line) => line.includes('was not taken'))).toHaveLength(2);
+    expect(lines.filter((line) => line.includes('the handler did not accept a change'))).toHaveLength(2);
     expect(lines.join('')).not.toMatch(/Anna|Müller|4477/);
     const [letter] = await readDeadLetters(bench.database, null, 1);
     expect(letter?.change.connectionId).toBe(connection);

@@ -145,6 +145,6 @@ describe('a process that starts', () => {
     await started.close();
     expect(await accountOf(moved)).toMatchObject({ baseUrl: grants.world.service.baseUrl });
     expect(await accountOf(foreign)).toMatchObject({ baseUrl: 'http://127.0.0.1:1/api/v1' });
-    expect(lines.find((line) => line.includes('accounts of another OAuth app'))).toContain('"count":1');
+    expect(lines.find((line) => line.includes('accounts of a different OAuth app'))).toContain('"count":1');
   });
 });

@@ -44,7 +44,7 @@ describe('a process with other settings of the OAuth app', () => {
     ]) {
       elsewhere.fault = () => answer;
       expect(await problemsOf({ baseUrl: elsewhere.baseUrl })).toMatch(
-        /^SERVICE_BASE_URL leads to no service: GET .* was answered 40[14]/,
+        /^SERVICE_BASE_URL is not the address of a service: GET .* was answered with 40[14]/,
       );
     }
     await elsewhere.close();
@@ -62,7 +62,7 @@ describe('a process with other settings of the OAuth app', () => {
 
   it('does not start with an address that knows of no discovery document', async () => {
     expect(await problemsOf({ authUrl: grants.world.service.baseUrl })).toMatch(
-      /^SERVICE_AUTH_URL leads to no authorization server/,
+      /^SERVICE_AUTH_URL is not the address of an authorization server/,
     );
   });
 

@@ -51,12 +51,12 @@ it('the trace of an own send tells each attempt with its code and key, and whate
   expect(sends.every((send) => send.outboundId === outboundId && send.reference === 'order-7')).toBe(true);
   expect(sends.map(({ idempotencyKey }) => idempotencyKey)).toEqual([null, key, key, key, key]);
   expect(entries[2]?.explanation).toMatch(
-    /^Attempt 1 did not succeed \(send_failed\); the next one comes no sooner than 2026-/,
+    /^Attempt 1 failed \(send_failed\); the next attempt is due at 2026-/,
   );
   // The status was higher already; the answer brought text and peer.
   expect(entries[5]).toMatchObject({
     changed: ['fields'],
-    explanation: 'The answer of the send filled in what was missing.',
+    explanation: 'The answer of the send added missing fields.',
   });
   expect(entries.flatMap(({ seqs }) => seqs)).toHaveLength(7);
 

@@ -101,17 +101,17 @@ describe('the trace of a message', () => {
       subscriptionId: 'default',
     });
     expect(entries.map(({ explanation }) => explanation)).toEqual([
-      'Made the message known and set the status to sent.',
-      'Copy 1 of a delivery that told the status sent before.',
-      'Raised the status from sent to read.',
-      'The status was read already, which is higher than delivered. A status never falls.',
+      'Created the message and set the status to sent.',
+      'Copy 1 of a delivery that had already reported the status sent.',
+      'Advanced the status from sent to read.',
+      'The status was already read, which is higher than delivered. A status never moves backwards.',
       'The status was read; failed cannot follow it.',
-      'Copy 1 of a delivery that told the status read before.',
-      'Copy 2 of a delivery that told the status sent before.',
-      expect.stringContaining('Its fields do not fit: message.status'),
-      'This event type means nothing here. It is kept.',
-      'A poll, walking down from the newest messages, filled in what was missing.',
-      'Copy 2 of a delivery that told the status read before.',
+      'Copy 1 of a delivery that had already reported the status read.',
+      'Copy 2 of a delivery that had already reported the status sent.',
+      expect.stringContaining('Its fields are invalid: message.status'),
+      'The connector does not use this event type. The delivery is stored as received.',
+      'A poll that read the newest messages added missing fields.',
+      'Copy 2 of a delivery that had already reported the status read.',
     ]);
     expect(entries[9]?.walk).toBe('coverage');
   });

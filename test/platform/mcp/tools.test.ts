@@ -177,7 +177,7 @@ describe('a repeated send', () => {
         const { isError, text } = await send({ ...changed, idempotencyKey });
         expect([isError, text]).toEqual([
           true,
-          expect.stringMatching(/^idempotency_key_reuse: .*Nothing was sent now\. Leave the key out/),
+          expect.stringMatching(/^idempotency_key_reuse: .*Nothing was sent now\. Omit the key/),
         ]);
       }
       expect((await send({ to, idempotencyKey })).output).toMatchObject({

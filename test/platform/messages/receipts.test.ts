@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import type { ContactBehaviour } from '../../../src/platform/network/contacts.ts';
+import type { ContactBehavior } from '../../../src/platform/network/contacts.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -17,10 +17,10 @@ describe('what a phone does about a message', () => {
   afterAll(() => service.close());
 
   /** Sends one text to a person who behaves so, lets a minute pass, and answers what was told when. */
-  async function tell(behaviour: Partial<ContactBehaviour>, minutes = 1) {
+  async function tell(behavior: Partial<ContactBehavior>, minutes = 1) {
     const { key, connectionId } = await seedWorkspace(service);
     const to = String(nextPhone++);
-    await service.platform.contacts.put(to, behaviour);
+    await service.platform.contacts.put(to, behavior);
     const start = service.platform.time.now();
     const answer = await service.call('POST', '/messages', {
       key,

@@ -4,7 +4,7 @@ import { planReceipts } from '../../../src/platform/network/plan-receipts.ts';
 
 const person = { onNetwork: true, deliverAfterMs: 100, readAfterMs: 300, failAfterMs: null, autoReply: null };
 const delay = fc.option(fc.nat(1_000_000));
-const behaviour = fc.record({
+const behavior = fc.record({
   onNetwork: fc.constant(true),
   deliverAfterMs: delay,
   readAfterMs: delay,
@@ -35,7 +35,7 @@ describe('plan of receipts', () => {
 
   test('null is never, nothing is reported before it happens, and nothing happens before the send', () => {
     fc.assert(
-      fc.property(behaviour, fc.nat(), draw, (person, sentAt, drawn) => {
+      fc.property(behavior, fc.nat(), draw, (person, sentAt, drawn) => {
         const { receipts } = planReceipts(person, sentAt, drawn);
         const statuses = new Set(receipts.map((receipt) => receipt.status));
         expect(statuses.has('delivered')).toBe(person.deliverAfterMs !== null);

@@ -45,7 +45,7 @@ describe('a process that does nothing else for a while', () => {
   });
 
   it.each([
-    ['that its own code computed', 19_000, /probably a handler, computed without a pause/],
+    ['that its own code computed', 19_000, /probably a handler, blocked the event loop/],
     ['that it got no processor', 200, /the process got no CPU time/],
   ])('says %s', async (_what, computedMs, cause) => {
     await clock.advance(5_000);

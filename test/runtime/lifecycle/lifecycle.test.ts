@@ -154,10 +154,10 @@ const fixture = fileURLToPath(new URL('./signal-fixture.ts', import.meta.url));
 
 /** Starts the fixture, sends the signals one by one, each once the output has shown its line. */
 async function runFixture(
-  behaviour: string,
+  behavior: string,
   signals: [afterLine: string, signal: NodeJS.Signals][],
 ): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [fixture, behaviour], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [fixture, behavior], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const lines: string[] = [];
   const waiting = [...signals];
@@ -216,8 +216,8 @@ describe('a process', () => {
     ['throw', 'exception', 'SyntaxError'],
   ])(
     'logs what nothing handled (%s), and where, without its words, and ends with 1',
-    async (behaviour, kind, type) => {
-      const { code, output } = await runFixture(behaviour, []);
+    async (behavior, kind, type) => {
+      const { code, output } = await runFixture(behavior, []);
       expect(code).toBe(1);
       expect(output).toContain(`"kind":"${kind}"`);
       expect(output).toMatch(/"location":"[^"]*signal-fixture\.ts:\d+"/);

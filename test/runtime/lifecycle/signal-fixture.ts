@@ -5,28 +5,28 @@ import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 // A process of its own for the tests of signals. Its argument says how it behaves.
-const behaviour = process.argv[2];
+const behavior = process.argv[2];
 const logger = createLogger({ level: 'info', name: 'fixture', destination: 'stdout' });
 // Stands still between the first signal and what follows it.
 const clock = new ManualClock();
 const lifecycle = createLifecycle({ logger, clock, deadlineMs: 60_000 });
 
 lifecycle.onClose('listener', async () => {
-  if (behaviour === 'hang') {
+  if (behavior === 'hang') {
     await clock.advance(200);
     process.stdout.write('hangs\n');
     await systemClock.sleep(60_000);
   }
-  if (behaviour === 'echo') {
+  if (behavior === 'echo') {
     process.stdout.write('listens\n');
     await once(process, 'SIGINT');
   }
-  if (behaviour === 'fail') throw new Error('the step broke');
+  if (behavior === 'fail') throw new Error('the step broke');
   process.stdout.write('closed\n');
 });
 lifecycle.closeOnSignals();
 process.stdout.write('ready\n');
 
-if (behaviour === 'reject') void Promise.reject(new Error('nobody listens'));
-if (behaviour === 'throw') systemClock.after(1, () => JSON.parse('{'), { keepAlive: true });
+if (behavior === 'reject') void Promise.reject(new Error('nobody listens'));
+if (behavior === 'throw') systemClock.after(1, () => JSON.parse('{'), { keepAlive: true });
 await systemClock.sleep(30_000);

@@ -63,7 +63,7 @@ describe('the explanation of a signature', () => {
       firstDifference: { index: 20, expected: vectors.signature[20], actual: altered[20] },
     });
     expect(found).not.toHaveProperty('cause');
-    expect(found.explanation).toMatch(/^No known mistake leads to this signature\./);
+    expect(found.explanation).toMatch(/^No known mistake produces this signature\./);
   });
 
   it('says so if the secret that signed is no longer known', () => {

@@ -8,7 +8,9 @@ import type { Connection } from '../read-connections.ts';
  */
 export function requireQr({ provider }: Pick<Connection, 'provider'>): void {
   if (provider !== 'qr') {
-    throw new PlatformError('not_supported_for_provider', { why: `a ${provider} connection never pairs` });
+    throw new PlatformError('not_supported_for_provider', {
+      why: `a ${provider} connection cannot be paired`,
+    });
   }
   passed('provider');
 }
