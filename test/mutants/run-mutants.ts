@@ -1,11 +1,3 @@
-/*
- * Breaks one rule at a time in a copy of the project, and expects a test to fail: one that cites the rule, or, for a
- * rule of the connector's own, the one that the table names. Ends with 1 when a broken rule goes unnoticed.
- *
- *   npm run mutants                            breaks every rule of the tables
- *   npm run mutants -- --sample 10 --seed x    breaks 10 of them, the same ones for the same seed
- *   npm run mutants -- limits.page             breaks the rules with these ids, or whose ids begin like this
- */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -27,10 +19,29 @@ const PROJECTS = ['unit', 'service', 'process'];
 
 const ALL: readonly Mutant[] = [...MUTANTS, ...CONNECTOR_MUTANTS];
 
+const HELP = `Usage: npm run mutants -- [options] [rule ...]
+
+Breaks one rule at a time in a copy of the project, and expects a test to fail: one that cites the rule, or, for a
+rule of the connector's own, the one that the table names. Breaks every rule of the tables, unless ids are given: then
+the rules with these ids, or whose ids begin like this. Exits with 1 if a broken rule goes unnoticed.
+
+  --sample N      break N rules
+  --seed TEXT     choose the same rules for the same text
+  --help          this text
+`;
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { sample: { type: 'string' }, seed: { type: 'string', default: '' } },
+  options: {
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '' },
+    help: { type: 'boolean', default: false },
+  },
 });
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit();
+}
 
 function draw(mutant: Mutant): string {
   return createHash('sha256').update(`${values.seed} ${mutant.rule} ${mutant.find}`).digest('hex');

@@ -3,8 +3,22 @@ import { parseArgs } from 'node:util';
 import { REQUIREMENTS } from '../requirements.ts';
 import { readProofs } from './run-report.ts';
 
-// After runs with the JSON reporter, of the tests and of the campaigns: which rules did they really prove?
-const { values } = parseArgs({ options: { table: { type: 'boolean', default: false } } });
+const HELP = `Usage: npm run proven -- [options]
+
+Counts the rules of the specification that a passing test has proven, and names the others. Reads the reports of
+"CI=true npm test" and of the campaigns in .data. Exits with 1 if a rule is not proven.
+
+  --table         each rule and the tests that prove it
+  --help          this text
+`;
+
+const { values } = parseArgs({
+  options: { table: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit();
+}
 const reports = ['.data/test-report.json', '.data/campaign-report.json'].filter((path) => existsSync(path));
 if (reports.length === 0) {
   process.stderr.write('There is no test report in .data. Run "CI=true npm test" first.\n');
