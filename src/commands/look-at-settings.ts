@@ -59,9 +59,9 @@ function findProblems(
 ): ConfigurationProblem[] {
   const found: ConfigurationProblem[] = [];
   let readable = env;
-  for (let told = warn; ; told = () => undefined) {
+  for (let report = warn; ; report = () => undefined) {
     try {
-      connectorOptions(readable, told);
+      connectorOptions(readable, report);
       return found;
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;

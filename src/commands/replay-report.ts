@@ -34,7 +34,7 @@ const WORDS = {
 export function createReplayReport(options: ReplayReportOptions): ReplayReport {
   const { json, show, apply, clock, print, tell } = options;
   let shown = 0;
-  let toldAt = clock.elapsed();
+  let reportedAt = clock.elapsed();
   return {
     difference(difference) {
       shown += 1;
@@ -42,8 +42,8 @@ export function createReplayReport(options: ReplayReportOptions): ReplayReport {
       else if (shown <= show) print(writeDifference(difference));
     },
     progress({ deliveries, messages }) {
-      if (clock.elapsed() - toldAt < PROGRESS_MS) return;
-      toldAt = clock.elapsed();
+      if (clock.elapsed() - reportedAt < PROGRESS_MS) return;
+      reportedAt = clock.elapsed();
       tell(`compared ${messages} messages with ${deliveries} deliveries\n`);
     },
     end(summary) {

@@ -49,7 +49,7 @@ export async function runCommand(
   { print, printError, exit }: CommandStreams = PROCESS,
 ): Promise<void> {
   const typos: NearName[] = [];
-  const tellTypos = (): void => {
+  const warnAboutTypos = (): void => {
     for (const typo of typos.splice(0)) printError(`${describeTypo(typo)}\n`);
   };
   try {
@@ -63,9 +63,9 @@ export async function runCommand(
       warnOfTypo: (found, meant) => void typos.push({ found, meant }),
       typos,
     });
-    tellTypos();
+    warnAboutTypos();
   } catch (error) {
-    tellTypos();
+    warnAboutTypos();
     const ours = error instanceof UsageError || error instanceof ConfigurationError;
     printError(`${error instanceof Error ? error.message : String(error)}\n`);
     exit(ours ? 2 : 1);

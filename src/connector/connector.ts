@@ -242,8 +242,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     mayUse,
     onIssued: async (accountId, how) => {
       // A rotation writes its own audit line.
-      const told = { what: 'webhook', id: accountId, result: 'ok' };
-      if (how === 'registered') audit.note('account.changed', told);
+      const details = { what: 'webhook', id: accountId, result: 'ok' };
+      if (how === 'registered') audit.note('account.changed', details);
       await subscriptions.load();
       // Deliveries that were signed with the other secret may have been refused in the meantime.
       await reconciler.pollSoon(accountId, { fullSweep: true });

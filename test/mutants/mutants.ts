@@ -260,8 +260,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'events.status.id',
-    find: 'message: { id: told.id, wa_id: told.waMessageId,',
-    replace: 'message: { id: connection.id, wa_id: told.waMessageId,',
+    find: 'message: { id: report.id, wa_id: report.waMessageId,',
+    replace: 'message: { id: connection.id, wa_id: report.waMessageId,',
   },
   {
     rule: 'delivery.signature',

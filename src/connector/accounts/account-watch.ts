@@ -34,24 +34,24 @@ export interface AccountWatch {
 export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
   const { database, clock, logger, onPresent, onGone } = options;
   /** The version of the credential that was reported, by account. */
-  const told = new Map<string, number>();
+  const started = new Map<string, number>();
   /** To be reported again. */
   const again = new Set<string>();
 
   async function lookOnce(): Promise<void> {
     const accounts = await readAccounts(database);
     const present = new Set(accounts.map(({ id }) => id));
-    for (const id of [...told.keys()].filter((known) => !present.has(known))) {
+    for (const id of [...started.keys()].filter((known) => !present.has(known))) {
       await onGone(id);
-      told.delete(id);
+      started.delete(id);
     }
     const fresh = accounts.filter(
-      ({ id, credentialVersion }) => again.delete(id) || told.get(id) !== credentialVersion,
+      ({ id, credentialVersion }) => again.delete(id) || started.get(id) !== credentialVersion,
     );
     // If reporting failed, it is repeated with the next check.
     const tell = async (account: Account): Promise<void> => {
       await onPresent(account);
-      told.set(account.id, account.credentialVersion);
+      started.set(account.id, account.credentialVersion);
     };
     await Promise.all(fresh.map(tell));
   }

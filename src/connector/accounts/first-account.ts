@@ -54,8 +54,8 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
   const [id, subscriptionId] = [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID];
   await addSubscription(database, { id: subscriptionId, accountId: id, isFirst: true });
   const added = await insertAccount(database, { id, kind: 'api_key', subscriptionId, createdAt: now });
-  const told = { who: 'settings', id: FIRST_ACCOUNT_ID, result: 'ok' } as const;
-  if (added) audit?.note('account.added', told);
+  const details = { who: 'settings', id: FIRST_ACCOUNT_ID, result: 'ok' } as const;
+  if (added) audit?.note('account.added', details);
   if (service !== undefined) {
     await openCredential(database, keyRing, FIRST_ACCOUNT_ID);
     const owner = await findByKey(database, service.apiKey);
@@ -64,7 +64,7 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
   if (webhookSecret === undefined) return;
   const secret = { subscriptionId, secret: webhookSecret, now };
   const changed = await storeConfiguredSecret({ database, keyRing, ...secret });
-  if (changed) audit?.note('account.changed', { ...told, what: 'WEBHOOK_SECRET' });
+  if (changed) audit?.note('account.changed', { ...details, what: 'WEBHOOK_SECRET' });
 }
 
 /** The credential of the first account in the settings, to be tested before it replaces the stored one. */

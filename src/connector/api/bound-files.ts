@@ -37,7 +37,7 @@ export function boundFiles({ freeBytes, largestBytes, maxBytes }: FileBound) {
 
 /** The size that the request declares; null if it is chunked. */
 function readSize(request: Request): number | null {
-  const told = request.headers['content-length'];
-  if (told !== undefined) return Number(told);
+  const declared = request.headers['content-length'];
+  if (declared !== undefined) return Number(declared);
   return request.headers['transfer-encoding'] === undefined ? 0 : null;
 }

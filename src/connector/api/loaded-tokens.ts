@@ -35,7 +35,7 @@ export interface LoadedTokensOptions {
 export async function noteTokens(options: LoadedTokensOptions, tokens: readonly ApiToken[]): Promise<void> {
   const what = tokens.map(({ name, rights }) => `${name} ${rights.join('+')}`);
   options.audit.note('tokens.loaded', { who: 'settings', what, result: 'ok' });
-  if (options.role !== 'worker') await tellChangedTokens(options, tokens);
+  if (options.role !== 'worker') await noteChangedTokens(options, tokens);
 }
 
 /**
@@ -46,7 +46,7 @@ export async function noteTokens(options: LoadedTokensOptions, tokens: readonly 
  * nothing. A list that cannot be opened is recorded and replaced: nothing else needs it. Throws what the
  * database throws.
  */
-async function tellChangedTokens(
+async function noteChangedTokens(
   { database, keyRing, audit, clock }: LoadedTokensOptions,
   tokens: readonly ApiToken[],
 ): Promise<void> {

@@ -55,16 +55,16 @@ export async function commitBatch(
   options?: { readonly deadlineMs?: number },
 ): Promise<BatchResult> {
   const deliveries = batch.deliveries ?? [];
-  const told = collectFacts(deliveries, batch.messages ?? []);
-  const { messages, credits } = foldMessages(told.messages.map((entry) => entry.facts));
+  const collected = collectFacts(deliveries, batch.messages ?? []);
+  const { messages, credits } = foldMessages(collected.messages.map((entry) => entry.facts));
   const { connections, standing } = foldConnections(
     messages,
-    told.connections.map((entry) => entry.facts),
+    collected.connections.map((entry) => entry.facts),
   );
   const input = {
     now: batch.now,
     source: deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
-    deliveries: placeBodies(deliveries, creditDeliveries(deliveries, told, credits, standing)),
+    deliveries: placeBodies(deliveries, creditDeliveries(deliveries, collected, credits, standing)),
     bodies: joinBodies(deliveries),
     messages,
     connections,
@@ -113,19 +113,19 @@ function countOutcomes(words: string | null): BatchResult['outcomes'] {
 }
 
 /** A fact with the index of its delivery; -1 if it has none. */
-interface Told<Facts> {
+interface Reported<Facts> {
   readonly delivery: number;
   readonly facts: Facts;
 }
 
 interface Collected {
-  readonly messages: Told<MessageFacts>[];
-  readonly connections: Told<ConnectionStateFacts>[];
+  readonly messages: Reported<MessageFacts>[];
+  readonly connections: Reported<ConnectionStateFacts>[];
 }
 
 function collectFacts(deliveries: readonly RawDelivery[], beside: readonly MessageFacts[]): Collected {
-  const messages: Told<MessageFacts>[] = [];
-  const connections: Told<ConnectionStateFacts>[] = [];
+  const messages: Reported<MessageFacts>[] = [];
+  const connections: Reported<ConnectionStateFacts>[] = [];
   deliveries.forEach((delivery, index) => {
     if (delivery.outcome !== undefined) return;
     if (delivery.message !== undefined) messages.push({ delivery: index, facts: delivery.message });
@@ -138,15 +138,15 @@ function collectFacts(deliveries: readonly RawDelivery[], beside: readonly Messa
 /** The bits of `CHANGE` for which each delivery may be the cause. */
 function creditDeliveries(
   deliveries: readonly RawDelivery[],
-  told: Collected,
+  collected: Collected,
   credits: readonly number[],
   standing: ReadonlySet<number>,
 ): readonly number[] {
   const byDelivery = new Array<number>(deliveries.length).fill(0);
-  told.messages.forEach(({ delivery }, index) => {
+  collected.messages.forEach(({ delivery }, index) => {
     if (delivery >= 0) byDelivery[delivery] = credits[index] ?? 0;
   });
-  told.connections.forEach(({ delivery }, index) => {
+  collected.connections.forEach(({ delivery }, index) => {
     if (standing.has(index)) byDelivery[delivery] = CHANGE.created | CHANGE.fields | CHANGE.bookkeeping;
   });
   return byDelivery;

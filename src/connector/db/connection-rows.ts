@@ -10,7 +10,7 @@ import { columnNames } from './connector-schema.ts';
 import { column, other, type Parameters } from './input-columns.ts';
 import { noticeByTime, noticeWhileHeard } from './license-notice.ts';
 import { toStorableText } from './storable-text.ts';
-import { tellChanges } from './tell-changes.ts';
+import { writeChanges } from './write-changes.ts';
 
 /*
  * All writes to `connector.connections` except those of the merge: a listing, a detail, a creation, a deletion,
@@ -20,16 +20,16 @@ import { tellChanges } from './tell-changes.ts';
  */
 
 /**
- * CTEs of `tellChanges` that write one `connection.updated` for each row `c` of `from`. `data` is that of the
+ * CTEs of `writeChanges` that write one `connection.updated` for each row `c` of `from`. `data` is that of the
  * change, see `connection-changes.ts`.
  */
-function tellConnections(
+function writeConnectionChanges(
   made: readonly string[],
   change: { readonly now: string; readonly source: string; readonly data: string; readonly from: string },
 ): string {
   const { now, source, data, from } = change;
   const owner = { accountId: 'c.account_id', connectionId: 'c.connection_id' };
-  return tellChanges({
+  return writeChanges({
     made,
     changes: [{ type: `'connection.updated'`, at: now, ...owner, source: `'${source}'`, data, from }],
   });
@@ -96,7 +96,7 @@ kept AS (
           OR (${columnNames(DETAILED, 'c')}) IS DISTINCT FROM (${columnNames(DETAILED, 'excluded')}))
   RETURNING c.*
 ),
-${tellConnections(['kept'], {
+${writeConnectionChanges(['kept'], {
   now: '$10::bigint',
   source: 'api',
   data: connectionChange(`CASE WHEN s.connection_id IS NOT NULL THEN ${changedFields('c', 's')} END`),
@@ -140,7 +140,7 @@ gone AS (
    WHERE c.connection_id = $1 AND c.account_id = $2 AND c.deleted_at IS NULL
   RETURNING c.*
 ),
-${tellConnections(['gone'], {
+${writeConnectionChanges(['gone'], {
   now: '$3::bigint',
   source: 'api',
   data: connectionChange(changedFields('c', 'w')),
@@ -180,7 +180,7 @@ export function mirrorCreated(created: {
   ON CONFLICT (connection_id) DO NOTHING
   RETURNING c.*
 ),
-${tellConnections(['placed'], { now, source: 'api', data: CONNECTION_DATA, from: 'FROM placed c' })}`;
+${writeConnectionChanges(['placed'], { now, source: 'api', data: CONNECTION_DATA, from: 'FROM placed c' })}`;
 }
 
 const MAP_CUSTOMER = `
@@ -188,7 +188,7 @@ WITH mapped AS (
   UPDATE connector.connections SET customer_ref = $2, updated_at = $3::bigint
    WHERE connection_id = $1 AND customer_ref IS DISTINCT FROM $2 RETURNING *
 ),
-${tellConnections(['mapped'], {
+${writeConnectionChanges(['mapped'], {
   now: '$3::bigint',
   source: 'api',
   data: connectionChange(`'["customerRef"]'::jsonb`),
@@ -227,7 +227,7 @@ noticed AS (
     FROM due d WHERE c.connection_id = d.connection_id
   RETURNING c.*, d.was
 ),
-${tellConnections(['noticed'], {
+${writeConnectionChanges(['noticed'], {
   now: '$1::bigint',
   source: 'poll',
   data: connectionChange(changedFields('c', '(c.was)')),
@@ -395,7 +395,7 @@ hidden AS (
      AND c.visible AND c.listed_at IS NOT NULL AND EXISTS (SELECT FROM guard)
   RETURNING c.*
 ),
-${tellConnections(['kept', 'hidden'], {
+${writeConnectionChanges(['kept', 'hidden'], {
   now,
   source: 'poll',
   data: connectionChange('d.changed'),

@@ -6,7 +6,7 @@ import { messageStatusEnum } from './message-tables.ts';
 
 /**
  * What changed, for the CRM. Rows are never updated: the number of a change results from its batch and its
- * position in it. Only `tell-changes.ts` writes them.
+ * position in it. Only `write-changes.ts` writes them.
  */
 export const changes = connectorSchema.table(
   'changes',

@@ -17,7 +17,7 @@ export interface FoldedMessages {
   readonly credits: readonly number[];
 }
 
-interface Told {
+interface GroupedFacts {
   readonly index: number;
   readonly facts: MessageFacts;
 }
@@ -29,7 +29,7 @@ interface Told {
  * order. Pure.
  */
 export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
-  const groups = new Map<string, Told[]>();
+  const groups = new Map<string, GroupedFacts[]>();
   facts.forEach((fact, index) => {
     // [events.received.dedupe] [messages.item.waMessageId.no-join]
     const key = `${fact.connectionId}\n${fact.messageId}\n${fact.accountId}`;
@@ -42,7 +42,7 @@ export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
   return { messages: messages.sort(byMessageKey), credits };
 }
 
-function foldOne(group: readonly Told[], credits: number[]): FoldedMessage {
+function foldOne(group: readonly GroupedFacts[], credits: number[]): FoldedMessage {
   const [first, ...others] = group;
   if (first === undefined) throw new RangeError('a group of facts cannot be empty');
   let folded = start(first.facts);
@@ -116,7 +116,7 @@ function adds(before: FoldedMessage, after: FoldedMessage): boolean {
 
 /** The status after all updates of the group. Its fact counts as the cause; it overtook the others. */
 function foldStatuses(
-  group: readonly Told[],
+  group: readonly GroupedFacts[],
   credits: number[],
 ): Pick<FoldedMessage, 'status' | 'statusConflict'> {
   let status: FoldedMessage['status'] = null;
@@ -138,7 +138,7 @@ function credit(credits: number[], index: number, bits: number): void {
 }
 
 // [delivery.order]
-function byStatusTime(a: Told, b: Told): number {
+function byStatusTime(a: GroupedFacts, b: GroupedFacts): number {
   return (a.facts.statusAt ?? a.facts.createdAt) - (b.facts.statusAt ?? b.facts.createdAt);
 }
 

@@ -12,7 +12,7 @@ import {
   type LoggedDelivery,
   MESSAGE_COLUMNS,
 } from './merge-columns.ts';
-import { tellChanges } from './tell-changes.ts';
+import { writeChanges } from './write-changes.ts';
 
 /*
  * The merge: one SQL statement for a batch of any size. Parameters are arrays, so one prepared text serves
@@ -252,7 +252,7 @@ merged AS (
             m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
 ),
 
-${tellChanges({
+${writeChanges({
   made: ['merged', 'made', ...(events ? ['moved'] : [])],
   changes: [
     connectionChanged('FROM made c WHERE c.is_new'),

@@ -3,8 +3,15 @@ import { bigint, boolean, index, integer, text, unique } from 'drizzle-orm/pg-co
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 
+const UNFINISHED_STATES = ['queued', 'sending'] as const satisfies readonly OutboundState[];
+
 /** SQL: the states of a send that has not ended. Literals, so that the index of queues serves them. */
-export const UNFINISHED = `('queued', 'sending')`;
+export const UNFINISHED = `(${UNFINISHED_STATES.map((state) => `'${state}'`).join(', ')})`;
+
+/** Whether a send in this state has not ended. */
+export function isUnfinished(state: OutboundState): state is (typeof UNFINISHED_STATES)[number] {
+  return UNFINISHED_STATES.some((unfinished) => unfinished === state);
+}
 
 /**
  * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one after the other,

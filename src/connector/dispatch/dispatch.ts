@@ -49,10 +49,10 @@ export function createDispatch(options: DispatchOptions): Worker {
     async start() {
       if (handlers === undefined) return;
       const { feedId, isFirst, cursor, waiting } = await beginDispatch(database);
-      const told = { seq: cursor, waiting };
+      const details = { seq: cursor, waiting };
       if (isFirst)
-        logger.info(told, 'dispatch starts with the next change; earlier changes are only in the feed');
-      else logger.info(told, 'dispatch continues');
+        logger.info(details, 'dispatch starts with the next change; earlier changes are only in the feed');
+      else logger.info(details, 'dispatch continues');
       context = { ...options, handlers, keyOf: (seq) => changeKey(feedId, seq) };
       unwatch = feed.watch(distributor.notify);
       await worker.start();

@@ -123,7 +123,7 @@ async function noteEnd(
   const now = clock.now();
   const failed = attempts + 1;
   const error = describeFailure(thrown, change);
-  const told = {
+  const details = {
     // The message may repeat what a customer wrote, so only the dead letter has it.
     ...describeFault(thrown),
     connectionId: run.connectionId,
@@ -133,12 +133,15 @@ async function noteEnd(
   if (failed >= (handlers.attempts ?? ATTEMPTS)) {
     const step = await setAside(database, run, { seq, attempts: failed, error, now });
     if (step !== null)
-      logger.error(told, 'the handler did not accept a change in its last attempt; it is now a dead letter');
+      logger.error(
+        details,
+        'the handler did not accept a change in its last attempt; it is now a dead letter',
+      );
     return readStep(step);
   }
   const delayMs = Math.max(0, backOffMs(failed, WAIT, context.random()) - agoMs);
   logger.warn(
-    { ...told, delayMs },
+    { ...details, delayMs },
     'the handler did not accept a change; it is retried, and its connection waits',
   );
   const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });

@@ -157,8 +157,8 @@ function readHead({
   if (encoding !== null && encoding.toLowerCase() !== 'identity') {
     throw new FileUnavailable('refused', 'the file has an encoding that was not requested');
   }
-  const told = single(headers['content-length']);
-  const length = told === null ? null : Number(told);
+  const declared = single(headers['content-length']);
+  const length = declared === null ? null : Number(declared);
   if (length !== null && length > LARGEST_FILE_BYTES) throw tooLarge();
   return { contentType: single(headers['content-type']), length };
 }

@@ -41,8 +41,8 @@ export interface SafeType {
  * The content type of a file: the first of the given types that is known to be harmless, otherwise plain
  * bytes. Never HTML, SVG or any other type that a browser executes. Parameters are dropped.
  */
-export function safeTypeOf(...told: readonly (string | null)[]): SafeType {
-  for (const type of told) {
+export function safeTypeOf(...types: readonly (string | null)[]): SafeType {
+  for (const type of types) {
     const name = type?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
     const ending = Object.hasOwn(ENDINGS, name) ? ENDINGS[name] : undefined;
     if (ending !== undefined) return { contentType: name, ending };

@@ -5,7 +5,7 @@ import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { outbound } from '../db/outbox-tables.ts';
-import { tellOutbound } from './stored-outbound.ts';
+import { writeSendChanges } from './stored-outbound.ts';
 
 /* Calls of the API that concern a send. They are SQL because each statement also writes its changes. */
 
@@ -34,7 +34,7 @@ filed AS (
   INSERT INTO connector.outbound_media (outbound_id, bytes)
   SELECT p.id, $13::bytea FROM placed p WHERE p.media_fingerprint IS NOT NULL
 ),
-${tellOutbound('placed', 'api', '$12::bigint')}
+${writeSendChanges('placed', 'api', '$12::bigint')}
 SELECT o.account_id AS "accountId", o.deleted_at IS NOT NULL AS "isDeleted", EXISTS (SELECT FROM placed) AS "isNew"
   FROM owner o`;
 
@@ -103,7 +103,7 @@ WITH cancelled AS (
 emptied AS (
   DELETE FROM connector.outbound_media f USING cancelled c WHERE f.outbound_id = c.id
 ),
-${tellOutbound('cancelled', 'api', '$2::bigint')}
+${writeSendChanges('cancelled', 'api', '$2::bigint')}
 SELECT connection_id AS "connectionId" FROM cancelled`;
 
 /**
@@ -129,7 +129,7 @@ WITH retried AS (
    WHERE o.id = $1 AND o.state IN ('unknown', 'rejected')
   RETURNING o.*
 ),
-${tellOutbound('retried', 'api', '$2::bigint')}
+${writeSendChanges('retried', 'api', '$2::bigint')}
 SELECT connection_id AS "connectionId" FROM retried`;
 
 /** Queues an `unknown` or `rejected` send again. Resolves and throws as `cancelSend` does. */

@@ -7,7 +7,7 @@ import { selectList } from '../db/connector-schema.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
 import { IS_UNFINISHED, outbound, UNFINISHED } from '../db/outbox-tables.ts';
-import { SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
+import { SHOWN, type StoredOutbound, writeSendChanges } from './stored-outbound.ts';
 
 /** The kind of lease that protects a queue. The rest of the lease name is the connection. */
 export const SEND = 'send';
@@ -114,7 +114,7 @@ begun AS (
    WHERE o.id = $4 AND o.state = 'queued' AND EXISTS (SELECT FROM guard)
   RETURNING o.*
 ),
-${tellOutbound('begun', 'send', '$3::bigint')}
+${writeSendChanges('begun', 'send', '$3::bigint')}
 SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM begun) AS done`;
 
 /** Commits the start of an attempt. */
@@ -155,7 +155,7 @@ settled AS (
      SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
          lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL,
          first_attempt_at = CASE WHEN $13::boolean THEN NULL ELSE o.first_attempt_at END, updated_at = $3::bigint
-   WHERE o.id = $4 AND o.attempt_id IS NOT DISTINCT FROM $5 AND o.state IN ('sending', 'queued')
+   WHERE o.id = $4 AND o.attempt_id IS NOT DISTINCT FROM $5 AND o.state IN ${UNFINISHED}
      AND EXISTS (SELECT FROM guard)
   RETURNING o.*
 ),
@@ -163,7 +163,7 @@ emptied AS (
   DELETE FROM connector.outbound_media f USING settled s
    WHERE f.outbound_id = s.id AND s.state IN ('sent', 'delivered_not_stored')
 ),
-${tellOutbound('settled', 'send', '$3::bigint')}
+${writeSendChanges('settled', 'send', '$3::bigint')}
 SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM settled) AS done`;
 
 /**

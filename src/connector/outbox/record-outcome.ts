@@ -1,8 +1,8 @@
-import type { OutboundState } from '../../contract/connector/outbound.ts';
 import { giveUp, type SendStep } from '../../patterns/send-policy.ts';
 import { isConnectionFailure } from '../../runtime/database/database.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
+import { isUnfinished } from '../db/outbox-tables.ts';
 import type { QueueContext } from './queue-context.ts';
 import { type QueuedSend, type Settlement, settleSend, type Written } from './queue-store.ts';
 
@@ -41,7 +41,8 @@ export async function recordOutcome(
     try {
       const written = await settleSend(database, lease, settlement, clock.now(), ending.message);
       context.onCommitted();
-      if (written === 'done' && isOver(settlement.state)) metrics.settled.inc({ state: settlement.state });
+      if (written === 'done' && !isUnfinished(settlement.state))
+        metrics.settled.inc({ state: settlement.state });
       return written;
     } catch (error) {
       if (waitMs === null || !isConnectionFailure(error)) throw error;
@@ -60,10 +61,6 @@ export function giveUpSend(
   errorCode: string | null,
 ): Promise<Written> {
   return recordOutcome(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
-}
-
-function isOver(state: OutboundState): state is Exclude<OutboundState, 'queued' | 'sending'> {
-  return state !== 'queued' && state !== 'sending';
 }
 
 function toSettlement(

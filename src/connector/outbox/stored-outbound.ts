@@ -2,7 +2,7 @@ import type { GetColumnData } from 'drizzle-orm';
 import type { Outbound } from '../../contract/connector/outbound.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { outbound } from '../db/schema.ts';
-import { tellChanges } from '../db/tell-changes.ts';
+import { writeChanges } from '../db/write-changes.ts';
 
 /** The fields of a send that are shown, by the name of their column. */
 export const SHOWN = {
@@ -32,11 +32,11 @@ const OUTBOUND_DATA = Object.entries(SHOWN)
   .join(', ');
 
 /**
- * The CTEs of `tellChanges` that write one `outbound.updated` for each row of the CTE `rows`. `now` is a
+ * The CTEs of `writeChanges` that write one `outbound.updated` for each row of the CTE `rows`. `now` is a
  * parameter.
  */
-export function tellOutbound(rows: string, source: 'api' | 'send', now: string): string {
-  return tellChanges({
+export function writeSendChanges(rows: string, source: 'api' | 'send', now: string): string {
+  return writeChanges({
     made: [rows],
     changes: [
       {

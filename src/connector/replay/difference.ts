@@ -57,13 +57,13 @@ type Field = (typeof MERGED)[number] | 'direction';
 
 /**
  * How a message differs from what its deliveries report. `before` and `after` are the message before and after
- * merging them, `told` is the result of merging only them, `keptSince` is when the oldest kept delivery may
+ * merging them, `expected` is the result of merging only them, `keptSince` is when the oldest kept delivery may
  * have been received (epoch ms).
  */
 export function differenceOf(
   before: LiveMessage | undefined,
   after: LiveMessage,
-  told: FoldedMessage,
+  expected: FoldedMessage,
   keptSince: number,
 ): MessageDifference | null {
   const { id: messageId, connectionId } = after;
@@ -77,18 +77,19 @@ export function differenceOf(
   // What another source reported first is kept.
   const isFirst = before.firstSeenBy === 'webhook' && before.direction === 'incoming';
   const differing: Field[] = FILLED.filter(
-    (field) => isFirst && before[field] !== null && told[field] !== null && before[field] !== told[field],
+    (field) =>
+      isFirst && before[field] !== null && expected[field] !== null && before[field] !== expected[field],
   );
-  if (before.direction !== told.direction) differing.push('direction');
+  if (before.direction !== expected.direction) differing.push('direction');
   const isWhole = before.webhooksOnly && before.firstSeenAt >= keptSince;
   const unexplained: Field[] = FILLED.filter(
-    (field) => isWhole && before[field] !== null && told[field] === null,
+    (field) => isWhole && before[field] !== null && expected[field] === null,
   );
-  const isAbove = !told.statusConflict && applyStatus(told.status, before.status).changed;
+  const isAbove = !expected.statusConflict && applyStatus(expected.status, before.status).changed;
   if (isWhole && isAbove) unexplained.push('status');
   const fields = [
     ...added.map((field) => show(field, before[field], after[field])),
-    ...[...differing, ...unexplained].map((field) => show(field, before[field], told[field])),
+    ...[...differing, ...unexplained].map((field) => show(field, before[field], expected[field])),
   ];
   if (fields.length === 0) return null;
   const kind = added.length > 0 ? 'behind' : differing.length > 0 ? 'differs' : 'unexplained';

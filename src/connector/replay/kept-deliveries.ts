@@ -107,9 +107,9 @@ function readFacts(rows: readonly Stored[]): Kept {
   const facts: MessageFacts[] = [];
   let [deliveries, invalid] = [0, 0];
   for (const { body, copies, ...context } of rows) {
-    const told = interpretBody(Buffer.from(body), context);
+    const event = interpretBody(Buffer.from(body), context);
     deliveries += copies;
-    if (told.kind === 'message') facts.push(told.message);
+    if (event.kind === 'message') facts.push(event.message);
     else invalid += copies;
   }
   return { facts, deliveries, invalid };

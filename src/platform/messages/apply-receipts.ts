@@ -9,7 +9,7 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Receipt } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 import type { NewEvent } from '../webhooks/ledger.ts';
-import { messageStatusTold } from './message-events.ts';
+import { messageStatusEvent } from './message-events.ts';
 import { applyReceipt, type Standing } from './receipt-ladder.ts';
 
 /**
@@ -69,7 +69,7 @@ export async function applyReceipts(
     moved.set(messageId, next);
     const connection = known.get(row.connectionId);
     if (connection === undefined || !emitsEvents(connection, reportedAt)) continue;
-    events.push(messageStatusTold(connection, { id: messageId, waMessageId: row.waMessageId, status, at }));
+    events.push(messageStatusEvent(connection, { id: messageId, waMessageId: row.waMessageId, status, at }));
   }
   if (moved.size > 0) await writeStandings(change, moved);
   await change.recordEvents(events);

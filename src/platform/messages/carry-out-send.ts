@@ -11,7 +11,7 @@ import type { Accepted, OutboundMessage, PhoneNetwork } from '../network/network
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 import type { WriteGate } from '../time/write-gate.ts';
 import { stampCreation } from '../workspaces/workspaces.ts';
-import { messageStatusTold } from './message-events.ts';
+import { messageStatusEvent } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 import { answerSend, freeSend, type JournalEntry, readUnanswered, sentAnswer } from './send-journal.ts';
 
@@ -74,7 +74,7 @@ async function storeSend(
   // [choice.send.sent-event] [events.status.fires]
   if (emitsEvents(connection, createdAt)) {
     await change.recordEvents([
-      messageStatusTold(connection, { id: messageId, waMessageId, status: 'sent', at: createdAt }),
+      messageStatusEvent(connection, { id: messageId, waMessageId, status: 'sent', at: createdAt }),
     ]);
   }
   return answer;

@@ -40,7 +40,7 @@ export function messageReceived(connection: Connection, message: Received): NewE
   };
 }
 
-interface StatusTold {
+interface StatusReport {
   readonly id: string;
   readonly waMessageId: string | null;
   readonly status: MessageStatus;
@@ -49,19 +49,19 @@ interface StatusTold {
 }
 
 /** [events.status.exact] */
-export function messageStatusTold(connection: Connection, told: StatusTold): NewEvent {
+export function messageStatusEvent(connection: Connection, report: StatusReport): NewEvent {
   return {
     workspaceId: connection.workspaceId,
     connectionId: connection.id,
-    messageId: told.id,
+    messageId: report.id,
     event: 'message.status',
-    status: told.status,
-    at: told.at,
+    status: report.status,
+    at: report.at,
     payload: {
       event: 'message.status',
       connection_id: connection.id,
       // [events.status.id] [events.status.timestamp]
-      message: { id: told.id, wa_id: told.waMessageId, status: told.status, timestamp: told.at },
+      message: { id: report.id, wa_id: report.waMessageId, status: report.status, timestamp: report.at },
     },
   };
 }

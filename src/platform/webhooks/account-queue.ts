@@ -94,7 +94,7 @@ export class AccountQueue {
       const end = (attempt: Attempt): void => {
         this.#repetitions.delete(stop);
         resolve(attempt);
-        this.#tellIdle();
+        this.#notifyIdle();
         this.pump();
       };
       const stop = (): void => {
@@ -224,7 +224,7 @@ export class AccountQueue {
     });
     if (!may) {
       this.#keptBack.add(id);
-      this.#tellIdle();
+      this.#notifyIdle();
     }
     return may;
   }
@@ -268,7 +268,7 @@ export class AccountQueue {
     this.#active.delete(delivery.id);
     this.#keptBack.delete(delivery.id);
     this.#writeDown(delivery, end);
-    this.#tellIdle();
+    this.#notifyIdle();
   }
 
   #writeDown(delivery: ActiveDelivery, end: DeliveryEnd): void {
@@ -280,7 +280,7 @@ export class AccountQueue {
     this.#options.onChange(delivery, end);
   }
 
-  #tellIdle(): void {
+  #notifyIdle(): void {
     if (this.idle) this.#options.onIdle();
   }
 }

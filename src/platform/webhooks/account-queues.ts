@@ -34,7 +34,7 @@ export class AccountQueues {
       receivers,
       destination: () => configuration.destination(subscriptionId),
       onLoadFailure: (error, retry) => onLoadFailure(subscriptionId, error, retry),
-      onIdle: () => this.#tellIdle(),
+      onIdle: () => this.#notifyIdle(),
     });
     this.#queues.set(subscriptionId, { queue, receivers });
     return queue;
@@ -72,14 +72,14 @@ export class AccountQueues {
     const stopped = [...this.#queues.values()];
     this.#queues.clear();
     for (const { queue } of stopped) queue.stop();
-    this.#tellIdle();
+    this.#notifyIdle();
     await Promise.all(stopped.map(({ receivers }) => receivers.close()));
   }
 
-  #tellIdle(): void {
+  #notifyIdle(): void {
     if (this.#waiters.length === 0 || !this.idle) return;
-    const told = this.#waiters;
+    const waiters = this.#waiters;
     this.#waiters = [];
-    for (const tell of told) tell();
+    for (const notify of waiters) notify();
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { tellChanges } from '../../../src/connector/db/tell-changes.ts';
+import { writeChanges } from '../../../src/connector/db/write-changes.ts';
 import { readChanges } from '../../../src/connector/feed/read-changes.ts';
 import { createSequencer, type Sequencer } from '../../../src/connector/feed/sequencer.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
@@ -38,7 +38,7 @@ function sequencerOn(db: Database, onNumbered: (lastSeq: number) => void = () =>
 }
 
 const insertChange = `WITH renamed AS (SELECT $1::text AS name),
-${tellChanges({
+${writeChanges({
   made: ['renamed'],
   changes: [
     {

@@ -91,7 +91,7 @@ const DAY_MS = 86_400_000;
 const countDays = (ms: number): string => `${Math.floor(ms / DAY_MS)} days`;
 
 /** The sentence about the lifetime of a grant. */
-function tellDuration(): Markup {
+function showDuration(): Markup {
   const most = countDays(ASSUMPTIONS.oauthGrantLifetimeMs.value);
   const idle = countDays(LIMITS.refreshTokenLifetimeMs);
   return html`<p class="soft small">Access ends after ${most} at the latest, or earlier if the app does not use it for ${idle}.</p>`;
@@ -120,7 +120,7 @@ export function approveView(
   const ticks = given ?? firstTicks(view);
   const choice = html`${scopeGroup(view.consent.request.scopes, ticks)}
 ${connectionGroup(connections, ticks)}
-${tellDuration()}
+${showDuration()}
 <div class="actions stay"><button class="main" name="action" value="allow">Allow</button>${DENY}</div>`;
   const notice = 'Select at least one permission and one connection, or deny access.';
   const back = workspace.hasChoice

@@ -6,18 +6,18 @@ type Column = Exclude<keyof typeof changes.$inferInsert, 'batch' | 'position'>;
 type Required = 'type' | 'at' | 'accountId' | 'connectionId' | 'source';
 
 /** Changes of one kind: an SQL expression for each of their columns, over the rows of `from`. */
-export type ToldChange = Readonly<Record<Required, string>> &
+export type ChangeToWrite = Readonly<Record<Required, string>> &
   Readonly<Partial<Record<Exclude<Column, Required>, string>>> & {
     /** `FROM …` and what follows it. One change is written for each of its rows. */
     readonly from: string;
   };
 
 /** Changes to write, as parts of the statement that makes them. */
-export interface ToldChanges {
+export interface ChangesToWrite {
   /** The CTEs that lock and change rows. All of them. */
   readonly made: readonly string[];
   /** The changes, in the order in which they are written. */
-  readonly changes: readonly ToldChange[];
+  readonly changes: readonly ChangeToWrite[];
 }
 
 const COLUMNS = Object.entries(getTableColumns(changes)) as [Column, (typeof changes)[Column]][];
@@ -30,10 +30,10 @@ const COLUMNS = Object.entries(getTableColumns(changes)) as [Column, (typeof cha
  * changed it, and a reader that sees the second batch committed sees the first one, too: numbering batches by
  * their ids keeps the order of every row's changes.
  */
-export function tellChanges({ made, changes: told }: ToldChanges): string {
+export function writeChanges({ made, changes: written }: ChangesToWrite): string {
   const locked = made.map((cte) => `(SELECT count(*) FROM ${cte}) AS all_${cte}`).join(', ');
-  const columns = COLUMNS.filter(([key]) => told.some((change) => change[key] !== undefined));
-  const rows = told.map((change) => {
+  const columns = COLUMNS.filter(([key]) => written.some((change) => change[key] !== undefined));
+  const rows = written.map((change) => {
     const values = columns.map(([key, column]) => change[key] ?? `NULL::${sqlType(column)}`);
     return `SELECT ${values.join(', ')}\n    ${change.from}`;
   });
