@@ -3,6 +3,7 @@ import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import type { ApiCall, CallKey } from '../../../contract/sandbox/calls.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/live-list.ts';
+import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
@@ -149,33 +150,23 @@ function CallDetail({ id }: { readonly id: string }) {
         </ol>
         {data.faults === undefined ? null : <p>Affected by the fault {data.faults.join(', ')}.</p>}
       </section>
-      <section aria-label="About">
-        <h2>About</h2>
-        <dl className="facts">
-          {(
-            [
-              ['Answer', data.code === null ? String(data.status ?? 'reset') : `${data.status} ${data.code}`],
-              ['Credential', data.credential ?? 'none recognized'],
-              ['Workspace', data.workspaceId ?? '–'],
-              ['Connection', data.connectionId ?? '–'],
-              [
-                'Messages',
-                data.messageIds?.map((messageId) => (
-                  <Link key={messageId} to="/journey/$id" params={{ id: messageId }} title="Show its journey">
-                    {messageId}{' '}
-                  </Link>
-                )) ?? '–',
-              ],
-              ['Tool', data.tool ?? '–'],
-            ] as const
-          ).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd className="mono">{value}</dd>
-            </div>
-          ))}
-        </dl>
-      </section>
+      <About
+        facts={[
+          ['Answer', data.code === null ? String(data.status ?? 'reset') : `${data.status} ${data.code}`],
+          ['Credential', data.credential ?? 'none recognized'],
+          ['Workspace', data.workspaceId ?? '–'],
+          ['Connection', data.connectionId ?? '–'],
+          [
+            'Messages',
+            data.messageIds?.map((messageId) => (
+              <Link key={messageId} to="/journey/$id" params={{ id: messageId }} title="Show its journey">
+                {messageId}{' '}
+              </Link>
+            )) ?? '–',
+          ],
+          ['Tool', data.tool ?? '–'],
+        ]}
+      />
     </div>
   );
 }

@@ -15,10 +15,6 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
   const [workspace, setWorkspace] = useState('');
   // A repeated submit of the same form is the same connection.
   const [key] = useState(() => crypto.randomUUID());
-  const { data: info } = useQuery({
-    queryKey: ['workspaces', 'seed'],
-    queryFn: async () => (await sandbox('GET', '/info')).workspaceId,
-  });
   const { data: workspaces = [] } = useQuery({
     queryKey: ['workspaces', 'ids'],
     queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,
@@ -75,8 +71,9 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
               value={workspace}
               onChange={({ target }) => setWorkspace(target.value)}
             >
+              <option value="">The one that the sandbox starts with</option>
               {workspaces.map(({ id, kind, slots }) => (
-                <option key={id} value={id === info ? '' : id}>
+                <option key={id} value={id}>
                   {id}, {kind}, {slots.available} slots free
                 </option>
               ))}

@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useId } from 'react';
 import type { OutageCause, ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
+import { About } from '../../ui/about.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Confirmed } from '../../ui/form.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
@@ -58,7 +59,15 @@ export function ConnectionDetail({ id }: { readonly id: string }) {
       <Transitions connection={data} />
       <License connection={data} />
       <Warmup connection={data} />
-      <About connection={data} />
+      <About
+        facts={[
+          ['Connection', id],
+          ['Workspace', data.workspaceId],
+          ['Pair again', data.needsReconnect ? 'yes' : 'no'],
+          ['Phone', data.phone === null ? 'none' : data.phone.on ? 'on' : 'off'],
+          ['Blocked', data.phone?.blocked.join(', ') || 'nobody'],
+        ]}
+      />
     </div>
   );
 }
@@ -238,30 +247,6 @@ function Warmup({ connection: { warmup } }: { readonly connection: ShownConnecti
         This limit applies until {showDateTime(Date.parse(stepEndsAt))}; the warm-up ends{' '}
         {showDateTime(Date.parse(endsAt))}.
       </p>
-    </section>
-  );
-}
-
-function About({ connection }: { readonly connection: ShownConnection }) {
-  const { id, workspaceId, phone, needsReconnect } = connection;
-  const facts: readonly (readonly [string, string])[] = [
-    ['Connection', id],
-    ['Workspace', workspaceId],
-    ['Pair again', needsReconnect ? 'yes' : 'no'],
-    ['Phone', phone === null ? 'none' : phone.on ? 'on' : 'off'],
-    ['Blocked', phone === null || phone.blocked.length === 0 ? 'nobody' : phone.blocked.join(', ')],
-  ];
-  return (
-    <section aria-label="About">
-      <h2>About</h2>
-      <dl className="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="mono">{value}</dd>
-          </div>
-        ))}
-      </dl>
     </section>
   );
 }

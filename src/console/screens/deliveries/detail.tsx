@@ -4,6 +4,7 @@ import { type ReactNode, useId, useState } from 'react';
 import type { Delivery, DeliveryAttempt, ResendRequest } from '../../../contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { About } from '../../ui/about.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
@@ -56,7 +57,7 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
       </section>
       <Request delivery={data} />
       <Signature delivery={data} />
-      <About delivery={data} />
+      <AboutDelivery delivery={data} />
     </div>
   );
 }
@@ -237,7 +238,7 @@ function Filter({ token }: { readonly token: string }) {
   );
 }
 
-function About({ delivery }: { readonly delivery: Delivery }) {
+function AboutDelivery({ delivery }: { readonly delivery: Delivery }) {
   const { id, connectionId, messageId, subscription, workspaceId, createdAt } = delivery;
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Delivery', id],
@@ -259,17 +260,5 @@ function About({ delivery }: { readonly delivery: Delivery }) {
     ['Workspace', workspaceId],
     ['Webhook of', `${subscription.kind} ${subscription.id}`],
   ];
-  return (
-    <section aria-label="About">
-      <h2>About</h2>
-      <dl className="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="mono">{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  );
+  return <About facts={facts} />;
 }
