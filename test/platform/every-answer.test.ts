@@ -35,7 +35,7 @@ const ANSWERS: readonly [string, string, number, string, string?][] = [
 
 describe('every answer of the service', () => {
   it.each(ANSWERS)(
-    'to %s %s, which is %d, says what it is and is not to be guessed',
+    'to %s %s (%d) has a content type and forbids sniffing',
     async (method, asked, status, type, body) => {
       const answer = await fetch(`${world.service.origin}${asked.replace('!', '')}`, {
         method,

@@ -71,7 +71,7 @@ describe('platform', () => {
   });
 
   test(
-    'serves version 1 below `/api/v1`, and nothing beside it',
+    'serves version 1 under `/api/v1`, and nothing else',
     proves('versioning.prefix', 'endpoints.base'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -88,7 +88,7 @@ describe('platform', () => {
     },
   );
 
-  test('a second one on the same database refuses to start, and starts once the first has closed', async () => {
+  test('refuses to start on the database of another one, and starts once that has closed', async () => {
     const start = () =>
       createPlatform({
         database: service.database,
@@ -102,7 +102,7 @@ describe('platform', () => {
     await expect(start()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
   });
 
-  test('a start that fails leaves the database free', async () => {
+  test('releases the database if a start fails', async () => {
     await service.platform.close();
     await service.database.query('ALTER TABLE platform.timers RENAME TO timers_hidden');
     const start = () =>
@@ -118,13 +118,13 @@ describe('platform', () => {
     await (await start()).close();
   });
 
-  test('a closed one leaves no timer behind', async () => {
+  test('leaves no timer behind when it is closed', async () => {
     await seedWithWebhook();
     await service.platform.close();
     expect(service.clock.pending).toBe(0);
   });
 
-  test('reset removes keys, webhooks and people, and sets the pace back', async () => {
+  test('removes keys, webhooks and people at a reset, and resets the pace', async () => {
     const { key } = await seedWithWebhook();
     await service.platform.contacts.put('4915900000003', { onNetwork: false });
     service.platform.timing.setSendScale(3);
@@ -136,7 +136,7 @@ describe('platform', () => {
     expect((await service.call('GET', '/webhook', { key: fresh.key })).body).toMatchObject({ url: null });
   });
 
-  test('refuses a pace that is none', () => {
+  test('refuses an invalid pace', () => {
     for (const scale of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => service.platform.timing.setSendScale(scale)).toThrow('sendScale');
     }

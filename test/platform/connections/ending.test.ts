@@ -12,7 +12,7 @@ describe('restart, logout and deletion', () => {
 
   describe('restart', () => {
     test(
-      'of a session that works takes it up again: nothing changes and nothing is told',
+      'of a working session reconnects it: nothing changes and no event is sent',
       proves('connections.restart.answer', 'connections.restart.keeps-record', 'shapes.restart'),
       async () => {
         const { key, connectionId } = await seedWorkspace(life.service);
@@ -25,7 +25,7 @@ describe('restart, logout and deletion', () => {
     );
 
     test(
-      'of a lost session needs a new scan: connecting, pictures, the record kept',
+      'of a lost session requires a new scan: the status is connecting, QR codes are shown, and the connection is kept',
       proves(
         'connections.restart.keeps-record',
         'connections.restart.new-qr',
@@ -57,7 +57,7 @@ describe('restart, logout and deletion', () => {
       },
     );
 
-    test('of a session that the network still knows brings it back, and that is told once', async () => {
+    test('of a session that the network still knows reconnects it, and one event reports this', async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id);
       await life.service.platform.outages.begin(id, { cause: 'zombie' });
@@ -72,7 +72,7 @@ describe('restart, logout and deletion', () => {
       ]);
     });
 
-    test('finds a session dead that was still shown live, and that is told once', async () => {
+    test('detects a dead session that is shown as live, and one event reports this', async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id);
       await life.service.platform.outages.begin(id, { cause: 'session_lost' });
@@ -88,7 +88,7 @@ describe('restart, logout and deletion', () => {
       ]);
     });
 
-    test('of one that never paired builds the pairing anew', async () => {
+    test('of a connection that has never paired starts the pairing again', async () => {
       const { key, id } = await life.begin();
       const shown = await life.qrOf(key, id);
       expect((await life.on(key, 'POST', id, '/restart')).body).toEqual({ ok: true, recreated: true });
@@ -98,7 +98,7 @@ describe('restart, logout and deletion', () => {
       await life.pair(key, id);
     });
 
-    test('works without a license, and changes nothing on the business platform', async () => {
+    test('works without a license, and changes nothing for a cloud_api connection', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
       await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       expect((await life.on(key, 'POST', connectionId, '/restart')).status).toBe(200);
@@ -113,7 +113,7 @@ describe('restart, logout and deletion', () => {
 
   describe('logout', () => {
     test(
-      'ends the session, keeps record and license, tells nobody, and a restart and a scan bring it back',
+      'ends the session, keeps the connection and its license, sends no event, and is undone by a restart and a scan',
       proves(
         'connections.logout.answer',
         'connections.logout.keeps-record',
@@ -148,7 +148,7 @@ describe('restart, logout and deletion', () => {
       },
     );
 
-    test('in any state', proves('state.logout.session'), async () => {
+    test('works in any state', proves('state.logout.session'), async () => {
       const { key, id } = await life.begin();
       const twice = [await life.on(key, 'POST', id, '/logout'), await life.on(key, 'POST', id, '/logout')];
       expect(twice.map(({ status }) => status)).toEqual([200, 200]);
@@ -164,7 +164,7 @@ describe('restart, logout and deletion', () => {
       ]);
     });
 
-    test('ends an outage that nobody found yet without a word', async () => {
+    test('ends an undetected outage without an event', async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id);
       await life.service.platform.outages.begin(id, { cause: 'phone_off' });
@@ -173,7 +173,7 @@ describe('restart, logout and deletion', () => {
       expect(await life.toldOf(id)).toEqual([]);
     });
 
-    test('is refused for the business platform, where nothing could bring it back', async () => {
+    test('is refused for a cloud_api connection, which no call could reconnect', async () => {
       const { key, workspaceId } = await seedWorkspace(life.service);
       const cloud = await life.service.platform.connections.createPaired(workspaceId, {
         provider: 'cloud_api',
@@ -187,7 +187,7 @@ describe('restart, logout and deletion', () => {
 
   describe('deletion', () => {
     test(
-      'is for good: the connection and its messages are gone everywhere, and nothing later brings them back',
+      'is permanent: the connection and its messages are gone everywhere, and no later call restores them',
       proves(
         'connections.delete.answer',
         'connections.delete.permanent',
@@ -223,7 +223,7 @@ describe('restart, logout and deletion', () => {
     );
 
     test(
-      'gives the slot back with the time that is left, and the next number that pairs takes it',
+      'returns the slot with its remaining time, and the next number that pairs takes it',
       proves('state.delete.slot', 'choice.slot.inherited'),
       async () => {
         const { key, id } = await life.begin(1);
@@ -242,7 +242,7 @@ describe('restart, logout and deletion', () => {
     );
 
     test(
-      'in any state, with a license or without, of either kind',
+      'works in any state, with or without a license, for either provider',
       proves('state.delete.gone', 'choice.unlicensed.allowed'),
       async () => {
         const { key, id: connecting } = await life.begin();
@@ -259,7 +259,7 @@ describe('restart, logout and deletion', () => {
       },
     );
 
-    test('of the default makes the oldest that is left the default', async () => {
+    test('of the default connection makes the oldest remaining one the default', async () => {
       const { key, id } = await life.begin();
       const [second, third] = [await life.create(key), await life.create(key)];
       await life.pair(key, second);
@@ -293,7 +293,7 @@ describe('restart, logout and deletion', () => {
     const outcomeOf = (scan: Promise<string>) =>
       scan.catch((error: { code?: string }) => error.code ?? String(error));
 
-    test('two scans of one picture pair once', async () => {
+    test('two scans of one QR code pair once', async () => {
       const { key, id } = await life.begin();
       const text = await life.qrOf(key, id);
       const scans = ['447700900311', '447700900312'].map((number) =>
@@ -303,7 +303,7 @@ describe('restart, logout and deletion', () => {
       expect(await life.account(key)).toMatchObject({ slots: { used: 1 } });
     });
 
-    test('one number scans two connections and pairs with one', async () => {
+    test('one number that scans two connections pairs with one', async () => {
       const { key, id } = await life.begin();
       const second = await life.create(key);
       const texts = [await life.qrOf(key, id), await life.qrOf(key, second)];
@@ -313,7 +313,7 @@ describe('restart, logout and deletion', () => {
       expect((await Promise.all(scans)).sort()).toEqual(['number_taken', 'paired']);
     });
 
-    test('a scan and a deletion, a restart, a logout: one after the other, whichever comes first', async () => {
+    test('a scan runs before or after a deletion, a restart or a logout, never at the same time', async () => {
       const { key } = await life.begin();
       for (const [method, what] of [
         ['DELETE', ''],
@@ -336,7 +336,7 @@ describe('restart, logout and deletion', () => {
       expect(await life.account(key)).toMatchObject({ slots: { used: 0 }, connections: { total: 1 } });
     });
 
-    test('everything on one connection at once ends in one state, without a fault', async () => {
+    test('all operations on one connection at once end in one state, without a failure', async () => {
       const { key, id } = await life.begin();
       const text = await life.qrOf(key, id);
       const phoneNumber = '4915112345678';
@@ -357,7 +357,7 @@ describe('restart, logout and deletion', () => {
   });
 
   test(
-    'no endpoint of a connection tells a foreign one from an unknown one',
+    'no endpoint distinguishes a connection of another workspace from an unknown one',
     proves('choice.foreign.same'),
     async () => {
       const { key } = await life.begin();

@@ -11,7 +11,7 @@ describe('pairing by code', () => {
 
   describe('pairing code', () => {
     test(
-      'typed on the phone it connects, like a scan',
+      'connects when it is typed on the phone, like a scan',
       proves(
         'connections.pairing-code.answer',
         'connections.pairing-code.request',
@@ -40,7 +40,7 @@ describe('pairing by code', () => {
     );
 
     test(
-      'each call gives a new one that alone is good, and the pictures stay good',
+      'each call returns a new code and invalidates the previous one, but no QR code',
       proves('connections.pairing-code.again', 'connections.pairing-code.no-rebuild'),
       async () => {
         const { key, id } = await life.begin();
@@ -55,7 +55,7 @@ describe('pairing by code', () => {
       },
     );
 
-    test('is good for three minutes, for its connection, and not when mistyped', async () => {
+    test('is valid for three minutes, for its connection, and not if mistyped', async () => {
       const { key, id } = await life.begin();
       const other = await life.create(key);
       await life.service.platform.time.freeze();
@@ -71,7 +71,7 @@ describe('pairing by code', () => {
     });
 
     test(
-      'is refused for anything but digits, and nothing is cleaned up',
+      'is refused for anything but digits, which are not cleaned up',
       proves(
         'connections.pairing-code.digits',
         'connections.pairing-code.no-clean-up',
@@ -102,7 +102,7 @@ describe('pairing by code', () => {
     );
 
     test(
-      'is for `qr` connections that are not live',
+      'is only for `qr` connections that are not live',
       proves(
         'connections.pairing-code.qr-only',
         'connections.pairing-code.live',
@@ -128,7 +128,7 @@ describe('pairing by code', () => {
     );
 
     test(
-      'the sixth in 15 minutes is refused, for this connection alone, until the window has slid on',
+      'the sixth within 15 minutes is refused, only for this connection, until the window has moved on',
       proves(
         'connections.pairing-code.cap',
         'connections.pairing-code.cap-per-connection',
@@ -162,7 +162,7 @@ describe('pairing by code', () => {
       },
     );
 
-    test('is refused for what comes first: shape, connection, provider, state, rate, network', async () => {
+    test('is checked in this order: shape, connection, provider, state, rate, network', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
       const offNetwork = '447700900397';
       await life.service.platform.contacts.put(offNetwork, { onNetwork: false });
@@ -187,7 +187,7 @@ describe('pairing by code', () => {
     });
 
     test(
-      'the engine declines a number without an account; the picture is still there, and the request counts',
+      'a number without an account is declined; the QR code remains available, and the request counts',
       proves('connections.pairing-code.declined', 'errors.pairing_code_unavailable'),
       async () => {
         const { key, id } = await life.begin();

@@ -25,19 +25,19 @@ function read(text: string) {
 }
 
 describe('pairing ticket', () => {
-  test('carries the connection and the time, and no two are alike', () => {
+  test('contains the connection and the time, and is unique', () => {
     const texts = Array.from({ length: 100 }, () => writeTicket(ID, SECRET, NOW));
     expect(new Set(texts).size).toBe(100);
     expect(read(texts[0] ?? '')).toMatchObject({ connectionId: ID, issuedAt: NOW });
   });
 
-  test('is good for 20 s, and not before it was issued', () => {
+  test('is valid for 20 s, and not before it was issued', () => {
     const ticket = read(writeTicket(ID, SECRET, NOW));
     const good = [-1, 0, 19_999, 20_000, 86_400_000].map((ms) => isGoodTicket(ticket, SECRET, NOW + ms));
     expect(good).toEqual([false, true, true, false, false]);
   });
 
-  test('is void with another secret, and when any character of it was changed', () => {
+  test('is invalid with another secret, or if any character was changed', () => {
     const text = writeTicket(ID, SECRET, NOW);
     expect(isGoodTicket(read(text), Buffer.alloc(32, 8), NOW)).toBe(false);
     for (let at = 0; at < text.length; at += 1) {
@@ -49,7 +49,7 @@ describe('pairing ticket', () => {
   });
 
   test.each(['', 'https://example.com', 'PAIR:', `PAIR:${ID.toUpperCase()}`, '2@abc,def,ghi'])(
-    'takes %j for no ticket',
+    'does not accept %j',
     (text) => {
       expect(readTicket(text)).toBeNull();
     },
@@ -57,7 +57,7 @@ describe('pairing ticket', () => {
 });
 
 describe('pairing picture', () => {
-  test('is crisp: modules of at least 6 pixels and a quiet zone of 4', () => {
+  test('has modules of at least 6 pixels and a quiet zone of 4', () => {
     const text = writeTicket(ID, SECRET, NOW);
     const picture = readQr(drawPicture(text));
     expect(picture.text).toBe(text);
@@ -66,7 +66,7 @@ describe('pairing picture', () => {
     expect(picture.side % picture.moduleSize).toBe(0);
   });
 
-  test('can be read, whichever ticket it shows', () => {
+  test('can be read with any ticket', () => {
     for (let turn = 0; turn < 50; turn += 1) {
       const text = writeTicket(ID, SECRET, NOW + turn * 3_000);
       expect(readQr(drawPicture(text)).text).toBe(text);
@@ -75,7 +75,7 @@ describe('pairing picture', () => {
 });
 
 describe('pairing code', () => {
-  test('is two groups of four, and taken in any case, with or without the hyphen', () => {
+  test('has two groups of four characters, and is accepted in any case, with or without the hyphen', () => {
     const code = newPairingCode('4915112345678', NOW);
     const shown = shownCode(code);
     expect(shown).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
@@ -90,7 +90,7 @@ describe('pairing code', () => {
     expect(isGoodCode(code, bareCode(`${shown}0`), NOW)).toBe(false);
   });
 
-  test('is good for three minutes', () => {
+  test('is valid for three minutes', () => {
     const code = newPairingCode('4915112345678', NOW);
     const good = [0, 179_999, 180_000].map((ms) => isGoodCode(code, code.code, NOW + ms));
     expect(good).toEqual([true, true, false]);
@@ -100,7 +100,7 @@ describe('pairing code', () => {
 describe('canonical hash', () => {
   const hash = (text: string): string => hashCanonical(JSON.parse(text)).toString('hex');
 
-  test('is the same whatever the order of keys, at any depth, and however numbers are written', () => {
+  test('does not depend on the order of keys, at any depth, or on how numbers are written', () => {
     expect(hash('{"a":1,"b":{"c":[1,{"d":2,"e":3}],"f":null}}')).toBe(
       hash('{ "b": {"f":null, "c":[1.0,{"e":3,"d":2e0}]}, "a":1 }'),
     );
@@ -114,7 +114,7 @@ describe('canonical hash', () => {
     ['{"a":{}}', '{"a":[]}'],
     ['{"a":"b","c":"d"}', '{"a":"b\\",\\"c\\":\\"d"}'],
     ['{"__proto__":1}', '{}'],
-  ])('tells %s from %s', (one, other) => {
+  ])('distinguishes %s from %s', (one, other) => {
     expect(hash(one)).not.toBe(hash(other));
   });
 });

@@ -27,7 +27,7 @@ describe('pairing a connection', () => {
     ];
 
     test(
-      'shows the documented keys with their aliases, and a picture until it is connected',
+      'has the documented keys with their aliases, and a QR code until the connection is connected',
       proves(
         'connections.get.answer',
         'connections.detail.exact',
@@ -80,7 +80,7 @@ describe('pairing a connection', () => {
     );
 
     test(
-      'every read shows another picture that names the connection and the time, and each is good for its 20 s',
+      'every read returns a new QR code with the connection and the time, and each is valid for its 20 s',
       proves(
         'connections.get.qr-new',
         'connections.create.rotation',
@@ -105,7 +105,7 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('is shown without a license, and never with a picture for the business platform', async () => {
+    test('is returned without a license, and never with a QR code for a cloud_api connection', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
       await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       expect(await life.detail(key, connectionId)).toMatchObject({
@@ -123,7 +123,7 @@ describe('pairing a connection', () => {
 
   describe('pairing', () => {
     test(
-      'a scan connects, claims slot and trial, starts the warm-up, and tells no event',
+      'a scan connects, takes a slot, starts the trial and the warm-up, and sends no event',
       proves('state.paired.scan', 'state.paired.silent', 'service.slot.attaches'),
       async () => {
         const { key, id } = await life.begin();
@@ -140,7 +140,7 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('a number that is not named is invented, another one for each connection', async () => {
+    test('without a number, a different one is generated for each connection', async () => {
       const { key, id } = await life.begin();
       const second = await life.create(key);
       await life.pair(key, id);
@@ -151,7 +151,7 @@ describe('pairing a connection', () => {
       expect(other.phoneNumber).not.toBe(one.phoneNumber);
     });
 
-    test('no picture of another connection, of anything else, or with a changed sign pairs', async () => {
+    test('a QR code of another connection, of other content, or with a changed character does not pair', async () => {
       const { key, id } = await life.begin();
       const other = await life.create(key);
       expect(await life.phones().scan(id, await life.qrOf(key, other))).toBe('other_connection');
@@ -168,7 +168,7 @@ describe('pairing a connection', () => {
       expect(await life.phones().scan(id, await life.qrOf(key, id), '447700900399')).toBe('no_account');
     });
 
-    test('a number pairs once in a workspace, and in another one too', async () => {
+    test('a number pairs once in each workspace', async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id, '447700900311');
       const second = await life.create(key);
@@ -190,7 +190,7 @@ describe('pairing a connection', () => {
     });
 
     test(
-      'nothing pairs that is live, unknown, or of the business platform',
+      'a live, unknown or cloud_api connection does not pair',
       proves('service.cloud-api.no-pairing'),
       async () => {
         const { key, id, workspaceId } = await life.begin();
@@ -211,7 +211,7 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('pictures shown before a pairing are void after it', async () => {
+    test('QR codes shown before a pairing are invalid after it', async () => {
       const { key, id } = await life.begin();
       const shown = await life.qrOf(key, id);
       await life.pair(key, id);
@@ -219,7 +219,7 @@ describe('pairing a connection', () => {
       expect(await life.phones().scan(id, shown)).toBe('expired');
     });
 
-    test('a number warms up once in its workspace, however often it pairs', async () => {
+    test('a number has one warm-up in its workspace, however often it pairs', async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id, '447700900311');
       const first = await life.warmupOf(id);
@@ -233,7 +233,7 @@ describe('pairing a connection', () => {
       expect(await life.warmupOf(next)).toBe(first);
     });
 
-    test('a number made by hand has a past and does not warm up', async () => {
+    test('a number added by the sandbox has no warm-up', async () => {
       const { connectionId, key } = await seedWorkspace(life.service);
       expect(await life.warmupOf(connectionId)).toBeNull();
       await life.on(key, 'POST', connectionId, '/logout');
@@ -242,7 +242,7 @@ describe('pairing a connection', () => {
     });
 
     test(
-      'pairing again after an outage that was told is told once, and the connection keeps its license',
+      'pairing again after a reported outage is reported once, and the connection keeps its license',
       proves('state.paired.told', 'events.disconnected.qr-by-get'),
       async () => {
         const { key, id } = await life.begin();
@@ -270,15 +270,19 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('works without a license, and then tells nothing', proves('choice.unlicensed.allowed'), async () => {
-      const { key, id } = await life.begin();
-      await life.pair(key, id);
-      await life.service.platform.licenses.set(id, { status: 'expired' });
-      await life.on(key, 'POST', id, '/logout');
-      await life.on(key, 'POST', id, '/restart');
-      await life.pair(key, id);
-      expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'expired' });
-      expect(await life.toldOf(id)).toEqual([]);
-    });
+    test(
+      'works without a license, and then sends no event',
+      proves('choice.unlicensed.allowed'),
+      async () => {
+        const { key, id } = await life.begin();
+        await life.pair(key, id);
+        await life.service.platform.licenses.set(id, { status: 'expired' });
+        await life.on(key, 'POST', id, '/logout');
+        await life.on(key, 'POST', id, '/restart');
+        await life.pair(key, id);
+        expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'expired' });
+        expect(await life.toldOf(id)).toEqual([]);
+      },
+    );
   });
 });

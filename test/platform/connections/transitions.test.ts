@@ -58,7 +58,7 @@ describe('connection transitions', () => {
     }
   });
 
-  test('a recovery is told once, and only after a break that was told', () => {
+  test('a recovery is reported once, and only after a reported break', () => {
     const live: Standing = { state: 'live', needsReconnect: false, reportedBroken: false };
     const broken = takeStep(live, 'outage_found', true);
     expect(broken).toEqual({
@@ -72,7 +72,7 @@ describe('connection transitions', () => {
     expect(takeStep(silent.standing, 'recovered', true).sends).toBeNull();
   });
 
-  test('a break told before the license lapsed is followed by a recovery told after it was renewed', () => {
+  test('a break reported before the license lapsed is followed by a recovery reported after the renewal', () => {
     const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
     const unheard = takeStep(broken, 'recovered', false);
     expect([unheard.sends, unheard.standing.reportedBroken]).toEqual([null, true]);
@@ -80,7 +80,7 @@ describe('connection transitions', () => {
     expect(takeStep(again.standing, 'recovered', true).sends).toBe('connection.connected');
   });
 
-  test('a restart and a logout in between do not make anyone forget that the break was told', () => {
+  test('a restart and a logout in between do not change that the break was reported', () => {
     const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
     const restarted = takeStep(broken, 'restarted_needs_qr', true);
     expect(restarted).toEqual({ standing: { ...broken, state: 'connecting' }, sends: null });

@@ -40,7 +40,7 @@ describe('address allowlist', () => {
     },
   );
 
-  test('names the first entry that fits, and none where there is no list', () => {
+  test('returns the first matching entry, and none without a list', () => {
     const entries = ['198.51.100.1', '203.0.113.0/25', '203.0.113.7'];
     expect(decideAddress(entries, '203.0.113.7')).toEqual({ allowed: true, entry: '203.0.113.0/25' });
     expect(decideAddress(entries, '192.0.2.1')).toEqual({ allowed: false, entry: null });
@@ -48,7 +48,7 @@ describe('address allowlist', () => {
   });
 
   test.each(['203.0.113.7', '203.0.113.0/24', '2001:db8::/32', '::1', '0.0.0.0/0', '::/0'])(
-    'takes the entry %s',
+    'accepts the entry %s',
     (entry) => {
       expect(() => checkAllowlist([entry])).not.toThrow();
     },

@@ -39,25 +39,25 @@ describe('process lease', () => {
       holder.pidStart ?? currentProcess().pidStart,
     ]);
 
-  test('a second platform is refused, and told who runs and what to do', async () => {
+  test('a second platform is refused with the running process and what to do', async () => {
     await take();
     const second = take();
     await expect(second).rejects.toBeInstanceOf(PlatformAlreadyRuns);
     await expect(second).rejects.toThrow(new RegExp(`process ${process.pid} .*another database`));
   });
 
-  test('of ten at once one starts', async () => {
+  test('one of ten that start at once gets it', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => take()));
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1);
   });
 
-  test('a released one is free at once', async () => {
+  test('is free as soon as it is released', async () => {
     const first = await take();
     await first.release();
     await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
   });
 
-  test('one on another machine is taken over once it has expired', async () => {
+  test('of another machine is taken over once it has expired', async () => {
     const clock = new ManualClock();
     const first = await take(clock);
     await pretend({ host: 'another-machine' });
@@ -68,7 +68,7 @@ describe('process lease', () => {
     expect(second.owner).not.toBe(first.owner);
   });
 
-  test('the heartbeat moves its end', async () => {
+  test('is extended by the heartbeat', async () => {
     const clock = new WatchedClock();
     await take(clock);
     await clock.timerSet(2_500);
@@ -80,7 +80,7 @@ describe('process lease', () => {
     await expect(take(clock)).rejects.toBeInstanceOf(PlatformAlreadyRuns);
   });
 
-  test('one of a process that is gone is taken over at once', async () => {
+  test('of a process that has ended is taken over at once', async () => {
     await take();
     const child = spawn('true');
     await once(child, 'exit');
@@ -88,7 +88,7 @@ describe('process lease', () => {
     await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
   });
 
-  test('one whose pid was handed out again is taken over at once', async () => {
+  test('of a process whose pid was reused is taken over at once', async () => {
     await take();
     await pretend({ pidStart: currentProcess().pidStart.replace(/\d+$/, '1') });
     await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
@@ -97,7 +97,7 @@ describe('process lease', () => {
   test.each([
     ['boot', (start: string) => start.replace(/^[0-9a-f]/, (digit) => (digit === '0' ? '1' : '0'))],
     ['container', (start: string) => start.replace(/pid:\[\d+\]/, 'pid:[1]')],
-  ])('nothing is sure of a process of another %s', async (_what, change) => {
+  ])('is not taken over from a process of another %s', async (_what, change) => {
     await take();
     const pidStart = change(currentProcess().pidStart);
     expect(pidStart).not.toBe(currentProcess().pidStart);
@@ -105,7 +105,7 @@ describe('process lease', () => {
     await expect(take()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
   });
 
-  test('whoever lost it is told at its next heartbeat', async () => {
+  test('a process that lost it learns this at its next heartbeat', async () => {
     const clock = new WatchedClock();
     const { promise: lost, resolve } = Promise.withResolvers<void>();
     await take(clock, resolve);
@@ -115,7 +115,7 @@ describe('process lease', () => {
     await expect(lost).resolves.toBeUndefined();
   });
 
-  test('a killed platform leaves the database to the next at once', async () => {
+  test('of a killed platform is available to the next one at once', async () => {
     const program = new URL('../../support/hold-platform.ts', import.meta.url).pathname;
     const child = spawn(process.execPath, [program, testDatabase.url], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -127,7 +127,7 @@ describe('process lease', () => {
     await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
   });
 
-  test('this process is not gone', () => {
+  test('the current process has not ended', () => {
     expect(isGone(currentProcess())).toBe(false);
     expect(isGone({ ...currentProcess(), host: 'another-machine', pid: 999_999_999 })).toBe(false);
   });

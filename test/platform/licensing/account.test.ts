@@ -39,7 +39,7 @@ describe('GET /account', () => {
   }
 
   test(
-    'an account that never paired anything has all its slots, and nothing to renew',
+    'an account that has never paired a number has all its slots, and nothing to renew',
     proves('account.exact', 'account.get.answer', 'account.slots.total', 'account.slots.available'),
     async () => {
       const { key } = await open({ slots: 3 });
@@ -50,7 +50,7 @@ describe('GET /account', () => {
     },
   );
 
-  test('needs the scope to read', proves('account.get.scope'), async () => {
+  test('requires messaging.read', proves('account.get.scope'), async () => {
     const { id } = await open();
     const call = async (scopes: 'messaging.read' | 'messaging.manage') => {
       const { key } = await service.platform.apiKeys.create(id, { scopes: [scopes] });
@@ -83,7 +83,7 @@ describe('GET /account', () => {
   );
 
   test(
-    'the slot of a deleted connection is there again with its time, and none once that has run out',
+    'the slot of a deleted connection is available with its remaining time, and not once that has ended',
     proves(
       'service.slot.returns',
       'state.delete.slot',
@@ -104,7 +104,7 @@ describe('GET /account', () => {
   );
 
   test(
-    'nextExpiry is the first license to end, and one that has ended only where no other follows',
+    'nextExpiry is the next license to end, and a past one only if no other follows',
     proves('account.slots.nextExpiry', 'choice.next-expiry'),
     async () => {
       const { id, key } = await open();
@@ -123,7 +123,7 @@ describe('GET /account', () => {
     },
   );
 
-  test('a license sold beyond the slots is one more slot; one in the pool is renewed first', async () => {
+  test('a license bought beyond the slots adds a slot; a returned slot is renewed first', async () => {
     const { id, key } = await open({ slots: 1 });
     const first = await pair(id);
     const second = await pair(id);
@@ -143,7 +143,7 @@ describe('GET /account', () => {
   });
 
   test(
-    'the add-ons of a portal workspace are its slots; nothing can be created there',
+    'the add-ons of a portal workspace are its slots, and none is available',
     proves('service.portal.addon', 'choice.account.portal'),
     async () => {
       const { id, key } = await open({ kind: 'crm_portal', slots: 5 });
@@ -161,7 +161,7 @@ describe('GET /account', () => {
   );
 
   test(
-    'a key with a list counts the connections that it reaches, in the slots of the workspace',
+    'a key with a connection list counts its own connections, and all slots of the workspace',
     proves('choice.account.reach'),
     async () => {
       const { id } = await open({ slots: 4 });

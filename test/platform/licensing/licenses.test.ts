@@ -37,7 +37,7 @@ describe('licenses', () => {
     expect([answer.status, answer.body]).toEqual([402, { error: 'license_inactive' }]);
   });
 
-  test('of many that pair at once no more than the slots get one', async () => {
+  test('of many numbers that pair at once, no more than there are slots get one', async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 2 });
     const { key } = await service.platform.apiKeys.create(id);
     await Promise.all(Array.from({ length: 8 }, () => pair(id)));
@@ -49,7 +49,7 @@ describe('licenses', () => {
     expect(defaults).toHaveLength(1);
   });
 
-  test('a slot in the pool gives the rest of its time', async () => {
+  test('a returned slot grants its remaining time', async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 1 });
     const { key } = await service.platform.apiKeys.create(id);
     const first = await pair(id);
@@ -62,7 +62,7 @@ describe('licenses', () => {
     });
   });
 
-  test('set says how the license stands', proves('choice.license.values'), async () => {
+  test('set returns the current license', proves('choice.license.values'), async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
     const connection = await pair(id);
     const now = service.platform.time.now();
@@ -100,7 +100,7 @@ describe('licenses', () => {
     });
   });
 
-  test('set refuses what contradicts itself, and an unknown connection', async () => {
+  test('set refuses contradictory input and an unknown connection', async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
     const connection = await pair(id);
     const { licenses, time } = service.platform;

@@ -11,7 +11,7 @@ describe('slots and pairing', () => {
   const logOut = (key: string, id: string) => life.on(key, 'POST', id, '/logout');
 
   test(
-    'of many that wait to pair, the first to pair get the slots',
+    'the first numbers to pair get the slots',
     proves('service.slot.attaches', 'state.created.claims-nothing', 'connections.create.over-quota'),
     async () => {
       const { key, id: waiting } = await life.begin(2);
@@ -31,7 +31,7 @@ describe('slots and pairing', () => {
     },
   );
 
-  test('pairing again keeps the license as it is, and starts no second trial', async () => {
+  test('pairing again keeps the license and starts no second trial', async () => {
     const { key, id } = await life.begin(5);
     await life.pair(key, id);
     const [{ licenseExpires } = { licenseExpires: null }] = await life.listed(key);
@@ -50,7 +50,7 @@ describe('slots and pairing', () => {
   });
 
   test(
-    'a number beyond the slots takes one that is free when it pairs again',
+    'a number without a slot takes a free one when it pairs again',
     proves('service.slot.returns', 'choice.slot.inherited'),
     async () => {
       const { key, id: first } = await life.begin(1);
@@ -82,7 +82,7 @@ describe('slots and pairing', () => {
   });
 
   test(
-    'a lapsed add-on hides its connection and silences it, and a renewal brings it back',
+    'a lapsed add-on hides its connection and stops its events, until the renewal',
     proves(
       'service.gate.expired-hidden',
       'service.gate.unsendable',

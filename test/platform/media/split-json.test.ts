@@ -23,7 +23,7 @@ function takeApart(json: string, size: number) {
 
 const SIZES = [1, 2, 3, 5, 7, 64, 100_000];
 
-describe('a JSON text that comes in pieces', () => {
+describe('a JSON text in pieces', () => {
   it.each([
     ['a send', '{"to":"1","media":{"data":"QUJD","filename":"a"}}', ['QUJD']],
     ['spaces', ' { "media" : { "filename" : "a" , "data" : "QUJD" } , "to" : "1" } ', ['QUJD']],
@@ -39,7 +39,7 @@ describe('a JSON text that comes in pieces', () => {
     ['other types', '{"media":{"data":7},"x":null}', []],
     ['a list in its place', '{"media":[{"data":"X"}]}', []],
     ['a key that is the value', '{"media":"data","data":"media"}', []],
-  ])('%s: the string is taken out, the rest stays as it was', (_what, json, strings) => {
+  ])('%s: the string is removed, and the rest is unchanged', (_what, json, strings) => {
     const whole = takeApart(json, json.length);
     expect(whole.taken).toEqual(strings);
     // Each taken string stands as `@` in a rest that is still the same JSON.
@@ -48,7 +48,7 @@ describe('a JSON text that comes in pieces', () => {
     for (const size of SIZES) expect(takeApart(json, size)).toEqual(whole);
   });
 
-  it('of any shape and in any pieces: the rest with the strings in their place is the text', () => {
+  it('of any shape and in any pieces: the rest with the strings inserted is the original text', () => {
     const noise = fc.jsonValue({ depthSize: 'small', maxDepth: 4 });
     const text = fc.string({ unit: 'grapheme', maxLength: 30 });
     const around = fc.dictionary(fc.constantFrom('to', 'media', 'data', 'x"y', 'é\\'), noise, { maxKeys: 4 });
@@ -76,7 +76,7 @@ describe('a JSON text that comes in pieces', () => {
     );
   });
 
-  it('what is no JSON leaves a rest that is none', () => {
+  it('invalid JSON leaves an invalid rest', () => {
     for (const broken of [
       '{"media":{"data":"QUJD',
       '{"media":{"data":"QUJD"',

@@ -13,7 +13,7 @@ interface Upload {
   readonly request: ClientRequest;
 }
 
-describe('files that come in', () => {
+describe('concurrent uploads', () => {
   let service: TestPlatform;
   let uploads: Upload[];
   beforeEach(async () => {
@@ -55,7 +55,7 @@ describe('files that come in', () => {
   const send = (key: string, connectionId: string) =>
     service.call('POST', '/messages', { key, body: { connectionId, to: PHONE, media } });
 
-  it('of one workspace leave room for those of the others', proves('choice.upload.places'), async () => {
+  it('of one workspace leave capacity for the others', proves('choice.upload.places'), async () => {
     const [stuck, other] = [await seedWorkspace(service), await seedWorkspace(service)];
     const stopped = Array.from({ length: 81 }, () => begin(stuck.key, stuck.connectionId));
     const beyond = await Promise.race(stopped.map(({ answered }) => answered));
@@ -68,7 +68,7 @@ describe('files that come in', () => {
     expect(text.status).toBe(200);
   });
 
-  it('and stop give their places back, each after eight seconds', proves('choice.upload.pace'), async () => {
+  it('that stall release their places after eight seconds each', proves('choice.upload.pace'), async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const before = service.clock.pending;
     const stopped = Array.from({ length: 16 }, () => begin(key, connectionId));
@@ -84,7 +84,7 @@ describe('files that come in', () => {
     expect((await send(key, connectionId)).status).toBe(200);
   });
 
-  it('drop by drop are ended as those that stop', proves('choice.upload.pace'), async () => {
+  it('that are too slow end like those that stall', proves('choice.upload.pace'), async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const before = service.clock.pending;
     const { answered, request } = begin(key, connectionId);

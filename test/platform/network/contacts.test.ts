@@ -8,7 +8,7 @@ describe('contacts', () => {
   });
   afterAll(() => service.close());
 
-  test('a number nobody described is on the network and behaves by the defaults', async () => {
+  test('a number without settings is on the network and has the default behavior', async () => {
     expect(await service.platform.contacts.get('4916000000001')).toMatchObject({
       onNetwork: true,
       deliverAfterMs: expect.any(Number),
@@ -18,7 +18,7 @@ describe('contacts', () => {
     });
   });
 
-  test('put changes what it names, and null is kept as never', async () => {
+  test('put changes only the given fields, and null means never', async () => {
     const { contacts } = service.platform;
     await contacts.put('4916000000002', { readAfterMs: null, autoReply: 'hi' });
     const changed = await contacts.put('4916000000002', { deliverAfterMs: 7 });
@@ -26,7 +26,7 @@ describe('contacts', () => {
     expect(await contacts.get('4916000000002')).toEqual(changed);
   });
 
-  test('a phone that got nothing has received nothing', async () => {
+  test('a phone without messages lists none', async () => {
     expect(await service.platform.contacts.received('4916000000003')).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 const SECOND = 1_000;
 const from = '4915500000001';
 
-describe('while a session does not work', () => {
+describe('while a session is broken', () => {
   let service: TestPlatform;
   beforeAll(async () => {
     service = await startTestPlatform({ ports: { random: () => 0.5 } });
@@ -29,7 +29,7 @@ describe('while a session does not work', () => {
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 
-  test('a message in the moment of a recovery and a restart then do not wait for each other for ever', async () => {
+  test('a message during a recovery and a restart do not deadlock', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
     await service.platform.outages.begin(connectionId, { cause: 'zombie' });
     const recovery = service.database.transaction(async (tx) => {
@@ -55,7 +55,7 @@ describe('while a session does not work', () => {
   });
 
   test.each(['session_lost', 'zombie'] as const)(
-    'what people write is kept (%s), and arrives in its order once the session works again',
+    'incoming messages are kept (%s), and arrive in order once the session works again',
     proves('choice.outage.messages'),
     async (cause) => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -88,7 +88,7 @@ describe('while a session does not work', () => {
   );
 
   test(
-    'receipts are kept too, and bear the time at which they happened',
+    'receipts are kept as well, with the time at which they happened',
     proves('choice.outage.receipts'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);

@@ -21,19 +21,19 @@ describe('plan of receipts', () => {
     ]);
   });
 
-  test('an overtaken delivered happens first and is reported last', () => {
+  test('a delivered that read overtakes happens first and is reported last', () => {
     const [delivered, read] = planReceipts(person, 1_000, 0).receipts;
     expect(delivered?.at).toBe(1_100);
     expect(delivered?.reportedAt).toBeGreaterThan(read?.reportedAt ?? Number.POSITIVE_INFINITY);
   });
 
-  test('a person whose phone never gets the message does not answer', () => {
+  test('a person whose phone never receives the message does not reply', () => {
     const never = { ...person, deliverAfterMs: null, readAfterMs: null, autoReply: 'hi' };
     expect(planReceipts(never, 0, 0).reply).toBeNull();
     expect(planReceipts({ ...person, autoReply: 'hi' }, 0, 0).reply?.at).toBeGreaterThan(300);
   });
 
-  test('null is never, nothing is reported before it happens, and nothing happens before the send', () => {
+  test('null means never, nothing is reported before it happens, and nothing happens before the send', () => {
     fc.assert(
       fc.property(behavior, fc.nat(), draw, (person, sentAt, drawn) => {
         const { receipts } = planReceipts(person, sentAt, drawn);

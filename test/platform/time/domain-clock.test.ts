@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const START = Date.UTC(2026, 0, 15, 12);
 
 describe('domain clock', () => {
-  test('runs with the wall clock at a distance', async () => {
+  test('runs with the wall clock at an offset', async () => {
     const wall = new ManualClock(START);
     const clock = createDomainClock(wall, { offsetMs: 5_000, frozenAt: null });
     expect(clock.now()).toBe(START + 5_000);
@@ -13,7 +13,7 @@ describe('domain clock', () => {
     expect(clock.now()).toBe(START + 5_010);
   });
 
-  test('stands while the wall clock jumps back', () => {
+  test('stands still while the wall clock jumps back', () => {
     const wall = new ManualClock(START);
     const clock = createDomainClock(wall, { offsetMs: 0, frozenAt: null });
     clock.now();
@@ -23,14 +23,14 @@ describe('domain clock', () => {
     expect(clock.now()).toBe(START + 500);
   });
 
-  test('a frozen one stands', async () => {
+  test('stands still while it is frozen', async () => {
     const wall = new ManualClock(START);
     const clock = createDomainClock(wall, { offsetMs: 0, frozenAt: START + 1 });
     await wall.advance(60_000);
     expect([clock.now(), clock.frozen]).toEqual([START + 1, true]);
   });
 
-  test('a pin never lies in the past, and ends with the next move', () => {
+  test('cannot be pinned to the past, and a pin ends with the next move', () => {
     const wall = new ManualClock(START);
     const clock = createDomainClock(wall, { offsetMs: 0, frozenAt: null });
     clock.pin(START - 5);
@@ -41,7 +41,7 @@ describe('domain clock', () => {
     expect(clock.now()).toBe(START + 60_000);
   });
 
-  test('a state of an earlier time does not move it back', () => {
+  test('is not moved back by an older state', () => {
     const wall = new ManualClock(START);
     const clock = createDomainClock(wall, { offsetMs: 10_000, frozenAt: null });
     expect(clock.now()).toBe(START + 10_000);

@@ -29,7 +29,7 @@ describe('virtual time', () => {
 
   const ledger = async () => (await service.platform.ledger.read(0, 100_000)).slice(0);
 
-  test('an advance fires what is due in the order of time, each at its own time', async () => {
+  test('an advance fires due timers in order, each at its own time', async () => {
     const start = service.platform.time.now();
     await behave(1, 3 * HOUR);
     await behave(2, 1 * HOUR, 4 * HOUR);
@@ -52,7 +52,7 @@ describe('virtual time', () => {
     ]);
   });
 
-  test('a message that is written on the way has the time of its moment', async () => {
+  test('a message that is written during an advance has the time of its timer', async () => {
     const start = service.platform.time.now();
     await service.platform.contacts.put(to(1), { deliverAfterMs: HOUR, readAfterMs: null, autoReply: 'hi' });
     await behave(2, 3 * HOUR);
@@ -113,7 +113,7 @@ describe('virtual time', () => {
     expect(await service.platform.time.due(1)).toHaveLength(1);
   });
 
-  test('runs with the wall clock, and fires by itself', async () => {
+  test('runs with the wall clock, and fires timers', async () => {
     await behave(1, 5_000);
     const message = await send(1);
     const before = service.platform.time.now();
@@ -126,7 +126,7 @@ describe('virtual time', () => {
     ]);
   });
 
-  test('a frozen clock fires nothing, moves by hand alone, and runs on from where it stood', async () => {
+  test('a frozen clock fires nothing, moves only when advanced, and continues from there', async () => {
     const { time } = service.platform;
     await behave(1, 5_000, 20_000);
     await send(1);
@@ -153,7 +153,7 @@ describe('virtual time', () => {
     expect([service.platform.time.now(), service.platform.time.frozen]).toEqual([frozen, true]);
   });
 
-  test('a restart fires what fell due meanwhile', async () => {
+  test('a restart fires what became due in the meantime', async () => {
     await behave(1, 5_000);
     await send(1);
     await service.restart();
@@ -162,7 +162,7 @@ describe('virtual time', () => {
     expect((await ledger()).map((entry) => entry.status)).toEqual(['sent', 'delivered']);
   });
 
-  test('a reset never moves it back, and leaves nothing due', async () => {
+  test('a reset does not move it back, and leaves nothing due', async () => {
     await behave(1, HOUR);
     await send(1);
     await service.platform.time.advance({ ms: DAY });
@@ -191,7 +191,7 @@ describe('virtual time', () => {
     expect((await ledger()).map((entry) => entry.status)).toEqual(['sent', 'delivered']);
   });
 
-  test('writes wait while time moves, and carry the time after it', async () => {
+  test('writes wait while time moves, and have the time afterwards', async () => {
     const start = service.platform.time.now();
     await behave(1, HOUR);
     for (let index = 0; index < 20; index += 1) await send(1);
@@ -207,7 +207,7 @@ describe('virtual time', () => {
     });
   });
 
-  test('the time of each moment is written before anything happens at it', async () => {
+  test('each time is stored before anything happens at it', async () => {
     const start = service.platform.time.now();
     const wall = service.clock.now();
     await service.database.query('CREATE TABLE platform.witness (offset_ms bigint, created_at bigint)');
@@ -228,7 +228,7 @@ describe('virtual time', () => {
     ]);
   });
 
-  test('a license that lapses on the way silences what comes after it, and nothing before', async () => {
+  test('a license that lapses during an advance stops later events, and no earlier ones', async () => {
     const start = service.platform.time.now();
     await service.platform.licenses.set(seeded.connectionId, { expiresAt: start + 2 * HOUR });
     await behave(1, HOUR, 3 * HOUR);
@@ -242,7 +242,7 @@ describe('virtual time', () => {
     ]);
   });
 
-  test('what was due while the service stood still is told by the license of the moment it is told', async () => {
+  test('an event that was due while the service was stopped depends on the license at the time it is sent', async () => {
     const start = service.platform.time.now();
     await service.platform.licenses.set(seeded.connectionId, { expiresAt: start + HOUR });
     await behave(1, 1_000);

@@ -15,7 +15,7 @@ function work(log: string[], name: string) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('write gate', () => {
-  test('writers share it', async () => {
+  test('is shared by writers', async () => {
     const gate = createWriteGate();
     const log: string[] = [];
     const [one, two] = [work(log, 'one'), work(log, 'two')];
@@ -27,7 +27,7 @@ describe('write gate', () => {
     await Promise.all(both);
   });
 
-  test('whoever takes it alone waits for writers, and later writers wait for that', async () => {
+  test('an exclusive holder waits for writers, and later writers wait for it', async () => {
     const gate = createWriteGate();
     const log: string[] = [];
     const [writer, mover, late] = [work(log, 'writer'), work(log, 'mover'), work(log, 'late')];
@@ -44,7 +44,7 @@ describe('write gate', () => {
     await Promise.all(all);
   });
 
-  test('two movers go one after the other', async () => {
+  test('two exclusive holders run one after the other', async () => {
     const gate = createWriteGate();
     const log: string[] = [];
     const [one, two] = [work(log, 'one'), work(log, 'two')];
@@ -57,7 +57,7 @@ describe('write gate', () => {
     expect(log).toEqual(['one in', 'one out', 'two in', 'two out']);
   });
 
-  test('an error leaves the gate open', async () => {
+  test('is open again after an error', async () => {
     const gate = createWriteGate();
     const fail = async (): Promise<void> => {
       throw new Error('broken');

@@ -45,14 +45,14 @@ function backlogOf(limits: BacklogLimits) {
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 describe('the backlog', () => {
-  it('gives back what it took, in order', () => {
+  it('returns events in order', () => {
     const { backlog, loads } = backlogOf({ events: 10, bytes: 1_000, ids: 0 });
     for (const id of numbers(5)) expect(backlog.push(ready(id))).toBe(true);
     expect(numbers(6).map(() => backlog.shift()?.id)).toEqual([1, 2, 3, 4, 5, undefined]);
     expect(loads).toEqual([]);
   });
 
-  it('holds ids alone past its bound of events, and reads the bytes back in order', async () => {
+  it('holds only ids beyond its limit of events, and reads the bytes back in order', async () => {
     const { backlog, loads, next } = backlogOf({ events: 3, bytes: 1_000, ids: 2_000 });
     for (const id of numbers(1_203)) expect(backlog.push(ready(id))).toBe(true);
     expect(backlog.size).toBe(1_203);
@@ -74,12 +74,12 @@ describe('the backlog', () => {
     expect(backlog.list().filter((waiting) => waiting.event !== undefined)).toHaveLength(2);
   });
 
-  it('refuses what is more than it may hold', () => {
+  it('refuses events beyond its limit', () => {
     const { backlog } = backlogOf({ events: 1, bytes: 1_000, ids: 2 });
     expect(numbers(5).map((id) => backlog.push(ready(id)))).toEqual([true, true, true, false, false]);
   });
 
-  it('keeps new events behind those whose bytes are on their way', async () => {
+  it('keeps new events behind those whose bytes are being read', async () => {
     const { backlog, next } = backlogOf({ events: 2, bytes: 1_000, ids: 10 });
     for (const id of numbers(3)) backlog.push(ready(id));
     expect(backlog.shift()?.id).toBe(1);
@@ -94,7 +94,7 @@ describe('the backlog', () => {
     expect(rest).toEqual([3, 4]);
   });
 
-  it('tries again when reading back failed', async () => {
+  it('retries after reading back has failed', async () => {
     const { backlog, failures, failNext, retry, next } = backlogOf({ events: 1, bytes: 1_000, ids: 10 });
     for (const id of numbers(2)) backlog.push(ready(id));
     failNext(true);
@@ -110,7 +110,7 @@ describe('the backlog', () => {
     expect(backlog.shift()?.id).toBe(2);
   });
 
-  it('gives out nothing that was read back after it was cleared', async () => {
+  it('returns nothing that was read back after it was cleared', async () => {
     const { backlog, loads } = backlogOf({ events: 1, bytes: 1_000, ids: 10 });
     for (const id of numbers(2)) backlog.push(ready(id));
     backlog.shift();
@@ -124,7 +124,7 @@ describe('the backlog', () => {
 });
 
 describe('a queue', () => {
-  it('gives its items in order, however long it grows', () => {
+  it('returns its items in order, however long it is', () => {
     const queue = new Fifo<number>();
     const taken: (number | undefined)[] = [];
     for (let round = 0; round < 10; round += 1) {

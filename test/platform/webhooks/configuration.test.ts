@@ -37,7 +37,7 @@ describe('the webhook configuration', () => {
     });
   };
 
-  it('has no address before one is put', () => {
+  it('has no URL before one is set', () => {
     expect(fixture.configuration.get(WORKSPACE)).toEqual({ url: null, events: EVENTS, secretSet: false });
     expect(fixture.configuration.destination(WORKSPACE)).toBeNull();
   });
@@ -49,7 +49,7 @@ describe('the webhook configuration', () => {
   });
 
   it(
-    'issues a new secret with every put, for the same address too',
+    'issues a new secret with every PUT, also for the same URL',
     proves('choice.webhook.same-url'),
     async () => {
       const secrets = new Set<string>();
@@ -61,7 +61,7 @@ describe('the webhook configuration', () => {
   );
 
   it(
-    'replaces the secret at once when it is rotated, and keeps the address',
+    'replaces the secret at once when it is rotated, and keeps the URL',
     proves('webhook.rotate.at-once'),
     async () => {
       const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
@@ -71,23 +71,23 @@ describe('the webhook configuration', () => {
     },
   );
 
-  it('has nothing to rotate before an address is put', async () => {
+  it('has nothing to rotate before a URL is set', async () => {
     await expect(fixture.configuration.rotate(WORKSPACE)).rejects.toMatchObject({ code: 'invalid_webhook' });
   });
 
-  it('keeps the workspaces apart', async () => {
+  it('is separate for each workspace', async () => {
     await fixture.configuration.put(WORKSPACE, HOOK);
     expect(fixture.configuration.get('cworkspace000000000000002').secretSet).toBe(false);
   });
 
-  it('is there again after a restart', async () => {
+  it('survives a restart', async () => {
     const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
     const restarted = resolving();
     await restarted.load();
     expect(restarted.destination(WORKSPACE)).toEqual({ url: HOOK, secret });
   });
 
-  it('ends with the same secret in memory and in the table when changes come at once', async () => {
+  it('has the same secret in memory and in the table after concurrent changes', async () => {
     await fixture.configuration.put(WORKSPACE, HOOK);
     await Promise.all(Array.from({ length: 20 }, () => fixture.configuration.rotate(WORKSPACE)));
     const restarted = resolving();
@@ -95,7 +95,7 @@ describe('the webhook configuration', () => {
     expect(restarted.destination(WORKSPACE)).toEqual(fixture.configuration.destination(WORKSPACE));
   });
 
-  it('takes the secrets of its port, and chance where the port has none', async () => {
+  it('takes secrets from its port, and random ones if the port has none', async () => {
     const asked: string[] = [];
     const configuration = createWebhookConfiguration({
       database: fixture.database,
@@ -115,7 +115,7 @@ describe('the webhook configuration', () => {
   });
 
   it.each(['http://hooks.example.com/', 'https://localhost/', 'https://10.0.0.1/', 'not an address'])(
-    'refuses %s and keeps what was set',
+    'refuses %s and keeps the current URL',
     async (url) => {
       await fixture.configuration.put(WORKSPACE, HOOK);
       await expect(fixture.configuration.put(WORKSPACE, url)).rejects.toMatchObject({
@@ -158,12 +158,12 @@ describe('the webhook configuration', () => {
     });
   });
 
-  it('does not resolve a name that a tunnel stands in for', async () => {
+  it('does not resolve a name that has a tunnel', async () => {
     fixture.tunnels.set(HOST, 'http://127.0.0.1:4020');
     expect((await resolving('127.0.0.1').put(WORKSPACE, HOOK)).url).toBe(HOOK);
   });
 
-  it('gives a tunnel no more than its name: the address must still be https on a public host', async () => {
+  it('requires https on a public host also for a name that has a tunnel', async () => {
     fixture.tunnels.set('localhost', 'http://127.0.0.1:4020');
     await expect(fixture.configuration.put(WORKSPACE, 'https://localhost/')).rejects.toMatchObject({
       code: 'invalid_webhook',

@@ -61,7 +61,7 @@ describe('the log of deliveries', () => {
     );
   const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-  it('writes a few rows after a moment, in one statement', async () => {
+  it('writes a few rows after a short wait, in one statement', async () => {
     for (const id of numbers(3)) log.add(row(id));
     await fixture.clock.advance(99);
     expect(writes).toBe(0);
@@ -79,7 +79,7 @@ describe('the log of deliveries', () => {
     expect(writes).toBeLessThan(10);
   });
 
-  it('writes a row again whose write failed, and stores it once', async () => {
+  it('retries a failed write, and stores the row once', async () => {
     failures = 1;
     log.add(row(1));
     await fixture.clock.advance(100);
@@ -90,7 +90,7 @@ describe('the log of deliveries', () => {
     expect(await stored()).toEqual([1, 2]);
   });
 
-  it('tells whoever waits for it that a write failed, and keeps the rows', async () => {
+  it('reports a failed write to waiting callers, and keeps the rows', async () => {
     failures = 1;
     log.add(row(1));
     await expect(log.flush()).rejects.toThrow('the connection broke');
@@ -98,7 +98,7 @@ describe('the log of deliveries', () => {
     expect(await stored()).toEqual([1]);
   });
 
-  it('is full when the database falls far behind, and says when it no longer is', async () => {
+  it('is full if the database falls far behind, and reports when it no longer is', async () => {
     for (const id of numbers(20_000)) log.add(row(id));
     expect(log.full).toBe(true);
     await log.flush();
@@ -106,7 +106,7 @@ describe('the log of deliveries', () => {
     expect(rooms).toBe(1);
   });
 
-  it('forgets what it is told to forget, and writes none of it later', async () => {
+  it('discards rows on request, and does not write them later', async () => {
     log.add(row(1));
     await log.discard();
     await fixture.clock.advance(10_000);

@@ -37,7 +37,7 @@ describe('delivery', () => {
     },
   );
 
-  it.each([200, 201, 202, 204, 299])('takes %i for a success', proves('delivery.success'), async (status) => {
+  it.each([200, 201, 202, 204, 299])('treats %i as a success', proves('delivery.success'), async (status) => {
     hook.receiver.script({ status });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.delivery.settle();
@@ -47,7 +47,7 @@ describe('delivery', () => {
   });
 
   it(
-    'tries three times, 500 ms and 1 s after the attempt before ended, with the same bytes and signature',
+    'makes three attempts, 500 ms and 1 s after the end of the previous one, with the same bytes and signature',
     proves(
       'delivery.attempts',
       'delivery.identical',
@@ -86,7 +86,7 @@ describe('delivery', () => {
   );
 
   it(
-    'counts the wait from the end of an attempt, not from its begin',
+    'counts the wait from the end of an attempt, not from its start',
     proves('choice.attempts.from-end'),
     async () => {
       const answer = Promise.withResolvers<void>();
@@ -108,7 +108,7 @@ describe('delivery', () => {
   );
 
   it(
-    'gives up an attempt after 10 s without an answer',
+    'aborts an attempt after 10 s without an answer',
     proves('delivery.timeout', 'limits.webhook-retries'),
     async () => {
       hook.receiver.script({ hang: true });
@@ -127,7 +127,7 @@ describe('delivery', () => {
     },
   );
 
-  it('puts the answer under the same 10 s: one that never ends is a failure', async () => {
+  it('includes the answer in the 10 s: one that never ends is a failure', async () => {
     hook.receiver.script({ endless: true });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.receiver.received(1);
@@ -140,7 +140,7 @@ describe('delivery', () => {
   });
 
   it.each([301, 302, 303, 307, 308])(
-    'takes a redirect with %i for a failure and follows it nowhere',
+    'treats a redirect with %i as a failure and does not follow it',
     proves('delivery.redirect', 'delivery.failure'),
     async (status) => {
       const elsewhere = await startReceiver();
@@ -160,7 +160,7 @@ describe('delivery', () => {
     },
   );
 
-  it('reads no more than 64 KiB of an answer and still takes its status', async () => {
+  it('reads at most 64 KiB of an answer and uses its status', async () => {
     hook.receiver.script({ status: 200, body: Buffer.alloc(8 * 1024 * 1024, 'x') });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.delivery.settle();
@@ -170,24 +170,20 @@ describe('delivery', () => {
     });
   });
 
-  it(
-    'drops an event for good after a refused connection was refused three times',
-    proves('delivery.dropped'),
-    async () => {
-      await hook.receiver.close();
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.pass(500);
-      await hook.fixture.pass(1_000);
-      await hook.fixture.delivery.settle();
-      const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
-      expect(delivery?.outcome).toBe('dropped');
-      expect(delivery?.attempts.map(({ error }) => error)).toEqual([
-        'connection_refused',
-        'connection_refused',
-        'connection_refused',
-      ]);
-    },
-  );
+  it('drops an event after its connection was refused three times', proves('delivery.dropped'), async () => {
+    await hook.receiver.close();
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.pass(500);
+    await hook.fixture.pass(1_000);
+    await hook.fixture.delivery.settle();
+    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
+    expect(delivery?.outcome).toBe('dropped');
+    expect(delivery?.attempts.map(({ error }) => error)).toEqual([
+      'connection_refused',
+      'connection_refused',
+      'connection_refused',
+    ]);
+  });
 
   it('keeps connections alive between events', async () => {
     for (let index = 0; index < 5; index += 1) {
@@ -199,7 +195,7 @@ describe('delivery', () => {
   });
 
   it(
-    'signs with the secret that holds when the first attempt leaves',
+    'signs with the secret that is valid at the first attempt',
     proves('webhook.rotate.at-once'),
     async () => {
       const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
@@ -213,7 +209,7 @@ describe('delivery', () => {
   );
 
   it(
-    'goes to the moved endpoint from the next event on',
+    'uses a changed URL from the next event on',
     proves('webhook.config.moves', 'webhook.config.one'),
     async () => {
       const moved = await startReceiver();
@@ -228,7 +224,7 @@ describe('delivery', () => {
   );
 
   it(
-    'sends the retries of an event as they were signed, to where it went first, whatever is set meanwhile',
+    'retries an event with its first signature and URL, even if the webhook has changed',
     proves('webhook.rotate.at-once', 'webhook.config.moves', 'delivery.identical'),
     async () => {
       const moved = await startReceiver();
@@ -258,7 +254,7 @@ describe('delivery', () => {
     },
   );
 
-  it('opens no connection to the old target of a tunnel that was moved', async () => {
+  it('opens no connection to the previous target of a tunnel', async () => {
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.delivery.settle();
     const moved = await startReceiver();
@@ -270,7 +266,7 @@ describe('delivery', () => {
     await moved.close();
   });
 
-  it('tells that an event had no webhook to go to', async () => {
+  it('records that an event had no webhook', async () => {
     await hook.fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspacewithoutwebhook1'));
     await hook.fixture.delivery.settle();
     expect((await hook.fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
@@ -282,7 +278,7 @@ describe('delivery', () => {
     });
   });
 
-  it('answers what is pending before its outcome is known', async () => {
+  it('lists pending deliveries', async () => {
     hook.receiver.script({ status: 500 });
     const [event] = await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.clock.timerSet(500);
@@ -328,7 +324,7 @@ describe('delivery', () => {
   });
 
   describe('the end of the process', () => {
-    it('marks what a crash left undone as dropped, at the next start', async () => {
+    it('marks deliveries that a crash interrupted as dropped at the next start', async () => {
       await hook.fixture.emit(receivedEvent('cmessage1'));
       await hook.fixture.delivery.settle();
       await recordEvents(hook.fixture.database, [receivedEvent('cmessage2'), receivedEvent('cmessage3')]);
@@ -342,7 +338,7 @@ describe('delivery', () => {
       expect(hook.receiver.requests).toHaveLength(1);
     });
 
-    it('takes up no id twice after a restart', async () => {
+    it('does not reuse an id after a restart', async () => {
       await hook.fixture.emit(receivedEvent('cmessage1'));
       await hook.fixture.delivery.settle();
       const next = await hook.fixture.restart();
@@ -352,7 +348,7 @@ describe('delivery', () => {
       expect(listed.map(({ messageId }) => messageId)).toEqual(['cmessage2', 'cmessage1']);
     });
 
-    it('closes without waiting for a receiver that hangs, and says so', async () => {
+    it('closes without waiting for a receiver that hangs, and logs this', async () => {
       hook.receiver.otherwise({ hang: true });
       await hook.fixture.emit(receivedEvent('cmessage1'));
       await hook.receiver.received(1);
@@ -371,7 +367,7 @@ describe('delivery', () => {
     });
   });
 
-  it('forgets everything in a reset, what is under way included', async () => {
+  it('discards everything in a reset, including attempts in flight', async () => {
     hook.receiver.otherwise({ hang: true });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.receiver.received(1);

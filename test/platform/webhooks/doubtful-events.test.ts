@@ -27,7 +27,7 @@ function doubting() {
 }
 
 describe('events of a commit without an answer', () => {
-  it('are delivered at once when they are in the ledger, and looked for no more', async () => {
+  it('are delivered at once if they are in the ledger, and not looked up again', async () => {
     const { ledger, delivered, clock, doubts } = doubting();
     for (const id of [1, 2]) ledger.add(id);
     doubts.add([recordedEvent(1), recordedEvent(2)]);
@@ -46,7 +46,7 @@ describe('events of a commit without an answer', () => {
     expect(delivered).toEqual([1, 2]);
   });
 
-  it('are given up when they do not come', async () => {
+  it('are given up if they do not appear', async () => {
     const { delivered, state, clock, doubts } = doubting();
     doubts.add([recordedEvent(1)]);
     await clock.advance(3_600_000);
@@ -55,7 +55,7 @@ describe('events of a commit without an answer', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('are looked for until the database answers, however long it is away', async () => {
+  it('are looked up until the database answers, however long this takes', async () => {
     const { ledger, delivered, state, clock, doubts } = doubting();
     state.failures = 100;
     ledger.add(1);
@@ -64,7 +64,7 @@ describe('events of a commit without an answer', () => {
     expect(delivered).toEqual([1]);
   });
 
-  it('are forgotten by a reset, a look under way included', async () => {
+  it('are discarded by a reset, including a look-up in flight', async () => {
     const { ledger, delivered, clock, doubts } = doubting();
     doubts.add([recordedEvent(1)]);
     await doubts.idle();

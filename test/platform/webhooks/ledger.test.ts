@@ -23,7 +23,7 @@ describe('the ledger', () => {
 
   afterEach(() => fixture.close());
 
-  it('holds every event with its payload, delivered or not', async () => {
+  it('contains every event with its payload, delivered or not', async () => {
     const event = receivedEvent('cmessage1', 'NUL \u0000, a lone surrogate \ud800 and ünïcödé');
     const [recorded] = await recordEvents(fixture.database, [event]);
     expect(await ledger.read(0, 10)).toEqual([
@@ -41,7 +41,7 @@ describe('the ledger', () => {
     expect(recorded?.body.toString()).toBe(JSON.stringify(event.payload));
   });
 
-  it('answers what comes after a seq, in pages', async () => {
+  it('returns the events after a seq, in pages', async () => {
     await recordEvents(
       fixture.database,
       Array.from({ length: 7 }, (_, index) => receivedEvent(`cmessage${index}`)),
@@ -57,7 +57,7 @@ describe('the ledger', () => {
     expect(await ledger.read(7, 3)).toEqual([]);
   });
 
-  it('knows nothing of a state change that was rolled back, and leaves no gap for it', async () => {
+  it('contains nothing of a state change that was rolled back, and has no gap for it', async () => {
     await recordEvents(fixture.database, [receivedEvent('cmessage1')]);
     await expect(
       fixture.database.transaction(async (tx) => {
@@ -73,7 +73,7 @@ describe('the ledger', () => {
     ]);
   });
 
-  it('shows a reader who keeps the last seq an event that began early and committed late', async () => {
+  it('shows an event that began early and committed late to a reader that keeps the last seq', async () => {
     const late = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const slow = fixture.database.transaction(async (tx) => {
@@ -93,7 +93,7 @@ describe('the ledger', () => {
     ]);
   });
 
-  it('numbers without gaps and without repeats while many write and many read', async () => {
+  it('numbers without gaps or repeats with many concurrent writers and readers', async () => {
     const writers = Array.from({ length: 8 }, (_, writer) =>
       Promise.all(
         Array.from({ length: 10 }, (__, batch) =>
@@ -124,7 +124,7 @@ describe('the ledger', () => {
     expect(await ledger.read(400, 10)).toEqual([]);
   });
 
-  it('numbers a backlog in time by a plan that was made while the ledger was small', async () => {
+  it('numbers a backlog in time with a plan that was made while the ledger was small', async () => {
     const number = (tx: Queryable): Promise<unknown> =>
       tx.query('SELECT platform.number_ledger($1::integer)', [20_000], { deadlineMs: 8_000 });
     const record = (tx: Queryable, count: number): Promise<unknown> =>

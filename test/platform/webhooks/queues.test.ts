@@ -13,7 +13,7 @@ describe('the queue of an account', () => {
   const many = (count: number, workspace = WORKSPACE) =>
     Array.from({ length: count }, (_, index) => receivedEvent(`cmessage${index}`, 'hello', workspace));
 
-  it('opens no more attempts at once than it may', async () => {
+  it('opens no more concurrent attempts than its limit', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.otherwise({ after: answer.promise });
     await hook.fixture.emit(...many(5));
@@ -27,7 +27,7 @@ describe('the queue of an account', () => {
     expect(hook.receiver.connections).toBe(2);
   });
 
-  it('leaves other accounts alone when its receiver never answers', async () => {
+  it('does not affect other accounts if its receiver never answers', async () => {
     const hole = await startReceiver();
     hole.otherwise({ hang: true });
     hook.fixture.tunnels.set('hole.example.com', hole.origin);
@@ -40,7 +40,7 @@ describe('the queue of an account', () => {
     await hole.close();
   });
 
-  it('holds no place while it waits for a retry', async () => {
+  it('occupies no place while it waits for a retry', async () => {
     hook.receiver.script({ status: 500 }, { status: 500 });
     await hook.fixture.emit(...many(6));
     await hook.receiver.received(6);
@@ -50,7 +50,7 @@ describe('the queue of an account', () => {
     expect(hook.receiver.requests).toHaveLength(8);
   });
 
-  it('reads back from the ledger what it did not keep in memory, in order', async () => {
+  it('reads events that are not in memory back from the ledger, in order', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise }, { after: answer.promise });
     const events = await hook.fixture.emit(...many(45));
@@ -69,7 +69,7 @@ describe('the queue of an account', () => {
     expect(delivered).toHaveLength(45);
   });
 
-  it('drops what is more than it keeps, and says why', async () => {
+  it('drops events beyond its limit, with the reason', async () => {
     hook.receiver.otherwise({ hang: true });
     await hook.fixture.emit(...many(80));
     await hook.receiver.received(2);
@@ -78,12 +78,12 @@ describe('the queue of an account', () => {
     expect(new Set(dropped.map(({ reason }) => reason))).toEqual(new Set(['backlog_full']));
   });
 
-  it('settles at once when nothing was ever sent', async () => {
+  it('settles at once if nothing was sent', async () => {
     await hook.fixture.delivery.settle();
     expect(await hook.fixture.delivery.list({ limit: 1 })).toEqual([]);
   });
 
-  it('settles only when the last retry is over', async () => {
+  it('settles only after the last retry', async () => {
     hook.receiver.script({ status: 500 }, { status: 500 }, { status: 500 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     let settled = false;

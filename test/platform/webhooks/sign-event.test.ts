@@ -26,7 +26,7 @@ function sign(entry: Case): string {
 }
 
 describe('the signature of an event', () => {
-  it('has vectors to be held against', () => {
+  it('matches the test vectors', () => {
     expect(signedAs('valid').length).toBeGreaterThan(5);
     expect(signedAs('wrong_signature').length).toBeGreaterThan(5);
   });

@@ -71,27 +71,27 @@ describe('delivery without a tunnel', () => {
     return [...new Set(delivery?.attempts.map(({ error }) => error))];
   };
 
-  it('speaks TLS and checks the name of the host', async () => {
+  it('uses TLS and checks the host name', async () => {
     await deliverTo('https://hooks.example.com/here');
     await fixture.delivery.settle();
     expect(paths).toEqual(['/here']);
     expect((await fixture.delivery.list({ limit: 1 }))[0]?.attempts).toMatchObject([{ status: 200 }]);
   });
 
-  it('sends nothing to a host whose certificate is for another name', async () => {
+  it('sends nothing to a host whose certificate is for a different name', async () => {
     await deliverTo('https://other.example.com/here');
     expect(await failThreeTimes()).toEqual(['err_tls_cert_altname_invalid']);
     expect(paths).toEqual([]);
   });
 
-  it('sends nothing to a host whose certificate nobody vouches for', async () => {
+  it('sends nothing to a host whose certificate is not trusted', async () => {
     trusted = false;
     await deliverTo('https://hooks.example.com/here');
     expect(await failThreeTimes()).toEqual(['depth_zero_self_signed_cert']);
     expect(paths).toEqual([]);
   });
 
-  it('sends nothing to a name that was public when it was set and is not any more', async () => {
+  it('sends nothing to a name that was public when it was set and no longer is', async () => {
     await fixture.configuration.put(WORKSPACE, 'https://hooks.example.com/here');
     addresses = [{ address: '169.254.169.254', family: 4 }];
     await fixture.emit(receivedEvent('cmessage1'));

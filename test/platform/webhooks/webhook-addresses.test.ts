@@ -72,7 +72,7 @@ describe('PUT /webhook', () => {
   afterEach(() => expect(connections).toBe(0));
 
   it(
-    'refuses every private or odd form of an address by its looks, and asks nobody where it leads',
+    'refuses every private or unusual form of an address without resolving it',
     proves('webhook.url.https', 'webhook.url.localhost', 'webhook.url.private', 'errors.invalid_webhook'),
     async () => {
       expect(vectors.refused.length).toBeGreaterThanOrEqual(150);
@@ -84,7 +84,7 @@ describe('PUT /webhook', () => {
     },
   );
 
-  it('refuses a name that leads to any private address, wherever it stands among others', async () => {
+  it('refuses a name that resolves to a private address, also among others', async () => {
     for (const { what, addresses: found } of vectors.refused_when_it_leads_to) {
       leadsTo(...found);
       const { status, body } = await put('https://crm.example.com:{port}/');
@@ -93,12 +93,12 @@ describe('PUT /webhook', () => {
     expect(asked).toHaveLength(vectors.refused_when_it_leads_to.length);
   });
 
-  it('has left the account without a webhook', async () => {
+  it('leaves the account without a webhook', async () => {
     const { body } = await service.call('GET', '/webhook', { key: seeded.key });
     expect(body).toMatchObject({ url: null, secretSet: false });
   });
 
-  it('accepts what is public and plainly written, as it is written', async () => {
+  it('accepts a public address in its usual notation, unchanged', async () => {
     leadsTo('93.184.216.34', '2606:4700:4700::1111');
     for (const { form, url } of vectors.accepted) {
       const { status, body } = await put(url);
@@ -108,7 +108,7 @@ describe('PUT /webhook', () => {
 });
 
 describe('a webhook that was public when it was set', () => {
-  it('gets nothing once its name leads to a private address', async () => {
+  it('receives nothing once its name resolves to a private address', async () => {
     leadsTo('93.184.216.34');
     await put('https://crm.example.com:{port}/');
     leadsTo('127.0.0.1');
@@ -118,7 +118,7 @@ describe('a webhook that was public when it was set', () => {
     expect(connections).toBe(0);
   });
 
-  it('would be reached by the listener of these tests, if a tunnel led there', async () => {
+  it('reaches the listener of these tests through a tunnel', async () => {
     leadsTo('93.184.216.34');
     await put('https://crm.example.com:{port}/');
     tunnels.set('crm.example.com', `http://127.0.0.1:${port}`);

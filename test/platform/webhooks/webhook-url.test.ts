@@ -28,7 +28,7 @@ describe('the address of a webhook', () => {
     ['https://crm.example.com:0/', 'the host or the port is malformed'],
     ['crm.example.com', 'it is not a URL'],
     ['https:/crm.example.com/', 'it is malformed: spaces, backslashes or slashes'],
-  ])('says why it refuses %s', (url, why) => {
+  ])('is refused with the reason for %s', (url, why) => {
     expect(parseWebhookUrl(url)).toBe(why);
   });
 

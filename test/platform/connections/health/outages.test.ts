@@ -48,7 +48,7 @@ describe('outages', () => {
     ['session_ageing', 20, 'HEAL_GIVEUP'],
     ['zombie', 20, 'HEAL_GIVEUP'],
   ] as const)(
-    '%s is shown as connected until it is found, then told once and counted',
+    '%s is shown as connected until it is detected, then reported once and counted',
     proves(
       'state.outage.session-lost',
       'state.outage.phone-off',
@@ -86,7 +86,7 @@ describe('outages', () => {
   );
 
   test.each(['session_ageing', 'zombie'] as const)(
-    '%s is not told before the heal was given up',
+    '%s is not reported before the heal is given up',
     proves('state.outage.heal-first', 'limits.disconnect-detection'),
     async (cause) => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -98,7 +98,7 @@ describe('outages', () => {
   );
 
   test(
-    'both events carry exactly the documented keys',
+    'both events have exactly the documented keys',
     proves(
       'events.disconnected.exact',
       'events.disconnected.status',
@@ -144,7 +144,7 @@ describe('outages', () => {
   );
 
   test(
-    'a recovery after it was found is told once; another outage is another story',
+    'a recovery after the detection is reported once, and so is the next outage',
     proves(
       'events.disconnected.fires',
       'events.connected.fires',
@@ -168,7 +168,7 @@ describe('outages', () => {
   );
 
   test(
-    'a recovery before it was found is told to nobody',
+    'a recovery before the detection is not reported',
     proves('events.connected.fires', 'choice.outage.unfound'),
     async () => {
       const { connectionId } = await seedWorkspace(service);
@@ -182,7 +182,7 @@ describe('outages', () => {
     },
   );
 
-  test('the timer of an outage that is over does not find the next one', async () => {
+  test('the timer of a past outage does not detect the next one', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await breaks(connectionId, 'session_lost');
     await recovers(connectionId);
@@ -194,23 +194,19 @@ describe('outages', () => {
     expect(await kindsOf(connectionId)).toEqual(['disconnected']);
   });
 
-  test(
-    'a heal is heard of by nobody, and the session works again',
-    proves('choice.outage.unfound'),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      for (const cause of ['session_lost', 'zombie', 'phone_off'] as const) {
-        await breaks(connectionId, cause, true);
-        await advance(15 * MINUTE);
-        expect(await shown(key)).toMatchObject({ status: 'open' });
-        expect(await recovers(connectionId)).toBe(false);
-      }
-      await service.platform.messages.receive(connectionId, { from: person, text: 'there?' });
-      expect(await kindsOf(connectionId)).toEqual(['received']);
-    },
-  );
+  test('a heal sends no event, and the session works again', proves('choice.outage.unfound'), async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    for (const cause of ['session_lost', 'zombie', 'phone_off'] as const) {
+      await breaks(connectionId, cause, true);
+      await advance(15 * MINUTE);
+      expect(await shown(key)).toMatchObject({ status: 'open' });
+      expect(await recovers(connectionId)).toBe(false);
+    }
+    await service.platform.messages.receive(connectionId, { from: person, text: 'there?' });
+    expect(await kindsOf(connectionId)).toEqual(['received']);
+  });
 
-  test('no heal reaches a phone that was switched off meanwhile', async () => {
+  test('a phone that is switched off in the meantime does not heal', async () => {
     const { connectionId } = await seedWorkspace(service);
     await breaks(connectionId, 'session_ageing', true);
     await service.platform.outages.setPhone(connectionId, { on: false });
@@ -227,7 +223,7 @@ describe('outages', () => {
     expect(await toldOf(connectionId)).toEqual([]);
   });
 
-  test('the discovery survives a restart of the service', async () => {
+  test('the detection survives a restart of the service', async () => {
     const { connectionId } = await seedWorkspace(service);
     await breaks(connectionId, 'session_lost');
     await service.restart();
@@ -238,7 +234,7 @@ describe('outages', () => {
     expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected']);
   });
 
-  test('a session breaks once, and what is not broken does not recover', async () => {
+  test('a broken session does not break again, and a working one does not recover', async () => {
     const { connectionId } = await seedWorkspace(service);
     expect(await recovers(connectionId)).toBe(false);
     expect(await breaks(connectionId, 'session_lost')).toBe(true);
@@ -248,7 +244,7 @@ describe('outages', () => {
     await expect(breaks('unknown', 'zombie')).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('of recoveries at once one ends the outage', async () => {
+  test('one of several concurrent recoveries ends the outage', async () => {
     const { connectionId } = await seedWorkspace(service);
     await breaks(connectionId, 'session_lost');
     await advance(5 * MINUTE);
@@ -258,7 +254,7 @@ describe('outages', () => {
   });
 
   test(
-    'a cloud_api connection has neither outage nor phone, and tells nothing',
+    'a cloud_api connection has neither outages nor a phone, and sends no events',
     proves('state.outage.qr-alone', 'service.cloud-api.silent', 'events.qr-only'),
     async () => {
       const { workspaceId } = await seedWorkspace(service);
@@ -281,7 +277,7 @@ describe('outages', () => {
     const renew = (id: string) => service.platform.licenses.set(id, { status: 'active' });
 
     test(
-      'an outage is not told, neither then nor later, and its end is no news',
+      'an outage is never reported, and neither is its end',
       proves('delivery.unlicensed', 'events.connected.fires', 'choice.outage.unlicensed'),
       async () => {
         const { connectionId } = await seedWorkspace(service);
@@ -296,7 +292,7 @@ describe('outages', () => {
       },
     );
 
-    test('a recovery is not told, neither then nor later', proves('delivery.unlicensed'), async () => {
+    test('a recovery is never reported', proves('delivery.unlicensed'), async () => {
       const { key, connectionId } = await seedWorkspace(service);
       await breaks(connectionId, 'session_lost');
       await advance(5 * MINUTE);

@@ -19,7 +19,7 @@ const dueAfter = (cause: 'session_lost' | 'zombie', heals: boolean, draw: number
 };
 
 describe('the discovery of an outage', () => {
-  test('comes within 5 minutes', proves('state.outage.detected'), () => {
+  test('happens within 5 minutes', proves('state.outage.detected'), () => {
     for (const draw of DRAWS) {
       const [kind, after] = dueAfter('session_lost', false, draw);
       expect(kind).toBe('outage.found');
@@ -29,7 +29,7 @@ describe('the discovery of an outage', () => {
   });
 
   test(
-    'comes after 15 to 20 minutes where a heal is tried in vain',
+    'happens after 15 to 20 minutes if a heal is tried and fails',
     proves('state.outage.heal-first'),
     () => {
       const found = DRAWS.map((draw) => dueAfter('zombie', false, draw));
@@ -38,7 +38,7 @@ describe('the discovery of an outage', () => {
     },
   );
 
-  test('never comes where the heal succeeds, which is over before it would have been given up', () => {
+  test('never happens if the heal succeeds, which ends before it would have been given up', () => {
     for (const draw of DRAWS) {
       const [kind, after] = dueAfter('session_lost', true, draw);
       expect(kind).toBe('outage.healed');
