@@ -1,4 +1,6 @@
-import { FAULT_ACTIONS, type FaultActionType, type FaultSurface } from '../contract/sandbox/faults.ts';
+import { ADVANCE_FORMS, type Advance, readAdvance } from '../contract/sandbox/advance.ts';
+import { FAULT_ACTIONS } from '../contract/sandbox/fault-actions.ts';
+import type { FaultActionType, FaultSurface } from '../contract/sandbox/faults.ts';
 import { givenFields } from '../sandbox/endpoints/given-fields.ts';
 import type { CallPort, CallSandbox } from './call-sandbox.ts';
 import type { CommandDefinition, CommandOptions } from './command-line.ts';
@@ -31,22 +33,10 @@ interface Subcommand {
   readonly run: (given: Given) => Promise<Answered>;
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-
-/** Reads `5m` as milliseconds, and an ISO 8601 date-time as the time to advance to. */
-function readAdvance(text: string): { readonly ms: number } | { readonly to: string } {
-  const [, amount, unit = ''] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? [];
-  if (amount !== undefined) return { ms: Number(amount) * (UNITS[unit] ?? 1) };
-  if (/^\d{4}-\d\d-\d\dT/.test(text)) return { to: text };
-  throw new UsageError(
-    `"${text}" is not a time: write 500ms, 30s, 5m, 2h or 7d, or a date-time such as 2030-01-31T12:00:00Z.`,
-  );
+function advanceOf(text: string): Advance {
+  const advance = readAdvance(text);
+  if (advance === null) throw new UsageError(`"${text}" is not a time: ${ADVANCE_FORMS}.`);
+  return advance;
 }
 
 function readNumber(text: unknown, what: string): number | undefined {
@@ -112,7 +102,7 @@ function readAction(word: string): FaultActionType {
 
 /** The surface that supports an action. Of several: calls if the options describe a call, otherwise webhooks. */
 function surfaceOf(action: FaultActionType, options: CommandOptions): FaultSurface {
-  const { webhook, api } = FAULT_ACTIONS;
+  const { webhook, api }: Readonly<Record<FaultSurface, readonly FaultActionType[]>> = FAULT_ACTIONS;
   const isCall = options['path'] !== undefined || options['method'] !== undefined;
   const named = readText(options, 'surface');
   if (named !== undefined) return named as FaultSurface;
@@ -339,7 +329,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     words: '<time>',
     summary: 'advances virtual time by 500ms, 30s, 5m, 2h or 7d, or to a date-time; prints what was due.',
     async run({ call, word }) {
-      const json = await call('advanceClock', { body: readAdvance(word('time')) });
+      const json = await call('advanceClock', { body: advanceOf(word('time')) });
       const fired = json.fired.map(({ at, what, id }) => [at, what, id]);
       return { json, text: `${table([[json.now, 'now', ''], ...fired], '')}` };
     },

@@ -5,7 +5,7 @@ import {
   buildSandboxOpenApi,
   buildServiceOpenApi,
 } from '../../src/contract/openapi.ts';
-import { FAULT_ACTIONS } from '../../src/contract/sandbox/faults.ts';
+import { FAULT_ACTIONS } from '../../src/contract/sandbox/fault-actions.ts';
 import { SERVICE_ENDPOINTS } from '../../src/contract/service/endpoints.ts';
 
 const serverUrl = 'https://api.example/api/v1';

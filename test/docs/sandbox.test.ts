@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FAULT_ACTIONS } from '../../src/contract/sandbox/faults.ts';
+import { FAULT_ACTIONS } from '../../src/contract/sandbox/fault-actions.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callJson } from '../support/loop-client.ts';

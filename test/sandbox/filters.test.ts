@@ -52,6 +52,52 @@ describe('deliveries', () => {
     await hook.clock.advance(1_500);
   });
 
+  it('that are copies of another one, or of any, are found', async () => {
+    await write('hello');
+    await settle();
+    const idsOf = async (q: string): Promise<string[]> =>
+      (await hook.call('GET', `/deliveries${query(q)}`)).body.entries.map(({ id }: { id: string }) => id);
+    const [original = ''] = await idsOf('');
+    const { body: copy } = await hook.call('POST', `/deliveries/${original}/copies`);
+    await settle();
+    hook.receiver.script({ status: 500 });
+    const { body: pending } = await hook.call('POST', `/deliveries/${copy.id}/copies`);
+    await hook.clock.timerSet(500);
+    expect(await idsOf(`copy:${original}`)).toEqual([copy.id]);
+    expect(await idsOf(`copy:${copy.id}`)).toEqual([pending.id]);
+    expect(await idsOf('copy:*')).toEqual([pending.id, copy.id]);
+    expect(await idsOf('!copy:*')).toEqual([original]);
+    expect(await idsOf(`!copy:${original}`)).toEqual([pending.id, original]);
+    await hook.clock.advance(1_500);
+  });
+
+  it('that a fault rule has affected in any attempt are found by the rule', async () => {
+    const untouched = await write('untouched');
+    await settle();
+    const match = { surface: 'webhook' };
+    await hook.call('PUT', '/faults', {
+      rules: [
+        { id: 'lost "it"', match, action: { type: 'drop' }, first: 1 },
+        { id: 'twice', match, action: { type: 'duplicate' }, first: 2 },
+      ],
+    });
+    const finished = await write('finished');
+    await hook.clock.pass(500);
+    await settle();
+    hook.receiver.script({ status: 500 });
+    await hook.call('POST', '/faults', { id: 'late', match, action: { type: 'delay', ms: 0 } });
+    const pending = await write('pending');
+    await hook.clock.timerSet(500);
+    const found = (q: string) => messagesOf(`/deliveries${query(q)}`);
+    expect(await found('fault:twice')).toEqual([finished]);
+    expect(await found('fault:lost*')).toEqual([finished]);
+    expect(await found('fault:late')).toEqual([pending]);
+    expect(await found('fault:la* fault:twice')).toEqual([pending, finished]);
+    expect(await found('!fault:twice')).toEqual([pending, untouched]);
+    expect(await found('!fault:*')).toEqual([untouched]);
+    await hook.clock.advance(1_500);
+  });
+
   it('must match both the filter and the other parameters', async () => {
     const one = await write('hello');
     await settle();
@@ -118,7 +164,7 @@ describe('deliveries', () => {
         error: 'invalid_request',
         field: 'q',
         message:
-          "'q': `colour:red` has an unknown key; the keys are status, type, workspace, connection, message, webhook, reason, url. Put a text that contains a colon in quotation marks.",
+          "'q': `colour:red` has an unknown key; the keys are status, type, workspace, connection, message, webhook, reason, url, copy, fault. Put a text that contains a colon in quotation marks.",
       },
     });
     expect((await hook.call('GET', `/deliveries${query('status:lost')}`)).body.message).toBe(

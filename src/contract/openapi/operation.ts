@@ -72,6 +72,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   contacts: 'Phone number of the person: international digits, no `+`.',
   'dead-letters': 'Id of the dead letter.',
   deliveries: 'Id of the delivery.',
+  faults: 'Id of the rule.',
   grants: 'Id of the grant.',
   hosts: 'A public host name, as in a webhook URL.',
   messages: 'Id of the message, assigned by the service.',

@@ -80,6 +80,8 @@ export const DELIVERY_KEYS = {
   webhook: { description: 'the owner of the webhook, a workspace or a client id' },
   reason: { description: 'why an event was dropped without its attempts', values: DROP_REASONS },
   url: { description: 'the webhook URL' },
+  copy: { description: 'the delivery that it is a copy of' },
+  fault: { description: 'a fault rule that affected one of its attempts' },
 } as const;
 export type DeliveryKey = keyof typeof DELIVERY_KEYS;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { eventType } from '../service/events.ts';
+import { FAULT_ACTIONS } from './fault-actions.ts';
 
 const id = z.string().min(1).max(255);
 const ms = z.int().min(0).max(600_000).describe('Duration in milliseconds of the wall clock.');
@@ -125,22 +126,7 @@ export const faultAction = z.discriminatedUnion('type', [
 export type FaultAction = z.infer<typeof faultAction>;
 export type FaultActionType = FaultAction['type'];
 
-/** The actions that each surface supports. */
-export const FAULT_ACTIONS: Readonly<Record<FaultSurface, readonly FaultActionType[]>> = {
-  webhook: [
-    'drop',
-    'duplicate',
-    'delay',
-    'reorder',
-    'tamper_body',
-    'tamper_signature',
-    'stale_timestamp',
-    'truncate',
-    'slow',
-  ],
-  api: ['status', 'reset', 'delay', 'not_persisted', 'lost_answer'],
-  oauth: ['status', 'reset', 'delay', 'lost_answer'],
-};
+const ACTIONS: Readonly<Record<FaultSurface, readonly FaultActionType[]>> = FAULT_ACTIONS;
 
 const ruleFields = {
   match: faultMatch.describe('What the rule applies to; absent fields match everything.'),
@@ -166,7 +152,7 @@ const ruleId = z.string().min(1).max(128).describe('Id of the rule, for the reco
 /** A rule as it is set. Without `first` and `probability` it hits every match. */
 export const faultRuleRequest = z
   .strictObject({ id: ruleId, ...ruleFields })
-  .refine((rule) => FAULT_ACTIONS[rule.match.surface].includes(rule.action.type), {
+  .refine((rule) => ACTIONS[rule.match.surface].includes(rule.action.type), {
     message: 'is not an action of this surface',
     path: ['action', 'type'],
   })
@@ -176,12 +162,15 @@ export const faultRuleRequest = z
   });
 export type FaultRuleRequest = z.infer<typeof faultRuleRequest>;
 
+/** How many rules can be active. */
+export const MAX_FAULT_RULES = 1000;
+
 /** Body of `PUT /faults`; replaces all rules and clears their hit counts. */
 export const putFaultsRequest = z.strictObject({
   seed: z.int().min(0).optional().describe('The seed of the draws; if absent, it stays unchanged.'),
   rules: z
     .array(faultRuleRequest)
-    .max(1000)
+    .max(MAX_FAULT_RULES)
     .refine((rules) => new Set(rules.map((rule) => rule.id)).size === rules.length, 'must have unique ids')
     .describe('All rules from now on. Several rules may hit the same delivery or call.'),
 });

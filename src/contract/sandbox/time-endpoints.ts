@@ -99,4 +99,19 @@ export const TIME_ENDPOINTS = {
     answers: [{ status: 200, description: 'No rules are active.', schema: faults.faults }],
     errors: READ_ERRORS,
   },
+  addFault: {
+    method: 'POST',
+    path: '/faults',
+    summary: 'Adds a fault rule, in place of the one with its id. The other rules keep their hit counts.',
+    body: { schema: faults.faultRuleRequest, required: true },
+    answers: [{ status: 200, description: 'The active rules.', schema: faults.faults }],
+    errors: WRITE_ERRORS,
+  },
+  removeFault: {
+    method: 'DELETE',
+    path: '/faults/{id}',
+    summary: 'Removes a fault rule. The other rules keep their hit counts.',
+    answers: [{ status: 200, description: 'The rules that are left.', schema: faults.faults }],
+    errors: [...READ_ERRORS, 'not_found'],
+  },
 } as const satisfies Readonly<Record<string, SandboxEndpoint>>;

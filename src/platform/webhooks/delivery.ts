@@ -1,5 +1,4 @@
 import type { buildConnector } from 'undici';
-import type { DeliveryKey } from '../../contract/sandbox/deliveries.ts';
 import type { Filter } from '../../contract/sandbox/filter.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
@@ -26,6 +25,7 @@ import {
   countDeliveries,
   type DeliveryCount,
   type DeliveryFilter,
+  type DeliveryValue,
   findDelivery,
   listDeliveries,
   viewDelivery,
@@ -70,7 +70,7 @@ export interface Delivery {
   /** Deliveries, newest first, including pending ones. */
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
   /** How many deliveries match, and which of them are pending. */
-  count(where: Filter<DeliveryKey>): Promise<DeliveryCount>;
+  count(where: Filter<DeliveryValue>): Promise<DeliveryCount>;
   /** One delivery; null for an unknown id. */
   find(id: number): Promise<DeliveryRecord | null>;
   /** Whether a delivery is waiting or in progress. */

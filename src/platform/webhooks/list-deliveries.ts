@@ -1,5 +1,5 @@
 import { and, count, desc, eq, lt, not, sql } from 'drizzle-orm';
-import type { DeliveryKey, DeliveryOutcome } from '../../contract/sandbox/deliveries.ts';
+import type { DeliveryOutcome } from '../../contract/sandbox/deliveries.ts';
 import { type Filter, matchesFilter } from '../../contract/sandbox/filter.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
@@ -14,7 +14,7 @@ import { loadEvents, type RecordedEvent } from './ledger.ts';
 /** Which deliveries to list, newest first. `before` is an id: only older deliveries. */
 export interface DeliveryFilter {
   /** Default: all. */
-  readonly where?: Filter<DeliveryKey>;
+  readonly where?: Filter<DeliveryValue>;
   readonly before?: number;
   readonly limit: number;
 }
@@ -76,9 +76,10 @@ export function viewDelivery(pending: Pending, event: RecordedEvent, end?: Deliv
 }
 
 /** The values of a delivery that filters compare; for null, the texts that are searched. */
-function valuesOf(record: DeliveryRecord, key: DeliveryKey | null): readonly string[] {
+function valuesOf(record: DeliveryRecord, key: DeliveryValue | null): readonly string[] {
   const { outcome, event, workspaceId, connectionId, messageId, subscriptionId, reason, url } = record;
   if (key === null) return [record.body, url ?? '', JSON.stringify(record.attempts)];
+  if (key === 'mark') return record.attempts.flatMap(({ marks = [] }) => marks);
   const value = {
     status: outcome,
     type: event,
@@ -88,8 +89,9 @@ function valuesOf(record: DeliveryRecord, key: DeliveryKey | null): readonly str
     webhook: subscriptionId,
     reason,
     url,
+    copy: record.variantOf,
   }[key];
-  return value === null ? [] : [value];
+  return value === null ? [] : [String(value)];
 }
 
 /** The same values of finished deliveries. */
@@ -103,6 +105,10 @@ const COLUMNS = {
     webhook: deliveries.subscriptionId,
     reason: deliveries.reason,
     url: deliveries.url,
+    copy: sql`${deliveries.variant}::json ->> 'of'`,
+    mark: {
+      each: sql`json_array_elements(${deliveries.attempts}::json) as attempt, json_array_elements_text(attempt -> 'marks') as one(value)`,
+    },
   },
   texts: [
     sql`coalesce(${deliveries.variant}::json ->> 'body', ${ledger.body})`,
@@ -111,8 +117,11 @@ const COLUMNS = {
   ],
 };
 
+/** What deliveries can be filtered by. */
+export type DeliveryValue = keyof (typeof COLUMNS)['keys'];
+
 /** Whether a filter leaves any delivery with one of these outcomes. */
-function allows(where: Filter<DeliveryKey>, ...outcomes: readonly DeliveryOutcome[]): boolean {
+function allows(where: Filter<DeliveryValue>, ...outcomes: readonly DeliveryOutcome[]): boolean {
   const ofOutcome = where.filter((clause) => clause.every(({ key }) => key === 'status'));
   return outcomes.some((outcome) => matchesFilter(ofOutcome, () => [outcome]));
 }
@@ -185,7 +194,7 @@ export interface DeliveryCount {
 export async function countDeliveries(
   db: Queryable,
   pending: readonly Pending[],
-  where: Filter<DeliveryKey>,
+  where: Filter<DeliveryValue>,
 ): Promise<DeliveryCount> {
   const open = await listPending(db, pending, { where, limit: Number.POSITIVE_INFINITY });
   const pendingIds = open.map(({ id }) => id);

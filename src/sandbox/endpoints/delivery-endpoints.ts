@@ -3,12 +3,13 @@ import {
   type Delivery as DeliveryAnswer,
   type RegisteredWebhook,
 } from '../../contract/sandbox/deliveries.ts';
-import { exactly } from '../../contract/sandbox/filter.ts';
+import { exactly, type Filter } from '../../contract/sandbox/filter.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
+import type { DeliveryValue } from '../../platform/webhooks/list-deliveries.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageAfter, pageOf, readCursor } from '../control/page-cursor.ts';
 import { readFilter } from '../control/read-filter.ts';
@@ -87,6 +88,14 @@ function readId(text: string): number {
   return /^\d{1,15}$/.test(text) ? Number(text) : refuseUnknown();
 }
 
+/** A filter of deliveries. The service does not know faults: for it, they are marks of attempts. */
+function readDeliveryFilter(q: string | undefined): Filter<DeliveryValue> {
+  const filter = readFilter(DELIVERY_KEYS, q);
+  return filter.map((clause) =>
+    clause.map(({ key, ...term }) => ({ ...term, key: key === 'fault' ? 'mark' : key })),
+  );
+}
+
 /** What is altered after signing. */
 export const TAMPERED = {
   body: ({ body, ...signed }: SignedBody): SignedBody => ({ ...signed, body: tamperBody(body) }),
@@ -107,7 +116,7 @@ export function deliveryEndpoints(
     async listDeliveries({ query: { limit, cursor, q, event, workspaceId, connectionId, outcome } }) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
       const given = { type: event, status: outcome, workspace: workspaceId, connection: connectionId };
-      const where = [...readFilter(DELIVERY_KEYS, q), ...exactly(given)];
+      const where = [...readDeliveryFilter(q), ...exactly(given)];
       const records = await delivery.list({ where, limit: limit + 1, ...givenFields({ before }) });
       return pageOf(
         records,
@@ -118,7 +127,7 @@ export function deliveryEndpoints(
     },
 
     async countDeliveries({ query: { q } }) {
-      const { pendingIds, ...finished } = await delivery.count(readFilter(DELIVERY_KEYS, q));
+      const { pendingIds, ...finished } = await delivery.count(readDeliveryFilter(q));
       const heldIds = pendingIds.filter((id) => held.has(id));
       return { pending: pendingIds.length, held: heldIds.length, ...finished };
     },

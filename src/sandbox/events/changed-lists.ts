@@ -29,6 +29,8 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   setTiming: ['timing'],
   putFaults: ['faults'],
   deleteFaults: ['faults'],
+  addFault: ['faults'],
+  removeFault: ['faults'],
   putHost: ['hosts'],
   deleteHost: ['hosts'],
 };

@@ -101,17 +101,18 @@ async function whyNobody(platform: Platform, { match }: FaultRuleRequest): Promi
   return isElsewhere ? ['match.connectionId', 'belongs to another workspace'] : null;
 }
 
-/** Throws `invalid_request`, with the reason, for a rule that could never match: a test with it would prove nothing. */
-export async function checkRules(platform: Platform, rules: readonly FaultRuleRequest[]): Promise<void> {
-  for (const [place, rule] of rules.entries()) {
-    const isNever = rule.probability === 0;
-    const never: [string, string] | null = isNever
-      ? ['probability', 'must be greater than 0; to disable the rule, leave it out']
-      : null;
-    const found = never ?? whyNoCall(rule) ?? (await whyNobody(platform, rule));
-    if (found === null) continue;
-    const [key, why] = found;
-    const field = `rules.${place}.${key}`;
-    throw new SandboxError('invalid_request', `'${field}': ${why}.`, field);
-  }
+/**
+ * Throws `invalid_request`, with the reason, for a rule that could never match: a test with it would prove nothing.
+ * `at` is where the rule stands in the body: `rules.0.`.
+ */
+export async function checkRule(platform: Platform, rule: FaultRuleRequest, at: string): Promise<void> {
+  const isNever = rule.probability === 0;
+  const never: [string, string] | null = isNever
+    ? ['probability', 'must be greater than 0; to disable the rule, leave it out']
+    : null;
+  const found = never ?? whyNoCall(rule) ?? (await whyNobody(platform, rule));
+  if (found === null) return;
+  const [key, why] = found;
+  const field = `${at}${key}`;
+  throw new SandboxError('invalid_request', `'${field}': ${why}.`, field);
 }

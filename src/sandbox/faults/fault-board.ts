@@ -27,6 +27,10 @@ export interface FaultBoard {
   read(): Faults;
   /** Replaces all rules and clears their counts. */
   put(request: PutFaultsRequest): Faults;
+  /** Adds a rule, in place of an active one with its id. The others keep their counts. */
+  add(rule: FaultRuleRequest): Faults;
+  /** Removes a rule. The others keep their counts. Null for an unknown id. */
+  remove(id: string): Faults | null;
   /** Removes all rules and restores the initial seed. */
   clear(): Faults;
   /** The same after a reset of the service: event ids start again, so decisions for earlier ids are discarded. */
@@ -114,11 +118,13 @@ export function createFaultBoard(): FaultBoard {
   /** Replaced rules that decide once per event: their decisions apply to the event's remaining attempts. */
   let retired: readonly ActiveRule[] = [];
 
-  const replace = (next: readonly FaultRuleRequest[]): Faults => {
-    retired = [...rules.filter(({ rule }) => rule.per === 'event'), ...retired].slice(0, MAX_RETIRED);
-    rules = next.map((rule) => new ActiveRule(rule, seed));
+  const replace = (next: readonly ActiveRule[]): Faults => {
+    const replaced = rules.filter((active) => active.rule.per === 'event' && !next.includes(active));
+    retired = [...replaced, ...retired].slice(0, MAX_RETIRED);
+    rules = next;
     return read();
   };
+  const without = (id: string): readonly ActiveRule[] => rules.filter(({ rule }) => rule.id !== id);
   const read = (): Faults => ({ seed, rules: rules.map((rule) => rule.view) });
 
   const callFaults = (surface: 'api' | 'oauth'): ApiFaults => ({
@@ -161,8 +167,10 @@ export function createFaultBoard(): FaultBoard {
     read,
     put(request) {
       seed = request.seed ?? seed;
-      return replace(request.rules);
+      return replace(request.rules.map((rule) => new ActiveRule(rule, seed)));
     },
+    add: (rule) => replace([...without(rule.id), new ActiveRule(rule, seed)]),
+    remove: (id) => (without(id).length === rules.length ? null : replace(without(id))),
     clear() {
       seed = DEFAULT_SEED;
       return replace([]);

@@ -18,7 +18,8 @@ import {
   putHostRequest,
   resendRequest,
 } from '../../../src/contract/sandbox/deliveries.ts';
-import { FAULT_ACTIONS, faultAction, putFaultsRequest } from '../../../src/contract/sandbox/faults.ts';
+import { FAULT_ACTIONS } from '../../../src/contract/sandbox/fault-actions.ts';
+import { faultAction, putFaultsRequest } from '../../../src/contract/sandbox/faults.ts';
 import { sandboxInfo } from '../../../src/contract/sandbox/info.ts';
 
 function issuePath(schema: z.ZodType, value: unknown): string | undefined {

@@ -40,6 +40,53 @@ describe('faults of webhooks, put over HTTP', () => {
     expect((await hook.call('DELETE', '/faults')).body).toEqual({ seed: 1, rules: [] });
   });
 
+  it('are added and removed one by one, and the others keep their hits', async () => {
+    const rule = (id: string) => ({
+      id,
+      match: { surface: 'webhook' },
+      action: { type: 'duplicate' },
+      first: 1,
+    });
+    const ids = (rules: { id: string; hits: number }[]) => rules.map(({ id, hits: count }) => [id, count]);
+    await put([rule('one')], 3);
+    await hook.write();
+    await settle();
+    const added = await hook.call('POST', '/faults', rule('two/2'));
+    expect([added.status, added.body.seed, ids(added.body.rules)]).toEqual([
+      200,
+      3,
+      [
+        ['one', 1],
+        ['two/2', 0],
+      ],
+    ]);
+    await hook.write();
+    await settle();
+    expect(hook.receiver.requests).toHaveLength(4);
+    expect(ids((await hook.call('POST', '/faults', rule('one'))).body.rules)).toEqual([
+      ['two/2', 1],
+      ['one', 0],
+    ]);
+    const removed = await hook.call('DELETE', '/faults/two%2F2');
+    expect([removed.status, ids(removed.body.rules)]).toEqual([200, [['one', 0]]]);
+    expect(await hook.call('DELETE', '/faults/two%2F2')).toMatchObject({
+      status: 404,
+      body: { error: 'not_found', message: 'No fault rule has this id.' },
+    });
+  });
+
+  it('of an event that are replaced or removed stay with the events that they have decided on', async () => {
+    const lost = { id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' };
+    await hook.call('POST', '/faults', { ...lost, first: 1 });
+    await hook.write();
+    await hook.clock.timerSet(500);
+    await hook.call('DELETE', '/faults/lost');
+    await hook.clock.advance(500);
+    await hook.clock.pass(1_000);
+    await settle();
+    expect(hook.receiver.requests).toHaveLength(0);
+  });
+
   it('drop: the attempt never leaves, and names the rule', async () => {
     await onFirst({ type: 'drop' });
     await hook.write();
@@ -343,6 +390,24 @@ describe('rules that are none', () => {
     const answer = await hook.call('PUT', '/faults', body);
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', field } });
     expect((await hook.call('GET', '/faults')).body.rules).toMatchObject([{ id: 'kept' }]);
+  });
+
+  it('are refused alike when one is added, with the field in the rule', async () => {
+    const added = { id: 'new', match: { surface: 'api', path: '/nothing' }, action: { type: 'reset' } };
+    expect(await hook.call('POST', '/faults', added)).toMatchObject({
+      status: 400,
+      body: {
+        field: 'match.path',
+        message: "'match.path': matches no call: no such path exists under {base_url}.",
+      },
+    });
+    const many = Array.from({ length: 1_000 }, (_, index) => ({ ...rule, id: `rule ${index}` }));
+    await put(many);
+    expect(await hook.call('POST', '/faults', { ...rule, id: 'rule 7' })).toMatchObject({ status: 200 });
+    expect(await hook.call('POST', '/faults', { ...rule, id: 'one more' })).toMatchObject({
+      status: 400,
+      body: { message: 'There are 1000 rules: remove one first.' },
+    });
   });
 
   it('are refused for events that nobody sends: those of a cloud_api connection, or of another workspace', async () => {

@@ -28,6 +28,8 @@ const TOKENS = [
   { key: 'webhook', hint: 'workspace or app that owns the webhook' },
   { key: 'reason', hint: 'why it was not sent', values: ['no_webhook', 'backlog_full', 'interrupted'] },
   { key: 'url', hint: 'address of the webhook' },
+  { key: 'fault', hint: 'id of a fault rule' },
+  { key: 'copy', hint: 'id of the delivery that was copied; copy:* for all copies' },
 ] as const satisfies readonly (QueryToken & { readonly key: DeliveryKey })[];
 
 const COLUMNS: readonly Column<Delivery>[] = [
