@@ -30,7 +30,7 @@ const revokeNewest = async (): Promise<void> => {
 
 describe('the guard of the tools', () => {
   it(
-    'lets in who has a good token for the tools, and nobody else',
+    'accepts only valid tokens for the tools',
     proves('service.tools.offered', 'choice.tools.credential'),
     async () => {
       const { platform } = world.service;
@@ -66,7 +66,7 @@ describe('the guard of the tools', () => {
   );
 
   it(
-    'asks for a missing scope beside those that the token has',
+    'lists a missing scope together with those that the token has',
     proves('scopes.missing', 'choice.tools.scope'),
     async () => {
       const [reads, sends, neither] = [
@@ -96,7 +96,7 @@ describe('the guard of the tools', () => {
     },
   );
 
-  it('feels a narrowed grant on the next call', async () => {
+  it('applies a narrowed grant to the next call', async () => {
     const token = await obtain();
     await callTool(origin, token, 'list_messaging_connections');
     await world.service.database.query(
@@ -109,10 +109,10 @@ describe('the guard of the tools', () => {
   });
 });
 
-describe('what cannot be read', () => {
+describe('an unreadable request', () => {
   const JSON_RPC = { jsonrpc: '2.0', id: 1 };
 
-  it('is refused without a failure of ours', async () => {
+  it('is refused without a server error', async () => {
     const token = await obtain();
     const deep = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
     const bodies: [string, number][] = [
@@ -153,7 +153,7 @@ describe('what cannot be read', () => {
     });
   });
 
-  it('is refused before it is parsed when it nests too deep', proves('choice.body.bounded'), async () => {
+  it('is refused before it is parsed if it nests too deeply', proves('choice.body.bounded'), async () => {
     const token = await obtain();
     const body = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":${'['.repeat(63)}${']'.repeat(63)}}}`;
     const parsed = parsedTexts();
@@ -171,7 +171,7 @@ describe('what cannot be read', () => {
     expect(parsed()).not.toContain(body);
   });
 
-  it('is refused whatever headers go with it', async () => {
+  it('is refused with any headers', async () => {
     const token = await obtain();
     const { body } = request('tools/list');
     const answers = async (headers: Readonly<Record<string, string>>): Promise<number> =>
@@ -199,7 +199,7 @@ describe('what cannot be read', () => {
     }
   });
 
-  it('is a request for a host that is no host at all', async () => {
+  it('is refused if its host is invalid', async () => {
     const token = await obtain();
     const { body } = request('tools/list');
     const head = [
@@ -216,8 +216,8 @@ describe('what cannot be read', () => {
   });
 });
 
-describe('what clients find', () => {
-  it('names the resource, who issues its tokens, and the scopes to ask for', async () => {
+describe('the metadata for clients', () => {
+  it('contains the resource, the issuer of its tokens, and the scopes to request', async () => {
     for (const path of [
       '/.well-known/oauth-protected-resource/api/mcp',
       '/.well-known/oauth-protected-resource',
@@ -239,7 +239,7 @@ describe('what clients find', () => {
     expect((await world.send('GET', '/.well-known/oauth-protected-resource/api')).status).toBe(404);
   });
 
-  it('can be read by pages, which are asked before they call', async () => {
+  it('can be read by web pages, after a preflight request', async () => {
     const preflight = (path: string, page: string) =>
       world.send('OPTIONS', path, {
         headers: {
@@ -268,7 +268,7 @@ describe('what clients find', () => {
     }
   });
 
-  it('is closed to pages that a rebound name could be', proves('choice.tools.origin'), async () => {
+  it('is not available to pages whose name could be rebound', proves('choice.tools.origin'), async () => {
     const token = await obtain();
     const { body } = request('tools/list');
     const from = async (page: string): Promise<number> =>

@@ -161,7 +161,7 @@ describe.for([
   }
 
   it(
-    'gets from the address and a registered app to the tools',
+    'reaches the tools with only the address and a registered app',
     proves('service.tools.offered', 'tools.list', 'tools.send', 'tools.read', 'oauth.discovery'),
     async () => {
       const keeper = new Keeper(await register());
@@ -225,7 +225,7 @@ describe.for([
     await client.close();
   });
 
-  it('hears that a send goes on', async () => {
+  it('is notified that a send continues', async () => {
     const keeper = new Keeper(await register());
     const client = await connect(keeper);
     clock.forget();

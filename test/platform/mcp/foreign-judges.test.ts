@@ -42,7 +42,7 @@ afterAll(async () => {
 
 describe('the conformance suite for servers', () => {
   it.for(['2025-11-25', '2026-07-28'])(
-    'finds what is listed as expected in revision %s, and nothing else',
+    'reports exactly the expected results in revision %s',
     { timeout: 120_000 },
     async (revision) => {
       const suite = spawnCommand('conformance', [
@@ -62,7 +62,7 @@ describe('the conformance suite for servers', () => {
 });
 
 describe('the Inspector', () => {
-  it('lists the tools, and finds no fault in their schemas', { timeout: 120_000 }, async () => {
+  it('lists the tools, and accepts their schemas', { timeout: 120_000 }, async () => {
     const home = await mkdtemp(join(tmpdir(), 'inspector-'));
     const words = [
       ...['--cli', `${world.service.origin}/api/mcp`, '--transport', 'http'],

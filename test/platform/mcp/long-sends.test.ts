@@ -90,7 +90,7 @@ describe('a send that takes two and a half minutes', () => {
     },
   );
 
-  it('does so in real time, too, where virtual time stands', async () => {
+  it('does so in real time as well if virtual time is frozen', async () => {
     await world.service.platform.time.freeze();
     await wearSession();
     const first = send({}, { modern: true, progressToken: 'p' });
@@ -105,7 +105,7 @@ describe('a send that takes two and a half minutes', () => {
     expect(await received()).toHaveLength(1);
   });
 
-  it('goes on when its client is gone, and is found by the next call', async () => {
+  it('continues without its client, and is found by the next call', async () => {
     await wearSession();
     const gone = new AbortController();
     const { body } = request('tools/call', {
@@ -130,7 +130,7 @@ describe('a send that takes two and a half minutes', () => {
     expect(await received()).toHaveLength(1);
   });
 
-  it('tells no progress to a client that did not ask for it', async () => {
+  it('reports no progress to a client that did not request it', async () => {
     await wearSession();
     const first = send();
     await clock.timerSet(SEND_MS);
@@ -140,7 +140,7 @@ describe('a send that takes two and a half minutes', () => {
     expect((await send()).output).toMatchObject({ status: 'sent' });
   });
 
-  it('holds up nobody with a stream of changes, which ends when the service is about to stop', async () => {
+  it('does not delay a stream of changes, which ends when the service stops', async () => {
     const { origin, platform } = world.service;
     const { body, headers } = request(
       'subscriptions/listen',
@@ -164,7 +164,7 @@ describe('a send that takes two and a half minutes', () => {
     await world.service.restart();
   });
 
-  it('answers who waits when the service is about to stop, and is made once by the next one', async () => {
+  it('answers waiting clients when the service stops, and is made once by the next service', async () => {
     await wearSession();
     const first = send({}, { modern: true });
     await clock.timerSet(SEND_MS);

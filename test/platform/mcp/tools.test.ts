@@ -122,7 +122,7 @@ describe('the tools', () => {
 
 describe('a repeated send', () => {
   it(
-    'without a key is made once for ten minutes after the last call',
+    'without a key is made once within ten minutes of the last call',
     proves('choice.tools.repeat'),
     async () => {
       const to = newPhone();
@@ -151,7 +151,7 @@ describe('a repeated send', () => {
     },
   );
 
-  it('is another send with another text, recipient, connection, app or key', async () => {
+  it('is a new send with a different text, recipient, connection, app or key', async () => {
     const [to, other] = [newPhone(), newPhone()];
     const connectionId = await addConnection('4915112345602');
     token = (await world.obtainTokens(app)).access;
@@ -167,7 +167,7 @@ describe('a repeated send', () => {
   });
 
   it(
-    'with the key of another message is refused, while that is sent and afterwards',
+    'with the key of a different message is refused, during its send and afterwards',
     proves('choice.tools.key'),
     async () => {
       const [to, other] = [newPhone(), newPhone()];
@@ -192,7 +192,7 @@ describe('a repeated send', () => {
     },
   );
 
-  it('of many at once is made once', async () => {
+  it('of many concurrent calls is made once', async () => {
     const to = newPhone();
     const results = await Promise.all(Array.from({ length: 10 }, () => send({ to })));
     expect(new Set(results.map(({ output }) => output['messageId'])).size).toBe(1);
@@ -200,7 +200,7 @@ describe('a repeated send', () => {
     expect(await received(to)).toHaveLength(1);
   });
 
-  it('is made after all where the first one was refused', async () => {
+  it('is made if the first one was refused', async () => {
     const to = newPhone();
     const { contacts } = world.service.platform;
     await contacts.put(to, { onNetwork: false });
@@ -218,7 +218,7 @@ describe('a refusal', () => {
     return Reflect.get(Object(body), 'error');
   }
 
-  it('has the code of REST and says what to do', proves('choice.tools.refusal'), async () => {
+  it('has the error code of REST and says what to do', proves('choice.tools.refusal'), async () => {
     const { platform } = world.service;
     const ids = {
       unlicensed: await addConnection('4915112345603'),
@@ -261,7 +261,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('names arguments that a tool does not know, and pages that there are not', async () => {
+  it('names unknown arguments and invalid cursors', async () => {
     const cases = [
       ['list_messaging_connections', { all: true }, /the arguments must be empty/],
       ['read_messaging_messages', { peer: '1' }, /must be among `connectionId`, `limit`, `cursor`/],
@@ -287,7 +287,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('of a tool that there is not is one of the protocol', async () => {
+  it('of an unknown tool is a protocol error', async () => {
     for (const modern of [false, true]) {
       const { body, headers } = request('tools/call', { name: 'delete_everything' }, { modern });
       const { status, messages } = await post(world.service.origin, token, body, headers);

@@ -50,7 +50,7 @@ describe('a send whose commit fails', () => {
   test.each([
     ['before it began', 'refuse'] as const,
     ['after it was kept, its answer lost', 'lose'] as const,
-  ])('%s: it is stored once, told once and answered as sent', async (_what, fate) => {
+  ])('%s: it is stored once, reported once and answered as sent', async (_what, fate) => {
     const { status, answer, repeat, phone, page, told } = await sendThrough(fate);
     expect([status, answer.messageId]).toEqual([200, expect.any(String)]);
     expect(repeat).toEqual(answer);
@@ -60,7 +60,7 @@ describe('a send whose commit fails', () => {
   });
 
   test(
-    'twice: it was delivered and not stored, says so, and is not sent again',
+    'twice: the answer says that it was delivered but not stored, and it is not sent again',
     proves('messages.send.degraded'),
     async () => {
       const { status, answer, repeat, phone, page } = await sendThrough('refuse', 'refuse');
@@ -71,7 +71,7 @@ describe('a send whose commit fails', () => {
     },
   );
 
-  test('after it was kept, its answer lost: its events are delivered all the same', async () => {
+  test('after the commit, with its answer lost: its events are delivered', async () => {
     const { plan, wrap } = unreliable();
     const service = await startTestPlatform({ wrapDatabase: wrap });
     try {

@@ -43,7 +43,7 @@ describe('a send whose process died', () => {
   };
 
   test(
-    'before the network had it: the next start frees its key',
+    'before the network received it: the next start frees its key',
     proves('choice.send-key.remembers'),
     async () => {
       await begin('lost');
@@ -54,7 +54,7 @@ describe('a send whose process died', () => {
     },
   );
 
-  test('after the network had it: the next start stores it, tells it once and answers its key', async () => {
+  test('after the network received it: the next start stores it, reports it once and answers its key', async () => {
     const entry = await begin('lost');
     await reachNetwork(entry);
     await service.restart();
@@ -77,13 +77,13 @@ describe('a send whose process died', () => {
     expect(await stored()).toMatchObject({ messages: [{ id: entry.messageId, status: 'read' }] });
   });
 
-  test('without a key nothing is left of it once it is stored', async () => {
+  test('without a key leaves no record once it is stored', async () => {
     await reachNetwork(await begin(null));
     await service.restart();
     expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
   });
 
-  test('a send that lost its way in a living process is cleared up by the retry', async () => {
+  test('a send that was lost in a running process is resolved by its retry', async () => {
     const entry = await begin('astray');
     await reachNetwork(entry);
     expect((await send('astray')).body).toMatchObject({ messageId: entry.messageId });
@@ -93,7 +93,7 @@ describe('a send whose process died', () => {
   });
 
   test(
-    'frees its key for another message, unless the network has it',
+    'frees its key for another message, unless the network received it',
     proves('choice.send-key.other-body', 'choice.send-key.remembers'),
     async () => {
       await begin('nowhere');
@@ -106,7 +106,7 @@ describe('a send whose process died', () => {
     },
   );
 
-  test('answers whose keys are free again are forgotten at the next start', async () => {
+  test('answers with expired keys are deleted at the next start', async () => {
     const entry = await begin('old');
     await answerSend(service.database, entry.messageId, {
       messageId: 'c',
@@ -118,14 +118,14 @@ describe('a send whose process died', () => {
     expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
   });
 
-  test('and by a later send, so that they do not pile up until then', async () => {
+  test('and by a later send, so that they do not accumulate', async () => {
     await send('today');
     await service.platform.time.advance({ ms: 86_400_000 });
     await send();
     expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
   });
 
-  test('whose connection was deleted keeps no start from coming up', async () => {
+  test('whose connection was deleted does not prevent a start', async () => {
     await reachNetwork(await begin('lost'));
     await service.call('DELETE', `/connections/${seeded.connectionId}`, { key: seeded.key });
     await service.restart();
@@ -134,7 +134,7 @@ describe('a send whose process died', () => {
     expect((await send('lost')).status).toBe(404);
   });
 
-  test('a key outlives its day while its send has no answer', async () => {
+  test('a key does not expire while its send has no answer', async () => {
     const entry = await begin('slow');
     const again = { ...entry, messageId: newIdentifier() };
     const later = service.platform.time.now() + 2 * 86_400_000;

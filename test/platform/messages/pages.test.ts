@@ -9,7 +9,7 @@ const ARRIVE = 1_000;
 const BATCH = 10;
 const FROM = '4915100000009';
 
-test('a walk over 100,000 messages misses none and shows none twice while 1,000 more arrive', {
+test('paging through 100,000 messages returns each exactly once while 1,000 more arrive', {
   ...proves('messages.list.newest-first', 'messages.list.cursor'),
   timeout: 180_000,
 }, async () => {

@@ -38,7 +38,7 @@ async function fill(
   );
 }
 
-it('a deletion hides all messages at once and removes them bit by bit, those of no other connection', async () => {
+it('a deletion hides all messages at once and removes them in batches, none of other connections', async () => {
   const gone = await seedWorkspace(service);
   const kept = await seedWorkspace(service);
   await fill('gone', gone);
@@ -63,7 +63,7 @@ it('a deletion hides all messages at once and removes them bit by bit, those of 
   expect(await count('media_chunks', `media_id LIKE 'kept%'`, [])).toBe(FILES);
 });
 
-it('a removal that a stop has interrupted goes on after the next start', async () => {
+it('an interrupted removal continues after the next start', async () => {
   const gone = await seedWorkspace(service);
   await fill('late', gone);
   await service.call('DELETE', `/connections/${gone.connectionId}`, { key: gone.key });

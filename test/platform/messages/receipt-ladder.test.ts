@@ -29,7 +29,7 @@ describe('receipt ladder', () => {
     if (changed) expect(next).not.toBeNull();
   });
 
-  test('a delivered that read has overtaken is news once, and leaves the status', () => {
+  test('delivered after read is reported once and does not change the status', () => {
     const read = applyReceipt({ status: 'sent', receipts: RECEIPT_BITS.sent }, 'read');
     expect(read).toEqual({ status: 'read', receipts: RECEIPT_BITS.sent | RECEIPT_BITS.read });
     const late = read === null ? null : applyReceipt(read, 'delivered');
@@ -37,14 +37,14 @@ describe('receipt ladder', () => {
     expect(late === null ? null : applyReceipt(late, 'delivered')).toBeNull();
   });
 
-  test('nothing is news after failed', () => {
+  test('nothing is reported after failed', () => {
     const failed = applyReceipt({ status: 'sent', receipts: RECEIPT_BITS.sent }, 'failed');
     for (const status of messageStatus.options) {
       expect(failed === null ? null : applyReceipt(failed, status)).toBeNull();
     }
   });
 
-  test('failed is no news after read', () => {
+  test('failed is not reported after read', () => {
     expect(
       applyReceipt({ status: 'read', receipts: RECEIPT_BITS.sent | RECEIPT_BITS.read }, 'failed'),
     ).toBeNull();

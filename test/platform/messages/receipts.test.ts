@@ -7,7 +7,7 @@ import { proves } from '../../support/proves.ts';
 
 let nextPhone = 4915400000000;
 
-describe('what a phone does about a message', () => {
+describe('a phone that receives a message', () => {
   let service: TestPlatform;
   /** What the next draws are; 1 beyond them, so that nothing overtakes. */
   const draws: number[] = [];
@@ -41,7 +41,7 @@ describe('what a phone does about a message', () => {
   }
 
   test(
-    'delivers and reads when it is told to',
+    'delivers and reads after the configured delays',
     proves(
       'status.sent-delivered',
       'status.delivered-read',
@@ -60,7 +60,7 @@ describe('what a phone does about a message', () => {
     },
   );
 
-  test('null is never', async () => {
+  test('never does so with null', async () => {
     const { told, page } = await tell(
       { deliverAfterMs: null, readAfterMs: null, failAfterMs: null },
       60 * 24,
@@ -88,13 +88,13 @@ describe('what a phone does about a message', () => {
     },
   );
 
-  test('does not fail what was read', proves('status.failed-not-after-read'), async () => {
+  test('does not fail a message that was read', proves('status.failed-not-after-read'), async () => {
     const { told } = await tell({ deliverAfterMs: 100, readAfterMs: 200, failAfterMs: 500 });
     expect(told.map(([status]) => status)).toEqual(['sent', 'delivered', 'read']);
   });
 
   test(
-    'read may overtake delivered, which still tells its own time',
+    'may report read before delivered, which keeps its own time',
     proves('status.read-early'),
     async () => {
       draws.push(0, 0);
@@ -108,7 +108,7 @@ describe('what a phone does about a message', () => {
     },
   );
 
-  test('a person may answer by itself', async () => {
+  test('may reply automatically', async () => {
     const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200, autoReply: 'Thanks!' });
     expect(told.map(([what]) => what)).toEqual(['sent', 'delivered', 'read', 'message.received']);
     expect(page).toMatchObject({
@@ -116,7 +116,7 @@ describe('what a phone does about a message', () => {
     });
   });
 
-  test('a status moved by hand follows the ladder and is told', async () => {
+  test('a status set by the sandbox follows the ladder and is reported', async () => {
     const { messageId, connectionId } = await tell({ deliverAfterMs: null, readAfterMs: null });
     const move = (status: 'sent' | 'delivered' | 'read' | 'failed') =>
       service.platform.messages.setStatus(messageId, status);
@@ -132,7 +132,7 @@ describe('what a phone does about a message', () => {
     expect(statuses).toEqual(['sent', 'read', 'delivered']);
   });
 
-  test('an unknown or incoming message has no status to move', async () => {
+  test('the status of an unknown or incoming message cannot be set', async () => {
     const { connectionId } = await seedWorkspace(service);
     const { messageId } = await service.platform.messages.receive(connectionId, {
       from: '4915400000099',
@@ -146,7 +146,7 @@ describe('what a phone does about a message', () => {
   });
 
   test(
-    'while the license is expired statuses rise and nothing is told',
+    'while the license is expired, statuses advance and nothing is reported',
     proves('delivery.unlicensed'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);

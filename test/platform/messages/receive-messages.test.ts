@@ -18,7 +18,7 @@ describe('a message from a person', () => {
   }
 
   test(
-    'is told with exactly the documented keys, under the id of the list',
+    'is reported with exactly the documented keys, under the id of the list',
     proves(
       'events.received.exact',
       'events.received.id',
@@ -59,7 +59,7 @@ describe('a message from a person', () => {
     },
   );
 
-  test('many at once keep their order, in the list and in the ledger', async () => {
+  test('keeps its order among many, in the list and in the ledger', async () => {
     const { connectionId } = await seedWorkspace(service);
     const batch = Array.from({ length: 2_000 }, (_, index) => ({ from, text: `text ${index}` }));
     const ids = await service.platform.messages.receiveMany(connectionId, batch);
@@ -78,7 +78,7 @@ describe('a message from a person', () => {
     expect(await ledgerOf(connectionId)).toEqual([]);
   });
 
-  test('what cannot be stored is replaced, the same in list and event', async () => {
+  test('characters that cannot be stored are replaced, in the list and in the event', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await service.platform.messages.receive(connectionId, { from, text: 'nul \0, half \ud83d, whole 👋' });
     const text = 'nul \ufffd, half \ufffd, whole 👋';
@@ -86,12 +86,12 @@ describe('a message from a person', () => {
     expect((await ledgerOf(connectionId))[0]?.payload).toMatchObject({ message: { text } });
   });
 
-  test('an unknown connection gets none', async () => {
+  test('is refused for an unknown connection', async () => {
     const call = service.platform.messages.receive('unknown', { from, text: 'hello?' });
     await expect(call).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('nothing is stored and nothing told when the change cannot be committed', async () => {
+  test('is neither stored nor reported if the change cannot be committed', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await service.database.query('ALTER TABLE platform.ledger RENAME TO ledger_hidden');
     try {

@@ -10,7 +10,7 @@ const HEALS_MS = 20_000 + TYPING_MS;
 const GIVEN_UP_MS = 130_000 + TYPING_MS;
 let nextPhone = 4915500000000;
 
-describe('a send that meets a session which does not work', () => {
+describe('a send through a broken session', () => {
   let service: TestPlatform;
   let clock: WatchedClock;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
@@ -40,7 +40,7 @@ describe('a send that meets a session which does not work', () => {
       .map(({ event, status }) => status ?? event);
 
   it(
-    'waits for one that heals, then goes out, and nothing of the outage is told',
+    'waits for one that heals, then succeeds, and the outage is not reported',
     proves('messages.send.latency-heal', 'service.qr.self-heal', 'limits.send-humanization'),
     async () => {
       await breakSession('session_ageing', true);
@@ -57,7 +57,7 @@ describe('a send that meets a session which does not work', () => {
   );
 
   it(
-    'waits for one that ages about two and a half minutes at most, then fails and frees its key',
+    'waits at most about two and a half minutes for an ageing one, then fails and frees its key',
     proves('errors.send_failed', 'messages.send.latency-heal'),
     async () => {
       await breakSession('session_ageing');
@@ -72,7 +72,7 @@ describe('a send that meets a session which does not work', () => {
     },
   );
 
-  it('goes out after all where the session was brought back meanwhile', async () => {
+  it('succeeds if the session is restored in the meantime', async () => {
     await breakSession('session_ageing');
     const sending = send();
     await clock.timerSet(GIVEN_UP_MS);
@@ -81,7 +81,7 @@ describe('a send that meets a session which does not work', () => {
     expect((await sending).status).toBe(200);
   });
 
-  it('fails where the session breaks while it types', async () => {
+  it('fails if the session breaks during the send', async () => {
     const sending = send();
     await clock.timerSet(TYPING_MS);
     await breakSession('zombie');
@@ -90,7 +90,7 @@ describe('a send that meets a session which does not work', () => {
     expect(await received()).toEqual([]);
   });
 
-  it('fails where the connection is deleted while it types', async () => {
+  it('fails if the connection is deleted during the send', async () => {
     const sending = send();
     await clock.timerSet(TYPING_MS);
     const { key, connectionId } = seeded;
@@ -100,7 +100,7 @@ describe('a send that meets a session which does not work', () => {
     expect(await received()).toEqual([]);
   });
 
-  it('fails at once where nothing heals it, although the connection is shown as connected', async () => {
+  it('fails at once if the session cannot heal, although the connection is shown as connected', async () => {
     for (const cause of ['zombie', 'session_lost', 'opened_elsewhere', 'phone_off'] as const) {
       await breakSession(cause);
       const { body } = await service.call('GET', '/connections', { key: seeded.key });

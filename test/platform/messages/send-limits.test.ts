@@ -11,7 +11,7 @@ const SENDS_PER_MINUTE = 135;
 let nextPhone = 4915400000000;
 const newPhone = (): string => String(nextPhone++);
 
-describe('how much a connection may send', () => {
+describe('the send limits of a connection', () => {
   let service: TestPlatform;
   beforeAll(async () => {
     service = await startTestPlatform({ sendsPerMinute: SENDS_PER_MINUTE });
@@ -44,7 +44,7 @@ describe('how much a connection may send', () => {
   }
   const newNumber = () => seed(service.platform.time.now() + 3 * DAY);
 
-  it('a new qr number has a cap in any hour, which rises by the day and ends after 72 hours', {
+  it('a new qr number has an hourly cap, which rises daily and ends after 72 hours', {
     ...proves('service.qr.warmup', 'limits.warmup', 'limits.warmup-figures', 'errors.warmup_limited'),
     timeout: 120_000,
   }, async () => {
@@ -73,7 +73,7 @@ describe('how much a connection may send', () => {
     expect((await send()).status).toBe(200);
   });
 
-  it('the cap of a new number is of the sliding hour, and known after a restart', async () => {
+  it('the cap of a new number counts a sliding hour, and survives a restart', async () => {
     const { statuses, send } = await newNumber();
     await statuses(20);
     await advance(HOUR / 2);
@@ -84,7 +84,7 @@ describe('how much a connection may send', () => {
     expect((await statuses(30)).get(200)).toHaveLength(20);
   });
 
-  it('a new number that is deleted and paired again has sent what it has sent', async () => {
+  it('the sends of a new number still count after it is deleted and paired again', async () => {
     const { key, workspaceId, connectionId, phoneNumber, warmUp, send, statuses } = await newNumber();
     await statuses(30);
     expect((await service.call('DELETE', `/connections/${connectionId}`, { key })).status).toBe(200);
@@ -96,7 +96,7 @@ describe('how much a connection may send', () => {
     expect((await send({ connectionId: id })).body).toEqual({ error: 'warmup_limited' });
   });
 
-  it('a refused send does not count, nor does a repeat that gets the first answer', async () => {
+  it('a refused send does not count, and neither does a repeat that returns the first answer', async () => {
     const { send, statuses } = await newNumber();
     const nobody = newPhone();
     await service.platform.contacts.put(nobody, { onNetwork: false });
@@ -106,7 +106,7 @@ describe('how much a connection may send', () => {
     expect((await send({ idempotencyKey: 'one' })).status).toBe(200);
   });
 
-  it('a number with a past has no cap of that kind', proves('service.cloud-api.no-warmup'), async () => {
+  it('a number without a warm-up has no such cap', proves('service.cloud-api.no-warmup'), async () => {
     const { statuses, workspaceId, key } = await seed(null);
     expect((await statuses(40)).get(200)).toHaveLength(40);
     const { id } = await service.platform.connections.createPaired(workspaceId, {
@@ -121,7 +121,7 @@ describe('how much a connection may send', () => {
     expect(answers.every(({ status }) => status === 200)).toBe(true);
   });
 
-  it('more sends in a minute than anybody types are refused, connection by connection', {
+  it('too many sends within a minute are refused, for each connection separately', {
     ...proves('errors.rate_limited', 'limits.abuse'),
     timeout: 120_000,
   }, async () => {
@@ -136,7 +136,7 @@ describe('how much a connection may send', () => {
     expect((await busy.send()).status).toBe(200);
   });
 
-  it('the rate is looked at after license and state', async () => {
+  it('the rate is checked after license and state', async () => {
     const { connectionId, send, statuses } = await newNumber();
     await statuses(30);
     await service.platform.outages.begin(connectionId, { cause: 'session_lost' });

@@ -56,7 +56,7 @@ describe('the address of a caller behind trusted proxies', () => {
     }
   });
 
-  it('matters to no key without an allowlist', proves('auth.key.no-allowlist'), async () => {
+  it('does not matter for a key without an allowlist', proves('auth.key.no-allowlist'), async () => {
     expect(await ask({ 'x-forwarded-for': 'unknown' }, unlimited)).toBe(200);
     expect(await ask({}, unlimited)).toBe(200);
   });

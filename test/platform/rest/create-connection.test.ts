@@ -59,7 +59,7 @@ describe('POST /connections', () => {
   };
 
   test(
-    'makes the first connection of a workspace, which waits to be paired',
+    'creates the first connection of a workspace, which waits to be paired',
     proves(
       'connections.create.answer',
       'connections.create.key-optional',
@@ -101,7 +101,7 @@ describe('POST /connections', () => {
   );
 
   test(
-    'takes a label, ignores fields that nobody knows, and names an unnamed connection by its number',
+    'accepts a label, ignores unknown fields, and labels a connection without a label with its number',
     proves('connections.create.body.label'),
     async () => {
       const key = await newKey();
@@ -133,7 +133,7 @@ describe('POST /connections', () => {
   });
 
   test(
-    'is refused in a portal workspace, before anything else of the request is looked at',
+    'is refused in a portal workspace, before anything else of the request is checked',
     proves('connections.create.standalone-only', 'errors.forbidden_portal_kind'),
     async () => {
       const { key } = await seedWorkspace(service, { kind: 'crm_portal' });
@@ -144,7 +144,7 @@ describe('POST /connections', () => {
   );
 
   test(
-    'beyond the quota a connection is made, pairs, and has no license',
+    'beyond the slots, a connection is created and pairs, but has no license',
     proves('connections.create.over-quota'),
     async () => {
       const key = await newKey(1);
@@ -159,7 +159,7 @@ describe('POST /connections', () => {
     },
   );
 
-  test('a key with a list of connections reaches what it makes, and still nothing else', async () => {
+  test('a key with a connection list has access to what it creates, and to nothing else', async () => {
     const { workspaceId, connectionId } = await seedWorkspace(service);
     const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
     const { id } = await madeBy(post(key), 201);
@@ -168,7 +168,7 @@ describe('POST /connections', () => {
   });
 
   test(
-    'a repeat with the same key and body answers the same connection, a fresh picture, and makes nothing',
+    'a repeat with the same key and body returns the same connection and a new QR code, and creates nothing',
     proves(
       'connections.create.idempotency.new',
       'connections.create.idempotency.replay',
@@ -193,13 +193,13 @@ describe('POST /connections', () => {
     },
   );
 
-  test('no body and an empty one are the same', async () => {
+  test('no body and an empty one are equal', async () => {
     const key = await newKey();
     const { id } = await madeBy(post(key, { idempotencyKey: 'k' }), 201);
     expect((await madeBy(post(key, { idempotencyKey: 'k', body: {} }), 200)).id).toBe(id);
   });
 
-  test('a repeat shows the connection as it stands: paired without a picture, broken with one', async () => {
+  test('a repeat returns the current connection: without a QR code if paired, with one if broken', async () => {
     const key = await newKey();
     const made = await madeBy(post(key, { idempotencyKey: 'k' }), 201);
     await pair(made.id, made.qr);
@@ -210,7 +210,7 @@ describe('POST /connections', () => {
     expect(broken).toMatchObject({ id: made.id, status: 'disconnected', qr: expect.any(String) });
   });
 
-  test('a repeat after the deletion makes no second connection', async () => {
+  test('a repeat after the deletion creates no second connection', async () => {
     const key = await newKey();
     const { id } = await madeBy(post(key, { idempotencyKey: 'k' }), 201);
     await service.call('DELETE', `/connections/${id}`, { key });
@@ -218,7 +218,7 @@ describe('POST /connections', () => {
     expect(await countOf(key)).toBe(0);
   });
 
-  test('a repeat by a key of the workspace that does not reach the connection shows nothing of it', async () => {
+  test('a repeat with a key that has no access to the connection discloses nothing of it', async () => {
     const { workspaceId, key } = await seedWorkspace(service);
     await madeBy(post(key, { idempotencyKey: 'k' }), 201);
     const { key: narrow } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
@@ -226,7 +226,7 @@ describe('POST /connections', () => {
   });
 
   test(
-    'another body with the same key is refused, and the key stays with the first',
+    'a different body with the same key is refused, and the key stays with the first',
     proves('connections.create.idempotency.reuse', 'errors.idempotency_key_reuse'),
     async () => {
       const key = await newKey();
@@ -253,7 +253,7 @@ describe('POST /connections', () => {
   );
 
   test(
-    'a key is free again after 24 hours of virtual time, not before',
+    'a key expires after 24 hours of virtual time, not before',
     proves('connections.create.idempotency.lifetime', 'limits.idempotency-key'),
     async () => {
       const key = await newKey();
@@ -297,7 +297,7 @@ describe('POST /connections', () => {
     },
   );
 
-  test('a blank key counts as none', proves('connections.create.idempotency.blank'), async () => {
+  test('a blank key counts as absent', proves('connections.create.idempotency.blank'), async () => {
     const key = await newKey();
     for (const idempotencyKey of ['', '   ', '\t', '\xc2\xa0']) {
       await madeBy(post(key, { idempotencyKey }), 201);
@@ -322,7 +322,7 @@ describe('POST /connections', () => {
   });
 
   test(
-    'the key means nothing to other endpoints',
+    'the key has no effect on other endpoints',
     proves('connections.create.idempotency.only-here'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -335,7 +335,7 @@ describe('POST /connections', () => {
   );
 
   test(
-    'while the first request is in flight the key answers 409, and afterwards its connection',
+    'a repeat returns 409 while the first request is in flight, and its connection afterwards',
     proves(
       'connections.create.idempotency.in-flight',
       'connections.create.idempotency.in-flight-wait',
@@ -357,7 +357,7 @@ describe('POST /connections', () => {
     },
   );
 
-  test('a crash in flight leaves no connection and a key that is free', async () => {
+  test('a crash in flight leaves no connection and frees the key', async () => {
     const key = await newKey();
     const pause = pausing.pauseNext();
     const first = post(key, { idempotencyKey: 'k' });
@@ -368,7 +368,7 @@ describe('POST /connections', () => {
     await madeBy(post(key, { idempotencyKey: 'k', body: { label: 'again' } }), 201);
   });
 
-  test('twenty at once with one key make one connection', async () => {
+  test('twenty concurrent requests with one key create one connection', async () => {
     const key = await newKey();
     const asked = Array.from({ length: 20 }, () => post(key, { idempotencyKey: 'k' }));
     const statuses = (await Promise.all(asked)).map(({ status }) => status);

@@ -53,7 +53,7 @@ describe('the record of a call', () => {
   const keyWith = (access: Parameters<TestPlatform['platform']['apiKeys']['create']>[1]) =>
     service.platform.apiKeys.create(seeded.workspaceId, access);
 
-  it('names method, path, credential, answer and time, and holds no secret', async () => {
+  it('contains method, path, credential, answer and time, and no secret', async () => {
     const { id, key } = await keyWith({});
     await service.call('GET', '/messages?limit=5', { key });
     const record = only();
@@ -75,7 +75,7 @@ describe('the record of a call', () => {
     expect(traced()).toEqual(['credential', 'address', 'scope', 'shape']);
   });
 
-  it('lists for each endpoint the checks that it has', async () => {
+  it('lists the checks of each endpoint', async () => {
     const { connectionId: id, key } = await seedWorkspace(service, { phoneNumber: '4915133333333' });
     const { messageId } = await service.platform.messages.receive(id, { from: body().to, text: 'hi' });
     const seen: string[] = [];
@@ -116,13 +116,13 @@ describe('the record of a call', () => {
     ]);
   });
 
-  it('says by which entry of the allowlist a caller was let in', async () => {
+  it('contains the allowlist entry that admitted a caller', async () => {
     const { key } = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.0/8'] });
     await service.call('GET', '/webhook', { key });
     expect(only().trace).toContainEqual({ check: 'address', passed: true, why: 'let in by 127.0.0.0/8' });
   });
 
-  it('ends with the refusal and why, which no client sees', async () => {
+  it('ends with the refusal and its reason, which no client sees', async () => {
     const { id, key } = await keyWith({ connectionIds: ['c1', 'c2'] });
     const answer = await service.call('POST', '/messages', { key, body: body() });
     expect([answer.status, answer.body]).toEqual([404, { error: 'not_found' }]);
@@ -140,13 +140,13 @@ describe('the record of a call', () => {
     ['http://crm.example.com/', 'it is not https'],
     ['https://localhost:3000/', 'the host is localhost'],
     ['https://192.168.0.7/', 'the host is a private address'],
-  ])('says why a webhook at %s is refused, which the answer does not', async (url, why) => {
+  ])('contains the reason why a webhook at %s is refused, which the answer does not', async (url, why) => {
     const answer = await service.call('PUT', '/webhook', { key: seeded.key, body: { url } });
     expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_webhook' }]);
     expect(traced().at(-1)).toBe(`!shape: ${why}`);
   });
 
-  it('tells apart what one answer hides', async () => {
+  it('distinguishes what the same answer hides', async () => {
     const other = await seedWorkspace(service, { phoneNumber: '4915187654321' });
     const whyFor = async (connectionId: string) => {
       records = [];
@@ -162,14 +162,14 @@ describe('the record of a call', () => {
     ['Basic abc', '!credential: it is not a bearer token'],
     ['Bearer msk_unknown', '!credential: no key has this value'],
     ['Bearer aaa.bbb.ccc', '!credential: no such access token was issued'],
-  ])('explains why %s is no credential', async (authorization, step) => {
+  ])('explains why %s is not a credential', async (authorization, step) => {
     const headers = authorization === undefined ? {} : { authorization };
     await service.call('GET', '/webhook', { headers });
     expect(traced()).toEqual([step]);
     expect(only().credentialId).toBeNull();
   });
 
-  it('names the key that was revoked', async () => {
+  it('contains the key that was revoked', async () => {
     const { id, key } = await keyWith({});
     await service.platform.apiKeys.revoke(id);
     await service.call('GET', '/webhook', { key });
@@ -187,7 +187,7 @@ describe('the record of a call', () => {
     ]);
   });
 
-  it('of a repeated send has only what ran before its key was known', async () => {
+  it('of a repeated send contains only the checks before its key was recognized', async () => {
     const { connectionId, key } = await seedWorkspace(service, { phoneNumber: '4915155555555' });
     const send = () =>
       service.call('POST', '/messages', { key, body: { ...body(), connectionId, idempotencyKey: 'once' } });
@@ -198,7 +198,7 @@ describe('the record of a call', () => {
     expect(traced()).toEqual(['credential', 'address', 'scope', 'shape', 'connection']);
   });
 
-  it('of an address or a method that does not exist has the route alone', async () => {
+  it('of an unknown path or method contains only the route', async () => {
     await service.call('GET', '/nothing', { key: seeded.key });
     expect(traced()).toEqual(['!route: no such address']);
     records = [];
@@ -216,7 +216,7 @@ describe('the record of a call', () => {
     expect(logged).toHaveLength(1);
   });
 
-  it('of what the phone network declines is no error of the service, which logs none', async () => {
+  it('of a refusal by the phone network is not an error of the service and is not logged', async () => {
     await service.platform.outages.begin(seeded.connectionId, { cause: 'zombie' });
     const answer = await service.call('POST', '/messages', { key: seeded.key, body: body() });
     await service.platform.outages.recover(seeded.connectionId);
@@ -224,7 +224,7 @@ describe('the record of a call', () => {
     expect(logged).toEqual([]);
   });
 
-  it('of a fault that answers has whose call it was, and says that the fault did it', async () => {
+  it('of a fault that answers contains the caller and the fault', async () => {
     faults = [{ type: 'status', code: 401, name: 'no-key' }];
     const { id, key } = await keyWith({});
     const answer = await service.call('GET', '/webhook', { key, faulted: true });
@@ -239,7 +239,7 @@ describe('the record of a call', () => {
     expect(traced()).toEqual(['credential', '!fault: the rule "no-key" answered 401; nothing was done']);
   });
 
-  it('of a fault has no credential where none is good', async () => {
+  it('of a fault has no credential if none is valid', async () => {
     faults = [{ type: 'status', code: 503, name: 'away' }];
     await service.call('GET', '/webhook', { key: 'msk_nobody', faulted: true });
     expect(only()).toMatchObject({ credentialId: null, workspaceId: null });
@@ -258,7 +258,7 @@ describe('the record of a call', () => {
     expect(traced()).toEqual(['credential', '!fault: the rule "cut" reset the connection; nothing was done']);
   });
 
-  it('of a lost answer has what the call came to, and no status', async () => {
+  it('of a lost answer has the result of the call, and no status', async () => {
     faults = [{ type: 'lost_answer' }];
     await expect(service.call('POST', '/webhook/rotate', { key: seeded.key })).rejects.toThrow(
       'fetch failed',
@@ -275,7 +275,7 @@ describe('the record of a call', () => {
     expect(only().path).toHaveLength(2_049);
   });
 
-  it('keeps apart the traces of calls at the same time', async () => {
+  it('separates the traces of concurrent calls', async () => {
     const { key: reader } = await keyWith({ scopes: ['messaging.read'] });
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
@@ -287,7 +287,7 @@ describe('the record of a call', () => {
     expect(lengths.filter(([status]) => status === 403)).toEqual(Array(20).fill([403, 3]));
   });
 
-  it('is of one moment: what passed the gate is carried out, though its key is revoked and narrowed meanwhile', async () => {
+  it('applies to one moment: a call that passed the gate is executed, even if its key is revoked or narrowed meanwhile', async () => {
     const { id, key } = await keyWith({});
     onLookup = async () => {
       await service.platform.apiKeys.change(id, { scopes: [], ipAllowlist: [] });

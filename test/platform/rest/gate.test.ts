@@ -38,7 +38,7 @@ describe('gate', () => {
     );
   });
 
-  test('refuses another scheme, and takes the scheme in any case', async () => {
+  test('refuses another scheme, and accepts the scheme in any case', async () => {
     const { key } = seeded;
     const as = (authorization: string) => service.call('GET', '/connections', { headers: { authorization } });
     await refused(as(`Basic ${key}`), 401, 'invalid_key');
@@ -46,7 +46,7 @@ describe('gate', () => {
     expect((await as(`bearer ${key}`)).status).toBe(200);
   });
 
-  test('refuses two credentials, even two good ones', async () => {
+  test('refuses two credentials, even if both are valid', async () => {
     const line = `Authorization: Bearer ${seeded.key}\r\n`;
     const request = (lines: string) =>
       `GET /api/v1/connections HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines}\r\n`;
@@ -67,14 +67,14 @@ describe('gate', () => {
     },
   );
 
-  test('a narrowed scope holds on the next call', proves('auth.key.live-scopes'), async () => {
+  test('a narrowed scope applies to the next call', proves('auth.key.live-scopes'), async () => {
     const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
     await service.platform.apiKeys.change(id, { scopes: ['messaging.send'] });
     await refused(service.call('GET', '/connections', { key }), 403, 'insufficient_scope');
   });
 
   test(
-    'a narrowed allowlist and a narrowed list of connections hold on the next call, and so does their end',
+    'a narrowed allowlist or connection list applies to the next call, and so does its removal',
     proves('auth.key.live-connections', 'auth.key.allowlist', 'auth.key.off-list'),
     async () => {
       const { apiKeys } = service.platform;
@@ -101,7 +101,7 @@ describe('gate', () => {
   });
 
   test(
-    'refuses an address off the allowlist with a challenge, and takes one on it',
+    'refuses an address that is not on the allowlist with a challenge, and accepts one that is',
     proves('auth.key.off-list', 'errors.ip_not_allowed', 'auth.challenge', 'auth.key.no-allowlist'),
     async () => {
       const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
@@ -142,7 +142,7 @@ describe('gate', () => {
     ['GET', '//connections'],
     ['POST', '/messages/%E0%A4%A'],
   ])(
-    '%s %s is not found, credential or not',
+    '%s %s is not found, with or without a credential',
     proves('errors.generic', 'choice.unknown-route'),
     async (method, path) => {
       await refused(service.call(method, path), 404, 'not_found');
@@ -161,7 +161,7 @@ describe('gate', () => {
     ['POST', '/webhook', 'GET, PUT'],
     ['GET', '/webhook/rotate', 'POST'],
   ])(
-    '%s %s is refused, and Allow lists what the address accepts',
+    '%s %s is refused, and Allow lists the accepted methods',
     proves('choice.wrong-method'),
     async (method, path, allow) => {
       const answer = await refused(
@@ -192,7 +192,7 @@ describe('gate', () => {
     },
   );
 
-  test('takes JSON under any content type', async () => {
+  test('accepts JSON with any content type', async () => {
     const body = JSON.stringify({ connectionId: seeded.connectionId, to: '4915100000000', text: 'hello' });
     const answer = await service.call('POST', '/messages', {
       key: seeded.key,
@@ -224,14 +224,14 @@ describe('gate', () => {
     expect(answer).toContain('413 ');
   });
 
-  test('reads no body of a caller who may not send one', async () => {
+  test('does not read the body of an unauthorized caller', async () => {
     const answer = await raw(
       'PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n',
     );
     expect(answer).toContain('401 ');
   });
 
-  test('a query parameter given twice is refused by its name', async () => {
+  test('a repeated query parameter is refused by name', async () => {
     const answer = await refused(
       service.call('GET', '/messages?limit=1&limit=2', { key: seeded.key }),
       400,
@@ -240,7 +240,7 @@ describe('gate', () => {
     expect(answer.body).toMatchObject({ field: 'limit' });
   });
 
-  test('answers are not to be cached', async () => {
+  test('answers must not be cached', async () => {
     const answer = await service.call('GET', '/connections', { key: seeded.key });
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(answer.headers.get('content-type')).toContain('application/json');

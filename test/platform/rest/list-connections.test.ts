@@ -34,7 +34,7 @@ describe('GET /connections', () => {
   }
 
   test(
-    'shows exactly the fields of the list item',
+    'returns exactly the fields of the list item',
     proves(
       'connections.item.exact',
       'connections.list.answer',
@@ -66,7 +66,7 @@ describe('GET /connections', () => {
   );
 
   test(
-    'names a picture that the service really serves',
+    'returns a picture URL that the service serves',
     proves('connections.item.profilePicUrl', 'choice.picture.neutral'),
     async () => {
       const { key } = await seedWorkspace(service);
@@ -110,7 +110,7 @@ describe('GET /connections', () => {
   );
 
   test(
-    'shows only what the key reaches, and follows a narrowing on the next call',
+    'lists only what the key has access to, and applies a narrowing on the next call',
     proves('auth.key.live-connections'),
     async () => {
       const { workspaceId, connectionId } = await seedWorkspace(service);
@@ -127,7 +127,7 @@ describe('GET /connections', () => {
     },
   );
 
-  test('never shows a connection of another workspace', async () => {
+  test('never lists a connection of another workspace', async () => {
     const other = await seedWorkspace(service);
     const { workspaceId, connectionId } = await seedWorkspace(service);
     const { key } = await service.platform.apiKeys.create(workspaceId, {

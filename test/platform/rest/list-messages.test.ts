@@ -56,7 +56,7 @@ describe('GET /messages', () => {
   }
 
   test(
-    'shows exactly the fields of a message',
+    'returns exactly the fields of a message',
     proves('messages.item.exact', 'messages.list.answer'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -81,7 +81,7 @@ describe('GET /messages', () => {
   );
 
   test(
-    'lists newest first, 20 to a page unless told otherwise',
+    'lists newest first, by default 20 per page',
     proves('messages.list.newest-first', 'messages.list.limit-default', 'limits.page'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -96,7 +96,7 @@ describe('GET /messages', () => {
     },
   );
 
-  test('a page that holds exactly the rest is the last', proves('choice.cursor.bound'), async () => {
+  test('a page with exactly the remaining messages is the last', proves('choice.cursor.bound'), async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await receive(connectionId, 'a', 'b', 'c', 'd');
     const first = await list(key, '?limit=2');
@@ -105,7 +105,7 @@ describe('GET /messages', () => {
   });
 
   test(
-    'a walk neither skips nor repeats while messages of the same millisecond arrive',
+    'paging neither skips nor repeats while messages of the same millisecond arrive',
     proves('messages.list.cursor'),
     async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -125,7 +125,7 @@ describe('GET /messages', () => {
     },
   );
 
-  test('a page may have another size than the one before', async () => {
+  test('pages may differ in size', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const ids = await receive(connectionId, 'a', 'b', 'c', 'd', 'e');
     const first = await list(key, '?limit=1');
@@ -151,7 +151,7 @@ describe('GET /messages', () => {
   );
 
   test(
-    'is empty for a connection outside the grant, of another workspace, or of no one',
+    'is empty for a connection outside the grant, of another workspace, or that does not exist',
     proves('messages.list.foreign-empty', 'messages.list.scoped'),
     async () => {
       const stranger = await seedWorkspace(service);
@@ -202,7 +202,7 @@ describe('GET /messages', () => {
   );
 
   test(
-    'refuses a cursor that is forged, or cut from another filter or workspace',
+    'refuses a cursor that is forged, or from another filter or workspace',
     proves('messages.list.cursor', 'choice.cursor.refused', 'choice.cursor.bound'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -232,7 +232,7 @@ describe('GET /messages', () => {
   );
 
   test(
-    'a cursor is good for another key of the workspace, and after a restart',
+    'a cursor is valid for another key of the workspace, and after a restart',
     proves('choice.cursor.bound'),
     async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -245,7 +245,7 @@ describe('GET /messages', () => {
     },
   );
 
-  test('createdAt never falls from the oldest to the newest, with writers at once and a clock that jumps back', async () => {
+  test('createdAt never decreases from the oldest to the newest, with concurrent writers and a clock that jumps back', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
     const other = await service.platform.connections.createPaired(workspaceId, {
       provider: 'qr',
@@ -263,7 +263,7 @@ describe('GET /messages', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  test('createdAt does not fall after a restart on a wall clock that was set back', async () => {
+  test('createdAt does not decrease after a restart on a wall clock that was set back', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await receive(connectionId, 'before');
     service.clock.jump(-3_600_000);
@@ -275,7 +275,7 @@ describe('GET /messages', () => {
   });
 
   test(
-    'merges the connections of a key that reaches some of a workspace, newest first, page by page',
+    'merges the connections of a key with a connection list, newest first, page by page',
     proves('messages.list.scoped', 'messages.list.newest-first', 'messages.list.cursor'),
     async () => {
       const { workspaceId, connectionId } = await seedWorkspace(service);

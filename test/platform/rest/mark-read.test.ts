@@ -71,7 +71,7 @@ describe('POST /messages/read', () => {
   );
 
   it(
-    'marks the chat of a phone, and nothing for one that never wrote',
+    'marks the chat of a phone, and nothing for a phone that has never written',
     proves('messages.read.qr-chat', 'messages.read.request'),
     async () => {
       const { anna, marked, unread } = await seed();
@@ -104,7 +104,7 @@ describe('POST /messages/read', () => {
     },
   );
 
-  it('the message wins over the phone', proves('messages.read.message-wins'), async () => {
+  it('the message takes precedence over the phone', proves('messages.read.message-wins'), async () => {
     const qr = await seed();
     expect(await qr.marked({ messageId: qr.ben, phone: ANNA })).toEqual({ ok: true, marked: 1 });
     expect(await qr.unread()).toEqual([...qr.anna]);
@@ -115,7 +115,7 @@ describe('POST /messages/read', () => {
   });
 
   it(
-    'answers 404 for an outgoing message, one of another connection, a network id and no id at all',
+    'returns 404 for an outgoing message, one of another connection, a network id and an unknown id',
     proves('messages.read.incoming', 'messages.read.no-network-id', 'choice.marked.unknown'),
     async () => {
       const stranger = await seed();
@@ -131,7 +131,7 @@ describe('POST /messages/read', () => {
     },
   );
 
-  it('answers 404 for a connection that the key does not reach', async () => {
+  it('returns 404 for a connection that the key has no access to', async () => {
     const stranger = await seed();
     const { mark, workspaceId, connectionId } = await seed();
     expect((await mark({ connectionId: stranger.connectionId, phone: ANNA })).status).toBe(404);
@@ -150,7 +150,7 @@ describe('POST /messages/read', () => {
     ['phone', { phone: `+${ANNA}` }],
     ['phone', { phone: '' }],
   ])(
-    'refuses a wrong %s and names it: %j',
+    'refuses an invalid %s and names it: %j',
     proves('messages.read.connection-required', 'messages.read.one-required'),
     async (field, body) => {
       const { mark } = await seed();
@@ -159,7 +159,7 @@ describe('POST /messages/read', () => {
     },
   );
 
-  it('answers 402 while the license is expired', proves('choice.unlicensed.refused'), async () => {
+  it('returns 402 while the license is expired', proves('choice.unlicensed.refused'), async () => {
     const { connectionId, mark, unread } = await seed();
     await service.platform.licenses.set(connectionId, { status: 'expired' });
     expect((await mark({ phone: ANNA })).body).toEqual({ error: 'license_inactive' });
@@ -167,7 +167,7 @@ describe('POST /messages/read', () => {
     expect(await unread()).toHaveLength(3);
   });
 
-  it('fires no event, and marks through a session that is broken', async () => {
+  it('sends no event, and marks through a broken session', async () => {
     const { connectionId, marked } = await seed();
     await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
     const before = await service.platform.ledger.read(0, 100_000);
@@ -176,7 +176,7 @@ describe('POST /messages/read', () => {
   });
 
   it(
-    'has no rate limit, and many at once mark each message once',
+    'has no rate limit, and concurrent calls mark each message once',
     proves('messages.read.no-rate-limit', 'limits.read-receipts'),
     async () => {
       const { marked } = await seed();

@@ -36,7 +36,7 @@ describe('the matrix', () => {
   });
 });
 
-describe('every endpoint × every credential that may not × every name out of reach', () => {
+describe('every endpoint × every insufficient credential × every inaccessible id', () => {
   let service: TestPlatform;
   let names: {
     own: Names;
@@ -307,7 +307,7 @@ describe('every endpoint × every credential that may not × every name out of r
   });
 
   it(
-    'lets the very same calls through with a key that has the scope of the endpoint alone',
+    'accepts the same calls with a key that has only the scope of the endpoint',
     proves(
       'auth.bearer',
       'endpoints.bearer',

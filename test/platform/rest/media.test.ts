@@ -46,7 +46,7 @@ describe('media', () => {
 
   describe('in a send', () => {
     it(
-      'is answered with the network id under both names, stored, and reaches the phone byte by byte',
+      'returns the network id under both names, is stored, and reaches the phone unchanged',
       proves(
         'messages.send.media',
         'messages.send.wa-media',
@@ -91,7 +91,7 @@ describe('media', () => {
       },
     );
 
-    it('without a caption has no text, as with an empty one', proves('media.caption'), async () => {
+    it('has no text without a caption, as with an empty one', proves('media.caption'), async () => {
       const { key, connectionId, to } = await seed();
       for (const caption of [undefined, '']) {
         expect((await send(key, { connectionId, to, media: { ...media, caption } })).status).toBe(200);
@@ -143,7 +143,7 @@ describe('media', () => {
       ['media.caption', { caption: 'x'.repeat(4097) }],
       ['media.caption', { caption: 'nul \0' }],
     ])(
-      'is refused for a wrong %s, which is named: %j',
+      'is refused for an invalid %s, which is named: %j',
       proves('media.filename', 'media.mimetype', 'media.data', 'media.caption'),
       async (field, change) => {
         const { key, connectionId, to } = await seed();
@@ -154,7 +154,7 @@ describe('media', () => {
       },
     );
 
-    it('names what is wrong with the data, and the first wrong field alone', async () => {
+    it('is refused with the error of the data, and only the first invalid field', async () => {
       const { key, connectionId, to } = await seed();
       const wrong = { ...media, data: 'QUJ' };
       const answer = await send(key, { connectionId, to, media: wrong });
@@ -164,7 +164,7 @@ describe('media', () => {
     });
 
     it(
-      'of 16 MB of base64 is taken, one character group more is refused, and a body that holds no file is too large',
+      'of 16 MB of base64 is accepted, one character group more is refused, and a body without a file is too large',
       proves('media.data', 'limits.media', 'choice.media.characters'),
       async () => {
         const { key, connectionId, to } = await seed();
@@ -185,14 +185,14 @@ describe('media', () => {
       },
     );
 
-    it('arrives whole from clients that escape slashes, and in a body of any length ahead of it', async () => {
+    it('arrives complete from clients that escape slashes, and after other fields of any length', async () => {
       const { key, connectionId, to } = await seed();
       const json = JSON.stringify({ padding: 'x'.repeat(65_533), connectionId, to, media });
       expect((await send(key, json.replaceAll('/', '\\/'))).status).toBe(200);
       expect(await service.platform.contacts.received(to)).toMatchObject([{ media: { sha256: SHA256 } }]);
     });
 
-    it('of a repeated key in the body is the last one, as in any JSON', async () => {
+    it('is the last one if its key is repeated in the body', async () => {
       const { key, connectionId, to } = await seed();
       const head = `{"connectionId":"${connectionId}","to":"${to}",`;
       const body = `${head}"media":{"filename":"a","mimetype":"a/b","data":"QUJD","data":"REVG"}}`;
@@ -213,7 +213,7 @@ describe('media', () => {
       },
     );
 
-    it('with an idempotency key is sent once and answered alike', async () => {
+    it('with an idempotency key is sent once and has the same answer', async () => {
       const { key, connectionId, to } = await seed();
       const body = { connectionId, to, media, idempotencyKey: 'file' };
       const first = await send(key, body);
@@ -232,7 +232,7 @@ describe('media', () => {
       expect(await list(key)).toEqual([]);
     });
 
-    it('leaves no bytes behind when the send comes to nothing', async () => {
+    it('leaves no bytes behind if the send fails', async () => {
       const { key, connectionId, to } = await seed();
       const nobody = newPhone();
       await service.platform.contacts.put(nobody, { onNetwork: false });
@@ -249,7 +249,7 @@ describe('media', () => {
       expect(await pieces()).toEqual(before);
     });
 
-    it('is not read from a caller who may not send', async () => {
+    it('is not read from a caller without permission', async () => {
       const { connectionId, to, workspaceId } = await seed();
       const { key } = await service.platform.apiKeys.create(workspaceId, { scopes: ['messaging.read'] });
       const before = await pieces();
@@ -259,7 +259,7 @@ describe('media', () => {
       expect(await pieces()).toEqual(before);
     });
 
-    it('whose sender hangs up in its midst leaves no bytes either', async () => {
+    it('leaves no bytes behind if the client disconnects during the upload', async () => {
       const { key, connectionId, to } = await seed();
       const before = await pieces();
       const recorded = new Promise<void>((resolve) => {
@@ -282,7 +282,7 @@ describe('media', () => {
     const file = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
 
     it(
-      'is told with its address and type, and listed with the same',
+      'is reported with its URL and type, and listed with the same',
       proves('events.received.media', 'events.received.fires', 'messages.item.mediaUrl'),
       async () => {
         const { key, connectionId } = await seed();
@@ -320,7 +320,7 @@ describe('media', () => {
       expect((await told(connectionId))[0]?.payload).toMatchObject({ message: { text: null } });
     });
 
-    it('a text has neither address nor type', proves('events.received.media-null'), async () => {
+    it('has neither URL nor type for a text', proves('events.received.media-null'), async () => {
       const { key, connectionId } = await seed();
       await service.platform.messages.receive(connectionId, { from: newPhone(), text: 'hello' });
       expect((await list(key))[0]).toMatchObject({ mediaUrl: null, mediaType: null });
@@ -329,7 +329,7 @@ describe('media', () => {
       });
     });
 
-    it('that is no base64 is refused and leaves nothing', async () => {
+    it('is refused if it is not base64, and leaves nothing', async () => {
       const { connectionId } = await seed();
       const before = await pieces();
       const call = service.platform.messages.receiveFile(connectionId, newPhone(), {
@@ -343,7 +343,7 @@ describe('media', () => {
     });
   });
 
-  describe('at its address', () => {
+  describe('at its URL', () => {
     async function served(name: { filename: string; mimetype: string }, data = media.data) {
       const seeded = await seed();
       const { connectionId, to, key } = seeded;
@@ -352,13 +352,17 @@ describe('media', () => {
       return { ...seeded, url: stored?.mediaUrl ?? '' };
     }
 
-    it('lies beside the API, cannot be guessed and names nothing', proves('choice.media-url'), async () => {
-      const { url, connectionId } = await served(media);
-      expect(url).toMatch(new RegExp(`^${service.origin}/media/c[0-9a-z]{24}$`));
-      expect(url).not.toContain(connectionId);
-    });
+    it(
+      'is outside the API, cannot be guessed and discloses nothing',
+      proves('choice.media-url'),
+      async () => {
+        const { url, connectionId } = await served(media);
+        expect(url).toMatch(new RegExp(`^${service.origin}/media/c[0-9a-z]{24}$`));
+        expect(url).not.toContain(connectionId);
+      },
+    );
 
-    it('is an attachment that no browser runs', proves('choice.media-url'), async () => {
+    it('is an attachment that no browser executes', proves('choice.media-url'), async () => {
       const { url } = await served({ filename: 'page.html', mimetype: 'text/html' });
       const { status, headers } = await fetchFile(url);
       expect(status).toBe(200);
@@ -383,12 +387,12 @@ describe('media', () => {
         `attachment; filename="Gr__e __.txt"; filename*=UTF-8''Gr%C3%BC%C3%9Fe%20%F0%9F%91%8B.txt`,
       ],
       ['gpj\u202e.exe', `attachment; filename="gpj.exe"; filename*=UTF-8''gpj.exe`],
-    ])('bears a name that is safe to save under: %j', async (filename, header) => {
+    ])('has a safe file name: %j', async (filename, header) => {
       const { url } = await served({ filename, mimetype: 'text/plain' }, 'QUJD');
       expect((await fetchFile(url)).headers.get('content-disposition')).toBe(header);
     });
 
-    it('answers HEAD without the bytes, and nothing but GET and HEAD', async () => {
+    it('answers HEAD without the bytes, and only GET and HEAD', async () => {
       const { url } = await served(media);
       const head = await fetchFile(url, { method: 'HEAD' });
       expect([head.status, head.headers.get('content-length')]).toEqual([200, String(FILE.length)]);
@@ -424,7 +428,7 @@ describe('media', () => {
       }
     });
 
-    it('is found by nobody who does not have it', async () => {
+    it('is not found without its exact URL', async () => {
       const { connectionId } = await seed();
       for (const id of [connectionId, 'c'.padEnd(25, '0'), 'x', '%00', '%zz', '..%2f..%2fetc']) {
         const answer = await fetchFile(`${service.origin}/media/${id}`);
@@ -432,7 +436,7 @@ describe('media', () => {
       }
     });
 
-    it('ends with its connection, and its bytes go with it', async () => {
+    it('is deleted with its connection, including its bytes', async () => {
       const { url, connectionId, key } = await served(media);
       const id = url.split('/').at(-1) ?? '';
       expect(await pieces()).toContain(id);
@@ -441,7 +445,7 @@ describe('media', () => {
       expect(await pieces()).not.toContain(id);
     });
 
-    it('is there after a restart, while what no message came to have is removed', async () => {
+    it('survives a restart, while files without a message are removed', async () => {
       const { url } = await served(media);
       await service.database.query(
         `INSERT INTO platform.media_chunks (media_id, place, bytes) VALUES ('left', 0, 'x')`,

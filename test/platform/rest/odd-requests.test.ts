@@ -80,7 +80,7 @@ describe('odd requests', () => {
     expect(await answered(`GET ${path}`)).toEqual(NOT_FOUND);
   });
 
-  it('answers JSON and never a 500, whatever stands in the path', proves('errors.body.code'), async () => {
+  it('returns JSON and never a 500, whatever the path contains', proves('errors.body.code'), async () => {
     const pieces = [
       '/',
       '//',
@@ -111,7 +111,7 @@ describe('odd requests', () => {
     expect([...codes]).toEqual(expect.arrayContaining(['none', 'not_found']));
   });
 
-  it('takes a target in absolute form', async () => {
+  it('accepts a target in absolute form', async () => {
     expect((await send('GET http://service.example/api/v1/connections')).status).toBe(200);
   });
 
@@ -121,7 +121,7 @@ describe('odd requests', () => {
     ['TRACE', '/api/v1/webhook', 'GET, PUT', { error: 'method_not_allowed' }],
     ['PROPFIND', '/api/v1/webhook/rotate', 'POST', { error: 'method_not_allowed' }],
   ])(
-    '%s %s is refused, and Allow lists what the address accepts',
+    '%s %s is refused, and Allow lists the accepted methods',
     proves('choice.wrong-method'),
     async (method, path, allow, body) => {
       const answer = await send(`${method} ${path}`);
@@ -130,16 +130,16 @@ describe('odd requests', () => {
     },
   );
 
-  it('the whole server is no address of the service', async () => {
+  it('the asterisk form is not an address of the service', async () => {
     expect(await answered('OPTIONS *')).toEqual(NOT_FOUND);
   });
 
-  it('a method in lower case, or one that does not exist, is none', async () => {
+  it('a method in lower case, or one that does not exist, is refused', async () => {
     expect((await send('get /api/v1/connections')).status).toBe(400);
     expect((await send('FETCH /api/v1/connections')).status).toBe(400);
   });
 
-  it('no variation of a good key is one', proves('auth.key.unknown', 'auth.challenge'), async () => {
+  it('no variation of a valid key is accepted', proves('auth.key.unknown', 'auth.challenge'), async () => {
     const { key } = seeded;
     const attempts = [
       'Bearer',
@@ -174,7 +174,7 @@ describe('odd requests', () => {
     }
   });
 
-  it('what has the form of an access token is told to refresh', async () => {
+  it('a credential in the form of an access token returns invalid_token', async () => {
     for (const token of ['eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.', 'a.b.c']) {
       const answer = await service.call('GET', '/webhook', { key: token });
       expect([answer.status, answer.body]).toEqual([401, { error: 'invalid_token' }]);
@@ -182,7 +182,7 @@ describe('odd requests', () => {
     }
   });
 
-  it('ignores the body of an endpoint without one, and goes on on the same connection', async () => {
+  it('ignores the body of an endpoint without one, and continues on the same connection', async () => {
     const request = (line: string, last: string, body: string) =>
       `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
     const { statuses } = await exchangeRaw(
@@ -196,7 +196,7 @@ describe('odd requests', () => {
   });
 
   it.each(['gzip', 'GZIP', 'deflate', 'br', 'identity, gzip'])(
-    'inflates no body: Content-Encoding %s is refused',
+    'decompresses no body: Content-Encoding %s is refused',
     proves('errors.invalid_request'),
     async (encoding) => {
       const body = gzipSync(JSON.stringify(text('hello')));
@@ -231,7 +231,7 @@ describe('odd requests', () => {
     ['single quotes', "{'url':'https://hooks.example'}"],
     ['two values', '{}{}'],
   ])(
-    '%s is no body of a request',
+    '%s is refused as a body',
     proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json'),
     async (_what, body) => {
       for (const line of ['PUT /api/v1/webhook', 'POST /api/v1/messages']) {
@@ -270,7 +270,7 @@ describe('odd requests', () => {
     }
   });
 
-  it('keys of every object are no input', async () => {
+  it('keys that every object has are not input', async () => {
     const body = '{"__proto__":{"url":"https://hooks.example/"},"constructor":1}';
     expect(await answered('PUT /api/v1/webhook', [], body)).toEqual([
       400,
@@ -278,12 +278,12 @@ describe('odd requests', () => {
     ]);
   });
 
-  it('of a key given twice in a body the last counts, as in JSON.parse', async () => {
+  it('the last value of a repeated key counts, as in JSON.parse', async () => {
     const body = '{"url":"http://no.example/","url":"https://hooks.example/"}';
     expect((await send('PUT /api/v1/webhook', [], body)).status).toBe(200);
   });
 
-  it('ignores parameters that the endpoint does not know, even given twice or not decodable', async () => {
+  it('ignores unknown parameters, even if repeated or not decodable', async () => {
     expect((await send('GET /api/v1/connections?limit=1&limit=2&%')).status).toBe(200);
     expect((await send('GET /api/v1/messages?debug=1&debug=2&%zz=%')).status).toBe(200);
     expect((await send('GET /api/v1/messages?limit=%31')).status).toBe(200);
@@ -323,7 +323,7 @@ describe('odd requests', () => {
     expect(statuses).toEqual([line.includes('oauth') ? 400 : 413]);
   });
 
-  it('invites a body that waits for it, and takes no other expectation', async () => {
+  it('answers Expect: 100-continue, and refuses other expectations', async () => {
     const body = JSON.stringify({ url: 'https://hooks.example/' });
     const head = `PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\n`;
     const waiting = openRaw(service.port);
@@ -337,7 +337,7 @@ describe('odd requests', () => {
     expect((await send('PUT /api/v1/webhook', ['Expect: miracles'], body)).status).toBe(417);
   });
 
-  it('a URL or a header beyond 16 KiB ends at the server, before the API', async () => {
+  it('a URL or a header beyond 16 KiB is refused by the server, before the API', async () => {
     const long = 'a'.repeat(20_000);
     expect((await send(`GET /api/v1/connections/${long}`)).status).toBe(431);
     expect((await send('GET /api/v1/connections', [`X-Long: ${long}`])).status).toBe(431);
@@ -356,7 +356,7 @@ describe('odd requests', () => {
     expect(statuses).toEqual([400]);
   });
 
-  it('serves whoever comes next', async () => {
+  it('serves the next request', async () => {
     expect((await service.call('GET', '/connections', { key: seeded.key })).status).toBe(200);
     expect(await answered('DELETE /api/v1/account')).toEqual(NOT_ALLOWED);
   });

@@ -30,7 +30,7 @@ describe('POST /messages', () => {
   }
 
   test(
-    'answers exactly messageId, waMessageId and status, and stores the message under that id',
+    'returns exactly messageId, waMessageId and status, and stores the message under that id',
     proves('messages.send.answer', 'messages.send.id-joins', 'choice.wa-ids'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -64,7 +64,7 @@ describe('POST /messages', () => {
   );
 
   test(
-    'fires a sent event with exactly the documented keys',
+    'sends a sent event with exactly the documented keys',
     proves(
       'events.status.exact',
       'events.status.id',
@@ -97,7 +97,7 @@ describe('POST /messages', () => {
   );
 
   test(
-    'a cloud_api connection sends the same way and emits nothing',
+    'a cloud_api connection sends in the same way and emits no event',
     proves('service.cloud-api.silent', 'events.qr-only', 'service.provider.same-shapes'),
     async () => {
       const { key, workspaceId } = await seedWorkspace(service);
@@ -132,7 +132,7 @@ describe('POST /messages', () => {
     ['idempotencyKey', { idempotencyKey: '' }],
     ['idempotencyKey', { idempotencyKey: 1 }],
   ])(
-    'refuses a wrong %s and names it: %j',
+    'refuses an invalid %s and names it: %j',
     proves(
       'messages.send.connectionId',
       'messages.send.to',
@@ -153,7 +153,7 @@ describe('POST /messages', () => {
   );
 
   test(
-    'takes 4096 code points, whatever they weigh',
+    'accepts 4096 code points, however many bytes they have',
     proves('messages.send.text', 'limits.text', 'choice.text.code-points'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -177,7 +177,7 @@ describe('POST /messages', () => {
     },
   );
 
-  test('ignores fields that it does not know', async () => {
+  test('ignores unknown fields', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const answer = await send(key, {
       connectionId,
@@ -190,7 +190,7 @@ describe('POST /messages', () => {
   });
 
   test(
-    'answers 404 for a connection that is unknown, foreign or outside the key alike',
+    'returns the same 404 for a connection that is unknown, of another workspace, or not accessible to the key',
     proves('choice.foreign.same'),
     async () => {
       const stranger = await seedWorkspace(service);
@@ -207,7 +207,7 @@ describe('POST /messages', () => {
     ['standalone', 'license_inactive'],
     ['crm_portal', 'addon_required'],
   ] as const)(
-    'a lapsed license in a %s workspace answers 402 %s',
+    'a lapsed license in a %s workspace returns 402 %s',
     proves(
       'service.gate.unsendable',
       'errors.license_inactive',
@@ -227,7 +227,7 @@ describe('POST /messages', () => {
     },
   );
 
-  test('the license is looked at before the recipient', async () => {
+  test('the license is checked before the recipient', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const to = newPhone();
     await service.platform.contacts.put(to, { onNetwork: false });
@@ -238,7 +238,7 @@ describe('POST /messages', () => {
   });
 
   test(
-    'a trial runs out by itself after seven days',
+    'a trial ends after seven days',
     proves(
       'service.standalone.trial',
       'limits.trial',
@@ -256,7 +256,7 @@ describe('POST /messages', () => {
   );
 
   test(
-    'answers 422 for a number without an account, stores nothing and fires nothing',
+    'returns 422 for a number without an account, stores nothing and sends no event',
     proves('errors.recipient_not_on_whatsapp', 'choice.send.refused'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -271,7 +271,7 @@ describe('POST /messages', () => {
 
   describe('with an idempotency key', () => {
     test(
-      'answers a repeat with the first answer and sends once',
+      'returns the first answer to a repeat and sends once',
       proves('messages.send.retry', 'messages.send.key-in-body'),
       async () => {
         const { key, connectionId } = await seedWorkspace(service);
@@ -287,7 +287,7 @@ describe('POST /messages', () => {
     );
 
     test(
-      'of another connection, recipient or content is idempotency_key_reuse, and sends nothing',
+      'and a different connection, recipient or content returns idempotency_key_reuse and sends nothing',
       proves('choice.send-key.other-body'),
       async () => {
         const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -320,7 +320,7 @@ describe('POST /messages', () => {
     );
 
     test(
-      'gives its answer to whoever reaches the connection, and to nobody else',
+      'returns the answer only to credentials with access to the connection',
       proves('choice.send-key.reach'),
       async () => {
         const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -342,7 +342,7 @@ describe('POST /messages', () => {
       },
     );
 
-    test('keys are per workspace', proves('choice.send-key.lifetime'), async () => {
+    test('keys are separate for each workspace', proves('choice.send-key.lifetime'), async () => {
       const one = await seedWorkspace(service);
       const other = await seedWorkspace(service);
       const to = newPhone();
@@ -354,21 +354,17 @@ describe('POST /messages', () => {
       expect(await phoneOf(to)).toHaveLength(2);
     });
 
-    test(
-      'a key is free again after 24 hours, and not before',
-      proves('choice.send-key.lifetime'),
-      async () => {
-        const { key, connectionId } = await seedWorkspace(service);
-        const to = newPhone();
-        const body = { connectionId, to, text: 'again', idempotencyKey: 'k-3' };
-        const first = await send(key, body);
-        await service.platform.time.advance({ ms: DAY - 1 });
-        expect((await send(key, body)).body).toEqual(first.body);
-        await service.platform.time.advance({ ms: 1 });
-        expect((await send(key, body)).body).not.toEqual(first.body);
-        expect(await phoneOf(to)).toHaveLength(2);
-      },
-    );
+    test('a key expires after 24 hours, and not before', proves('choice.send-key.lifetime'), async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const body = { connectionId, to, text: 'again', idempotencyKey: 'k-3' };
+      const first = await send(key, body);
+      await service.platform.time.advance({ ms: DAY - 1 });
+      expect((await send(key, body)).body).toEqual(first.body);
+      await service.platform.time.advance({ ms: 1 });
+      expect((await send(key, body)).body).not.toEqual(first.body);
+      expect(await phoneOf(to)).toHaveLength(2);
+    });
 
     test('an error frees the key', proves('choice.send-key.remembers'), async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -381,7 +377,7 @@ describe('POST /messages', () => {
       expect(await phoneOf(to)).toHaveLength(1);
     });
 
-    test('a repeat gets the first answer although the license has lapsed since', async () => {
+    test('a repeat returns the first answer although the license has lapsed since', async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const body = { connectionId, to: newPhone(), text: 'hello', idempotencyKey: 'k-5' };
       const first = await send(key, body);
@@ -390,7 +386,7 @@ describe('POST /messages', () => {
       expect([second.status, second.body]).toEqual([200, first.body]);
     });
 
-    test('takes any text as a key, in each Unicode form apart', async () => {
+    test('accepts any text as a key, and distinguishes Unicode forms', async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = newPhone();
       for (const idempotencyKey of ['nul\0', '\ud83d', 'é', 'e\u0301', "'; --"]) {
@@ -400,7 +396,7 @@ describe('POST /messages', () => {
     });
 
     test(
-      'one of a hundred at once is sent, the others wait or get its answer',
+      'one of a hundred concurrent sends is made, the others wait or return its answer',
       proves('messages.send.in-progress', 'messages.send.retry'),
       async () => {
         const { key, connectionId } = await seedWorkspace(service);
@@ -426,7 +422,7 @@ describe('latency of a send', () => {
   const text = '0123456789';
 
   test(
-    'another message with its key meanwhile is idempotency_key_reuse',
+    'a different message with its key returns idempotency_key_reuse meanwhile',
     proves('choice.send-key.other-body'),
     async () => {
       const { clock, service, to, send } = await startSlowly();
@@ -457,7 +453,7 @@ describe('latency of a send', () => {
   }
 
   test(
-    'a retry meanwhile gets 409 with Retry-After, a later one the answer',
+    'a concurrent retry returns 409 with Retry-After, a later one the answer',
     proves(
       'messages.send.in-progress',
       'errors.in_progress',
@@ -487,7 +483,7 @@ describe('latency of a send', () => {
     },
   );
 
-  test('an advance of virtual time past its end lets a send go on, and one before it does not', async () => {
+  test('a send continues when virtual time is advanced past its end, and not before', async () => {
     const { clock, service, to, send } = await startSlowly();
     try {
       const first = send();
@@ -504,7 +500,7 @@ describe('latency of a send', () => {
     }
   });
 
-  test('a send ends by the wall clock where virtual time stands', async () => {
+  test('a send ends by the wall clock if virtual time is frozen', async () => {
     const { clock, service, send } = await startSlowly();
     try {
       const at = await service.platform.time.freeze();
@@ -518,7 +514,7 @@ describe('latency of a send', () => {
     }
   });
 
-  test('a stopping platform gives up sends that the network has not got, and frees their keys', async () => {
+  test('a stopping platform gives up sends that the network has not received, and frees their keys', async () => {
     const { clock, service, to, send } = await startSlowly();
     try {
       const first = send();
@@ -534,7 +530,7 @@ describe('latency of a send', () => {
     }
   });
 
-  test('a reset in the midst of a send leaves nothing of it', async () => {
+  test('a reset during a send removes it completely', async () => {
     const { clock, service, to, send } = await startSlowly();
     try {
       const first = send();
@@ -556,7 +552,7 @@ describe('latency of a send', () => {
     ['cloud_api', 4_096, 0, 500, 1_500],
     ['cloud_api', 2, 0.999, 500, 1_500],
   ] as const)(
-    'takes as long as its kind and its length say: %s, %d characters, draw %d: %d to %d ms',
+    'depends on provider and length: %s, %d characters, draw %d: %d to %d ms',
     proves(
       'messages.send.latency-qr',
       'messages.send.latency-long',

@@ -18,20 +18,16 @@ describe('webhook endpoints', () => {
 
   const url = 'https://hooks.example.com/messaging';
 
-  test(
-    'before the first PUT there is no URL and no secret',
-    proves('choice.webhook.before-put'),
-    async () => {
-      const { key } = await seedWorkspace(service);
-      const answer = await service.call('GET', '/webhook', { key });
-      expect([answer.status, readExactly(webhookAnswer, answer.body)]).toEqual([
-        200,
-        { url: null, events: EVENTS, secretSet: false },
-      ]);
-      const rotation = await service.call('POST', '/webhook/rotate', { key });
-      expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
-    },
-  );
+  test('has no URL and no secret before the first PUT', proves('choice.webhook.before-put'), async () => {
+    const { key } = await seedWorkspace(service);
+    const answer = await service.call('GET', '/webhook', { key });
+    expect([answer.status, readExactly(webhookAnswer, answer.body)]).toEqual([
+      200,
+      { url: null, events: EVENTS, secretSet: false },
+    ]);
+    const rotation = await service.call('POST', '/webhook/rotate', { key });
+    expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
+  });
 
   test(
     'PUT issues the secret, GET never shows it, rotation replaces it',
@@ -63,7 +59,7 @@ describe('webhook endpoints', () => {
     },
   );
 
-  test('belongs to the workspace, whichever key asks', proves('webhook.config.one'), async () => {
+  test('belongs to the workspace, whichever key is used', proves('webhook.config.one'), async () => {
     const { key, workspaceId } = await seedWorkspace(service);
     await service.call('PUT', '/webhook', { key, body: { url } });
     const other = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });

@@ -49,7 +49,7 @@ describe('access', () => {
   );
 
   test(
-    'a portal makes its connections itself, and each needs an add-on of its own',
+    'a portal creates its connections itself, and each needs its own add-on',
     proves(
       'service.portal.made-inside',
       'service.portal.addon',
@@ -92,7 +92,7 @@ describe('access', () => {
   );
 
   test(
-    'a call without a credential is refused as one with an unknown key, with a challenge',
+    'a call without a credential is refused like one with an unknown key, with a challenge',
     proves('choice.no-credential', 'auth.key.unknown', 'auth.challenge', 'errors.invalid_key'),
     async () => {
       for (const access of [{}, { key: 'msk_unknown' }]) {
@@ -103,7 +103,7 @@ describe('access', () => {
     },
   );
 
-  test('a key is shown when it is made and never again', proves('auth.key.shown-once'), async () => {
+  test('a key is shown when it is created and never again', proves('auth.key.shown-once'), async () => {
     const { keyId, key } = await addWorkspace('standalone');
     const changed = await bed.call('PATCH', `/api-keys/${keyId}`, { scopes: ['messaging.read'] });
     expect(changed.status).toBe(200);

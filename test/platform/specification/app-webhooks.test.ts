@@ -76,7 +76,7 @@ describe('the webhook of an OAuth app', () => {
   }
 
   test(
-    'is what its tokens read and set, and not that of the workspace',
+    'is the one that its tokens read and set, not that of the workspace',
     proves('choice.oauth.webhook', 'events.oauth.url'),
     async () => {
       const tenant = await addTenant(service);
@@ -144,7 +144,7 @@ describe('the webhook of an OAuth app', () => {
   });
 
   test(
-    'hears of what was granted to the app, in every workspace that consented, and once',
+    'receives events of granted connections, in every workspace that consented, once each',
     proves('events.granted'),
     async () => {
       const [one, two, three] = [
@@ -170,7 +170,7 @@ describe('the webhook of an OAuth app', () => {
     },
   );
 
-  test('hears nothing without messaging.events, and nothing after the grant has ended', async () => {
+  test('receives nothing without messaging.events, and nothing after the grant has ended', async () => {
     const tenant = await addTenant(service);
     const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
     await write(tenant.first);
@@ -186,7 +186,7 @@ describe('the webhook of an OAuth app', () => {
   });
 
   test(
-    'hears all four types of a qr connection, and none of a cloud_api connection',
+    'receives all four types of a qr connection, and none of a cloud_api connection',
     proves('events.four', 'events.qr-only'),
     async () => {
       const paired = await addTenant(service);
@@ -209,7 +209,7 @@ describe('the webhook of an OAuth app', () => {
     },
   );
 
-  test('hears of a connection that the app created itself', async () => {
+  test('receives events of a connection that the app created', async () => {
     const tenant = await addTenant(service);
     const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
     const token = await tokenOf(app);
@@ -219,7 +219,7 @@ describe('the webhook of an OAuth app', () => {
     expect(await toldTo(app)).toMatchObject([{ event: 'message.received', connection_id: id }]);
   });
 
-  test('hears nothing while the license is expired, and again when it is not', async () => {
+  test('receives nothing while the license is expired, and events again after the renewal', async () => {
     const tenant = await addTenant(service);
     const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
     await tokenOf(app);
@@ -239,7 +239,7 @@ describe('the webhook of an OAuth app', () => {
   });
 
   test(
-    'of before the cut-over hears message.received alone until the workspace consents again',
+    'from before the cut-over receives only message.received until the workspace consents again',
     proves('events.oauth.legacy', 'choice.oauth.legacy-events'),
     async () => {
       const [one, two] = [await addTenant(service), await addTenant(service)];

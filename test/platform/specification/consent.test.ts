@@ -46,7 +46,7 @@ describe('consent', () => {
   const codeOf = ({ back }: Visit): string => String(back?.get('code'));
 
   test(
-    'is not asked for where the developer owns one standalone workspace with a connection',
+    'is automatic if the developer owns one standalone workspace with a connection',
     proves('oauth.consent.automatic', 'choice.oauth.developer'),
     async () => {
       const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
@@ -76,30 +76,26 @@ describe('consent', () => {
   });
 
   describe('on the page of a standalone workspace', () => {
-    test(
-      'is for the connections and scopes that are chosen',
-      proves('oauth.consent.standalone'),
-      async () => {
-        const app = await visitor.register();
-        const [chosen = '', also = ''] = tenant.connectionIds;
-        const page = await visitor.openPage(app, tenant.workspaceId);
-        for (const id of tenant.connectionIds) expect(page.html).toContain(id);
-        const visit = await page.press('allow', {
-          connection: [chosen, also],
-          scope: ['messaging.read', 'messaging.send'],
-        });
-        expect(visit.back?.get('state')).toBe('state-1');
-        expect(visit.back?.get('iss')).toBe(visitor.metadata.issuer);
-        const { body: pair } = await visitor.redeem(app, codeOf(visit));
-        expect(pair.scope.split(' ').sort()).toEqual(['messaging.read', 'messaging.send']);
-        const { body } = await service.api(pair.access_token, 'GET', '/connections');
-        expect(body.connections.map(({ id }: Json) => id).sort()).toEqual([chosen, also].sort());
-        expect(outcomeOf(await service.api(pair.access_token, 'GET', '/webhook'))).toBe(
-          '403 insufficient_scope',
-        );
-        expect(await grantsOf(app)).toMatchObject([{ workspaceId: tenant.workspaceId }]);
-      },
-    );
+    test('covers the selected connections and scopes', proves('oauth.consent.standalone'), async () => {
+      const app = await visitor.register();
+      const [chosen = '', also = ''] = tenant.connectionIds;
+      const page = await visitor.openPage(app, tenant.workspaceId);
+      for (const id of tenant.connectionIds) expect(page.html).toContain(id);
+      const visit = await page.press('allow', {
+        connection: [chosen, also],
+        scope: ['messaging.read', 'messaging.send'],
+      });
+      expect(visit.back?.get('state')).toBe('state-1');
+      expect(visit.back?.get('iss')).toBe(visitor.metadata.issuer);
+      const { body: pair } = await visitor.redeem(app, codeOf(visit));
+      expect(pair.scope.split(' ').sort()).toEqual(['messaging.read', 'messaging.send']);
+      const { body } = await service.api(pair.access_token, 'GET', '/connections');
+      expect(body.connections.map(({ id }: Json) => id).sort()).toEqual([chosen, also].sort());
+      expect(outcomeOf(await service.api(pair.access_token, 'GET', '/webhook'))).toBe(
+        '403 insufficient_scope',
+      );
+      expect(await grantsOf(app)).toMatchObject([{ workspaceId: tenant.workspaceId }]);
+    });
 
     test('is refused without a connection, and for what was not offered', async () => {
       const app = await visitor.register();
@@ -126,7 +122,7 @@ describe('consent', () => {
       }
     });
 
-    test('is refused when the last connection went while the page was open', async () => {
+    test('is refused if the last connection is deleted while the page is open', async () => {
       const brief = await addTenant(service);
       const app = await visitor.register();
       const page = await visitor.openPage(app, brief.workspaceId);
@@ -135,7 +131,7 @@ describe('consent', () => {
       expect(await grantsOf(app)).toEqual([]);
     });
 
-    test('is refused by a button, and the app is told', async () => {
+    test('is denied with a button, and the app is notified', async () => {
       const app = await visitor.register();
       const page = await visitor.openPage(app, tenant.workspaceId);
       const { back } = await page.press('deny');
@@ -145,7 +141,7 @@ describe('consent', () => {
       expect(await grantsOf(app)).toEqual([]);
     });
 
-    test('is given once a page, in the browser that opened it, with what the page holds, and within its time', async () => {
+    test('is given once per page, in the browser that opened it, with the data of the page, and within its time', async () => {
       const app = await visitor.register();
       const open = (): Promise<ConsentPage> => visitor.openPage(app, tenant.workspaceId);
       const stranger = await open();
@@ -173,7 +169,7 @@ describe('consent', () => {
       expect((await late.press('allow')).back?.get('code') ?? null).toBeNull();
     });
 
-    test('can be framed by nobody, is kept by nobody, and shows names as text', async () => {
+    test('cannot be framed or cached, and shows names as text', async () => {
       const name = `<img src=x onerror=alert(1)> "'&amp;`;
       const app = await visitor.register({ name });
       const named = await addTenant(service, 0);
@@ -235,7 +231,7 @@ describe('consent', () => {
       },
     );
 
-    test('is no consent of the visitor, who cannot approve it on the page', async () => {
+    test('cannot be given by the visitor on the page', async () => {
       const { app, page, workspaceId, connectionIds } = await openPortal();
       const forged = { workspace: workspaceId, connection: connectionIds, scope: 'messaging.read' };
       expect((await page.press('allow', forged)).back?.get('code') ?? null).toBeNull();
@@ -244,7 +240,7 @@ describe('consent', () => {
       expect(back?.get('error')).toBe('access_denied');
     });
 
-    test('is not needed any more once the visitor has refused', async () => {
+    test('is no longer possible once the visitor has refused', async () => {
       const { app, page, workspaceId } = await openPortal();
       expect((await page.press('deny')).back?.get('error')).toBe('access_denied');
       expect((await enter(workspaceId, shownCode(page))).status).toBeGreaterThanOrEqual(400);
@@ -252,7 +248,7 @@ describe('consent', () => {
       expect(await grantsOf(app)).toEqual([]);
     });
 
-    test('is not given by a code that is too old', async () => {
+    test('is not given by an expired code', async () => {
       const { app, page, workspaceId } = await openPortal();
       const userCode = shownCode(page);
       await service.advance(HOUR);
@@ -261,7 +257,7 @@ describe('consent', () => {
       expect(await grantsOf(app)).toEqual([]);
     });
 
-    test('is not found by guessing: few wrong codes are taken, then not even the right one', async () => {
+    test('cannot be guessed: after a few wrong codes, even the right one is refused', async () => {
       const { app, page, workspaceId } = await openPortal();
       const right = shownCode(page);
       const refusals: string[] = [];
@@ -280,7 +276,7 @@ describe('consent', () => {
     });
 
     test(
-      'cannot be used to create connections, which the portal makes itself',
+      'cannot be used to create connections, which the portal creates itself',
       proves('errors.forbidden_portal_kind', 'errors.addon_required'),
       async () => {
         const portal = await addTenant(service, 1, { kind: 'crm_portal' });
@@ -299,7 +295,7 @@ describe('consent', () => {
     );
   });
 
-  test('needs a browser that comes from an authorize request', async () => {
+  test('requires a browser that comes from an authorize request', async () => {
     const action = /<form[^>]*action="([^"]*)"/.exec(
       (await visitor.authorize(await visitor.register())).reply.text,
     );

@@ -43,7 +43,7 @@ describe('events', () => {
   }
 
   test(
-    'message.received is for what came in, message.status for what went out',
+    'message.received reports incoming messages, message.status outgoing ones',
     proves(
       'events.received.fires',
       'events.received.inbound-only',
@@ -107,7 +107,7 @@ describe('events', () => {
   );
 
   test(
-    'a cloud_api connection emits nothing, and polling shows what it does',
+    'a cloud_api connection emits no events, and polling shows its messages',
     proves('events.qr-only', 'service.cloud-api.silent', 'service.cloud-api.polled'),
     async () => {
       const { key, connectionId } = await addWorkspace('447700900151', 'cloud_api');
@@ -123,7 +123,7 @@ describe('events', () => {
   );
 
   test(
-    'go to the webhook of their own account alone',
+    'are sent only to the webhook of their own account',
     proves('events.granted', 'events.post', 'webhook.config.one'),
     async () => {
       const accounts = [await addWorkspace('447700900152'), await addWorkspace('447700900153')];

@@ -50,7 +50,7 @@ describe('an OAuth credential on the REST API', () => {
     return entries.filter((grant: Json) => grant.clientId === clientId);
   }
 
-  test('is taken at the legacy address, with the same answers', proves('versioning.legacy'), async () => {
+  test('is accepted at the legacy address, with the same answers', proves('versioning.legacy'), async () => {
     const { app, first } = await addOwner();
     const token = await tokenOf(app);
     for (const path of [
@@ -70,7 +70,7 @@ describe('an OAuth credential on the REST API', () => {
   });
 
   test(
-    'reaches the connections of its grant, and no other exists for it',
+    'has access to the connections of its grant, and others do not exist for it',
     proves('messages.list.scoped', 'messages.list.foreign-empty'),
     async () => {
       const { app, key, connectionIds } = await addOwner(2);
@@ -102,7 +102,7 @@ describe('an OAuth credential on the REST API', () => {
     },
   );
 
-  test('ends with its grant, and shrinks with what there is of it, from the next call on', async () => {
+  test('ends with its grant, and loses what the grant loses, from the next call on', async () => {
     const { app, key, connectionIds } = await addOwner(2);
     const [gone = '', stays = ''] = connectionIds;
     const pair = await visitor.obtainTokens(app);
@@ -121,7 +121,7 @@ describe('an OAuth credential on the REST API', () => {
   });
 
   test(
-    'over a lapsed license is told so by a 402, and sees the connection in no list',
+    'returns 402 for a lapsed license, and does not list the connection',
     proves('service.gate.unsendable', 'service.gate.expired-hidden', 'errors.license_inactive'),
     async () => {
       const { app, first } = await addOwner();
@@ -153,7 +153,7 @@ describe('an OAuth credential on the REST API', () => {
     expect(await grantsOf(app)).toEqual([]);
   });
 
-  test('takes a connection that it creates into its own grant, and into no other', async () => {
+  test('adds a connection that it creates to its own grant, and to no other', async () => {
     const { app, first } = await addOwner();
     const pair = await visitor.obtainTokens(app);
     const other = await tokenOf(app);
@@ -169,7 +169,7 @@ describe('an OAuth credential on the REST API', () => {
     expect(await send(next.access_token, id)).toBe('200');
   });
 
-  test('creates once for a key, and shows the connection to no other grant that has the key', async () => {
+  test('creates once per key, and does not show the connection to another grant with the same key', async () => {
     const { app } = await addOwner();
     const create = (token: string) =>
       request(`${service.info.baseUrl}/connections`, {
@@ -187,7 +187,7 @@ describe('an OAuth credential on the REST API', () => {
   });
 
   test(
-    'whose last connection is gone cannot create another',
+    'whose last connection was deleted cannot create another',
     proves('choice.oauth.grant', 'errors.invalid_grant'),
     async () => {
       const { app, first } = await addOwner();

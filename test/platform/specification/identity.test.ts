@@ -39,7 +39,7 @@ describe('the authorization server', () => {
     outcomeOf(await service.api(token, 'GET', '/connections'));
 
   describe('discovery', () => {
-    test('names one issuer, and everything else repeats it byte for byte', async () => {
+    test('contains one issuer, which everything else repeats byte for byte', async () => {
       const { issuer } = visitor.metadata;
       expect(issuer).toBe(service.info.authUrl);
       expect(issuer).not.toMatch(/\/$/);
@@ -53,7 +53,7 @@ describe('the authorization server', () => {
       }
     });
 
-    test('and all it leads to stay off the legacy host', proves('versioning.auth-host'), async () => {
+    test('and its endpoints are not on the legacy host', proves('versioning.auth-host'), async () => {
       const legacy = new URL(service.info.legacyBaseUrl).origin;
       const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: keys } = visitor.metadata;
       const paths = ['/.well-known/oauth-authorization-server', '/.well-known/oauth-protected-resource'];
@@ -87,7 +87,7 @@ describe('the authorization server', () => {
       expect(decode(other.access_token).claims.jti).not.toBe(claims.jti);
     });
 
-    test('comes in an answer that nobody caches', async () => {
+    test('is returned in an answer that must not be cached', async () => {
       const reply = await visitor.redeem(app, await visitor.obtainCode(app));
       expect(reply.status).toBe(200);
       expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
@@ -140,14 +140,14 @@ describe('the authorization server', () => {
   });
 
   describe('an authorize request', () => {
-    test('gets its state back as it was, none when it had none, and a parameter nobody knows is ignored', async () => {
+    test('returns its state unchanged, none if it had none, and ignores unknown parameters', async () => {
       const state = 'täst +&=%20?#/\\"<>';
       expect((await visitor.authorize(app, { state })).back?.get('state')).toBe(state);
       const { back } = await visitor.authorize(app, { state: undefined, nobody_knows: 'this' });
       expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss']);
     });
 
-    test('may hold parameters without a value, which count as left out', async () => {
+    test('may contain parameters without a value, which count as omitted', async () => {
       const { back } = await visitor.authorize(app, { scope: '', state: '', resource: '' });
       expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss']);
       const { body: pair } = await visitor.redeem(app, String(back?.get('code')), { resource: '' });
@@ -159,7 +159,7 @@ describe('the authorization server', () => {
       expect(empty.back?.get('error')).toBe('invalid_request');
     });
 
-    test('goes back to a redirect URI with a query, and keeps the query', async () => {
+    test('redirects to a URI with a query, and keeps the query', async () => {
       const uri = `${REDIRECT_URI}?tenant=7`;
       const queried = await visitor.register({
         ownerWorkspaceId: tenant.workspaceId,
@@ -174,7 +174,7 @@ describe('the authorization server', () => {
   });
 
   describe('the token endpoint', () => {
-    test('takes a code once: its second use ends all that came of the first', async () => {
+    test('accepts a code once: its second use ends the grant of the first', async () => {
       const code = await visitor.obtainCode(app);
       const { body: pair } = await visitor.redeem(app, code);
       const { body: next } = await visitor.refresh(app, pair.refresh_token);
@@ -190,7 +190,7 @@ describe('the authorization server', () => {
 
   describe('a refresh', () => {
     test(
-      'gives another pair and voids the old token; its reuse ends the grant',
+      'returns a new pair and invalidates the old token, whose reuse ends the grant',
       proves('oauth.refresh.rotates'),
       async () => {
         const [first, other] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
@@ -209,7 +209,7 @@ describe('the authorization server', () => {
       },
     );
 
-    test('may narrow the token, and the next one has the whole grant again', async () => {
+    test('may narrow the token, and the next one has the complete grant again', async () => {
       const { refresh_token: token } = await visitor.obtainTokens(app);
       const { body: narrow } = await visitor.refresh(app, token, { scope: 'messaging.send' });
       expect([narrow.scope, decode(narrow.access_token).claims.scope]).toEqual([
@@ -222,7 +222,7 @@ describe('the authorization server', () => {
     });
 
     test(
-      'takes a token for 30 days, to the millisecond, and each has its own',
+      'accepts each token for 30 days, to the millisecond',
       proves('auth.oauth.token', 'limits.tokens'),
       async () => {
         const issuedAt = await service.now();

@@ -48,7 +48,7 @@ describe('numbers and slots', () => {
   const advance = (ms: number) => bed.call('POST', '/clock/advance', { ms });
 
   test(
-    'a number pairs by picture or by code; before that it is counted, not listed, and takes nothing',
+    'a number pairs by QR code or by pairing code; before that it is counted, not listed, and takes no slot',
     proves(
       'service.qr.pairs',
       'service.slot.attaches',
@@ -83,7 +83,7 @@ describe('numbers and slots', () => {
   );
 
   test(
-    'a picture that a later read replaced is good for its 20 s, and for no longer',
+    'a QR code that a later read replaced is valid for its 20 s, and no longer',
     proves('choice.qr.earlier', 'limits.qr-rotation', 'connections.get.qr-new'),
     async () => {
       const workspace = await addWorkspace(5);
@@ -118,7 +118,7 @@ describe('numbers and slots', () => {
   );
 
   test(
-    'a logout shows as disconnected and is told to nobody',
+    'a logout is shown as disconnected and sends no event',
     proves('choice.logout.silent', 'choice.logout.status', 'state.logout.record', 'state.logout.return'),
     async () => {
       const workspace = await addWorkspace(5);
@@ -136,7 +136,7 @@ describe('numbers and slots', () => {
   );
 
   test(
-    'a slot is bound to no number: the next one takes the rest of its time, an unused one starts a trial',
+    'a slot belongs to no number: the next number takes its remaining time, and an unused one starts a trial',
     proves(
       'service.slot.capacity',
       'service.slot.returns',

@@ -145,7 +145,7 @@ describe('shapes on the wire', () => {
   );
 
   test(
-    'a message that failed says why',
+    'a failed message has the reason',
     proves('messages.item.errorMessage', 'status.sent-failed', 'service.cloud-api.polled'),
     async () => {
       const unreachable = '447700900204';
@@ -249,7 +249,7 @@ describe('shapes on the wire', () => {
   );
 
   test(
-    'refusals: the code alone, and with invalid_request the field',
+    'refusals: only the code, and the field with invalid_request',
     proves(
       'errors.body.code',
       'errors.body.field',

@@ -104,7 +104,7 @@ describe('the tool server', () => {
       expect(next).toMatchObject({ messages: [{ id: messageId }], hasMore: false, nextCursor: null });
     });
 
-    test('counts the characters of a text, and sends an equal one again only when that is meant', async () => {
+    test('counts the characters of a text, and sends the same text again only if this is intended', async () => {
       const to = await addContact();
       const text = '\u{1F600}'.repeat(4096);
       const send = async (args: object = {}): Promise<Json> => {
@@ -147,7 +147,7 @@ describe('the tool server', () => {
       params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
     });
 
-    test('agrees to a revision that it knows, and offers one that it knows for another', async () => {
+    test('accepts a known revision, and offers a known one in place of an unknown one', async () => {
       const { token } = await addAgent();
       for (const revision of ['2025-06-18', '2025-11-25']) {
         const { message, headers } = await postMessage(service, token, initialize(revision));
@@ -172,7 +172,7 @@ describe('the tool server', () => {
     const wrapped = (method: string, params: object = {}) =>
       modern.wrap({ jsonrpc: '2.0', id: 1, method, params });
 
-    test('tells what it is when it is asked', async () => {
+    test('describes itself on request', async () => {
       const { token } = await addAgent();
       const { message } = await callMethod(service, modern, token, 'server/discover');
       expect(message.result).toMatchObject({
@@ -184,7 +184,7 @@ describe('the tool server', () => {
       expect(message.result.supportedVersions).toContain(MODERN);
     });
 
-    test('tells of the cap of a new number, which the sends of the REST API count for as well', async () => {
+    test('reports the cap of a new number, to which sends of the REST API count as well', async () => {
       const { token } = await addAgent();
       const { id: connectionId, qr } = (await service.api(token, 'POST', '/connections')).body.connection;
       await service.control('POST', `/connections/${connectionId}/scan`, { qr, phoneNumber: nextNumber() });
@@ -198,7 +198,7 @@ describe('the tool server', () => {
       expect(refusalOf(result)).toMatch(/^warmup_limited: \w/);
     });
 
-    test('types each result, names itself in it, and says how long a list is good for', async () => {
+    test('returns typed results with its name, and how long a list is valid', async () => {
       const { token } = await addAgent();
       const list = (await callMethod(service, modern, token, 'tools/list')).message.result;
       expect(list.ttlMs).toBeGreaterThanOrEqual(0);
@@ -212,7 +212,7 @@ describe('the tool server', () => {
       }
     });
 
-    test('refuses headers that are missing or say other than the body', async () => {
+    test('refuses headers that are missing or differ from the body', async () => {
       const { token } = await addAgent();
       const { message, headers } = wrapped('tools/call', { name: LIST, arguments: {} });
       const without = (name: string) =>
@@ -235,7 +235,7 @@ describe('the tool server', () => {
       expect(decoded.status).toBe(200);
     });
 
-    test('refuses a request that does not say its revision and the capabilities of the client', async () => {
+    test('refuses a request without its revision and the capabilities of the client', async () => {
       const { token } = await addAgent();
       const { message, headers } = wrapped('tools/list');
       for (const key of ['protocolVersion', 'clientCapabilities']) {
@@ -256,7 +256,7 @@ describe('the tool server', () => {
   });
 
   describe('as an HTTP resource', () => {
-    test('lets a page of any origin ask, send what both eras need, and read the challenge', async () => {
+    test('allows pages of any origin to call, send the headers of both protocol generations, and read the challenge', async () => {
       const { authUrl, mcpUrl } = service.info;
       const asked = [
         'authorization',
