@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
+import { createEventParser } from '../runtime/http-server/event-parser.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 import { type RunConnectorOptions, runConnector } from './run-connector.ts';
@@ -73,13 +74,11 @@ async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string):
   if (!response.ok || response.body === null) {
     throw new SelfCheckFailed(`the feed returned ${response.status}`);
   }
-  let pending = '';
+  const parse = createEventParser();
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    const lines = `${pending}${chunk}`.split('\n');
-    pending = lines.pop() ?? '';
-    for (const line of lines) {
-      if (!line.startsWith('data:')) continue;
-      const change = created.safeParse(JSON.parse(line.slice('data:'.length)));
+    for (const { data } of parse(chunk)) {
+      if (data === undefined) continue;
+      const change = created.safeParse(JSON.parse(data));
       if (change.success && change.data.type === 'message.created' && change.data.messageId === messageId) {
         return change.data.data.firstSeenBy;
       }

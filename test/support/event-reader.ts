@@ -1,4 +1,5 @@
 import { type IncomingMessage, request as openRequest } from 'node:http';
+import { createEventParser } from '../../src/runtime/http-server/event-parser.ts';
 
 /** A reader of server-sent events. */
 export interface EventReader<Event> {
@@ -28,7 +29,7 @@ export async function readEvents<Event>(
   const events: Event[] = [];
   let waiters: (() => void)[] = [];
   let over = false;
-  let rest = '';
+  const parse = createEventParser();
 
   const tell = (): void => {
     const told = waiters;
@@ -36,10 +37,8 @@ export async function readEvents<Event>(
     for (const waiter of told) waiter();
   };
   answer.setEncoding('utf8').on('data', (chunk: string) => {
-    const blocks = `${rest}${chunk}`.split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      if (block.startsWith('data: ')) events.push(read(JSON.parse(block.slice('data: '.length))));
+    for (const { data } of parse(chunk)) {
+      if (data !== undefined) events.push(read(JSON.parse(data)));
     }
     tell();
   });

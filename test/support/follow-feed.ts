@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createEventParser } from '../../src/runtime/http-server/event-parser.ts';
 import type { FeedChange } from './check-invariants.ts';
 import type { LoadStatus } from './load-plan.ts';
 
@@ -87,14 +88,11 @@ function readStream(
   return new Promise((resolve) => {
     const headers = { Authorization: `Bearer ${token}`, 'Last-Event-ID': String(lastSeq) };
     const outgoing = request(url, { headers, signal }, (answer) => {
-      let rest = '';
+      const parse = createEventParser();
       answer.setEncoding('utf8');
       answer.on('data', (chunk: string) => {
-        const events = (rest + chunk).split('\n\n');
-        rest = events.pop() ?? '';
-        for (const event of events) {
-          const data = event.split('\n').find((line) => line.startsWith('data: '));
-          if (data !== undefined) take(data.slice('data: '.length));
+        for (const { data } of parse(chunk)) {
+          if (data !== undefined) take(data);
         }
       });
       answer.once('error', () => resolve());

@@ -1,4 +1,5 @@
 import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { createEventParser } from '../../src/runtime/http-server/event-parser.ts';
 import { type CHECKED_APIS, checkAnswer } from './check-answer.ts';
 
 /** Which API an address belongs to, and what follows its base address. */
@@ -162,13 +163,11 @@ async function readArrival(url: string, token: string, messageId: string): Promi
     signal: leave.signal,
   });
   if (!answer.ok || answer.body === null) throw new Error(`the stream answered ${answer.status}`);
-  let pending = '';
+  const parse = createEventParser();
   for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
-    const lines = (pending + chunk).split('\n');
-    pending = lines.pop() ?? '';
-    for (const line of lines) {
-      if (!line.startsWith('data: ')) continue;
-      const change = JSON.parse(line.slice('data: '.length)) as ShownChange;
+    for (const { data } of parse(chunk)) {
+      if (data === undefined) continue;
+      const change = JSON.parse(data) as ShownChange;
       if (change.type !== 'message.created' || change.messageId !== messageId) continue;
       leave.abort();
       return change.data as unknown as ShownMessage;

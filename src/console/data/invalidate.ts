@@ -1,4 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query';
+import { gathered } from './gather.ts';
 import type { StreamEvent } from './stream.ts';
 
 /**
@@ -23,8 +24,6 @@ function listsOf(event: StreamEvent): readonly string[] {
   }
 }
 
-const GATHER_MS = 100;
-
 /**
  * Turns events into invalidations: a query whose key begins with the name of a list is read again when the list
  * changes, at most once per 100 ms, and never while it is still being read.
@@ -32,16 +31,10 @@ const GATHER_MS = 100;
 export function createInvalidator(queries: QueryClient): (event: StreamEvent) => void {
   const waiting = new Set<string>();
   const reading = new Set<string>();
-  let gathering = false;
 
-  const gather = (): void => {
-    if (gathering) return;
-    gathering = true;
-    setTimeout(() => {
-      gathering = false;
-      for (const list of [...waiting].filter((each) => !reading.has(each))) void readAgain(list);
-    }, GATHER_MS);
-  };
+  const gather = gathered(() => {
+    for (const list of [...waiting].filter((each) => !reading.has(each))) void readAgain(list);
+  });
   const readAgain = async (list: string): Promise<void> => {
     waiting.delete(list);
     reading.add(list);

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { gathered } from './gather.ts';
 import { stream } from './live.ts';
 import type { StreamEvent } from './stream.ts';
 
 /** Rows of a list that are held at most; older ones are found by filtering. */
 export const MOST_ROWS = 5_000;
-const GATHER_MS = 100;
 
 export interface Page<Row> {
   readonly entries: readonly Row[];
@@ -58,7 +58,6 @@ export class LiveList<Row> {
   #cursor: string | undefined;
   #isStale = false;
   #isReading = false;
-  #gathering = false;
   readonly #listeners = new Set<() => void>();
 
   constructor(source: LiveListSource<Row>) {
@@ -118,15 +117,10 @@ export class LiveList<Row> {
     }
   }
 
-  #gather(): void {
-    if (this.#gathering) return;
-    this.#gathering = true;
-    setTimeout(() => {
-      this.#gathering = false;
-      this.#applyChanged();
-      if (this.#isStale) void this.#readHead();
-    }, GATHER_MS);
-  }
+  readonly #gather = gathered(() => {
+    this.#applyChanged();
+    if (this.#isStale) void this.#readHead();
+  });
 
   /** Takes over what events carried: known rows in place, others at the top. */
   #applyChanged(): void {

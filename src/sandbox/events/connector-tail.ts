@@ -1,5 +1,6 @@
 import { type Change, change } from '../../contract/connector/changes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { createEventParser, type ServerSentEvent } from '../../runtime/http-server/event-parser.ts';
 import type { ForwardTarget } from '../../runtime/http-server/forward.ts';
 
 export interface ConnectorTailOptions {
@@ -14,17 +15,6 @@ export interface ConnectorTailOptions {
 const RETRY_MS = 1_000;
 /** Three heartbeats of the connector: a stream that is silent for longer is not alive. */
 const SILENT_MS = 45_000;
-/** A change is at most a few kilobytes. */
-const LONGEST_EVENT = 1_000_000;
-
-/** The `id` and `data` lines of one event. A heartbeat has neither. */
-function readEvent(block: string): { readonly id?: string; readonly data?: string } {
-  const field = (name: string): Record<string, string> => {
-    const line = block.split('\n').find((one) => one.startsWith(`${name}: `));
-    return line === undefined ? {} : { [name]: line.slice(name.length + 2) };
-  };
-  return { ...field('id'), ...field('data') };
-}
 
 /**
  * Follows the feed of the attached connector while somebody wants it. After an interruption it continues with the
@@ -86,13 +76,10 @@ export class ConnectorTail {
       isOpen = response !== null;
       if (response === null) return false;
       this.#options.onMissed();
-      let rest = '';
+      const parse = createEventParser();
       for await (const chunk of response.pipeThrough(new TextDecoderStream())) {
         expectMore();
-        const blocks = `${rest}${chunk}`.split('\n\n');
-        rest = blocks.pop() ?? '';
-        for (const block of blocks) this.#take(block);
-        if (rest.length > LONGEST_EVENT) throw new Error('an event of the connector has no end');
+        for (const event of parse(chunk)) this.#take(event);
       }
     } catch {
       // The connector stopped, or does not run: it is asked again.
@@ -123,8 +110,7 @@ export class ConnectorTail {
     return null;
   }
 
-  #take(block: string): void {
-    const { id, data } = readEvent(block);
+  #take({ id, data }: ServerSentEvent): void {
     if (id !== undefined) this.#last = id;
     if (data === undefined) return;
     const read = change.safeParse(JSON.parse(data));
