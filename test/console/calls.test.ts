@@ -39,4 +39,12 @@ describe('Calls', () => {
     expect(await page.getByRole('dialog').count()).toBe(0);
     await page.context().close();
   });
+
+  it('keeps a number in its address as text', async () => {
+    const { page, complaints } = await openPage(browser, `${test.loop.info().sandboxUrl}/calls?q=401`);
+    await page.getByRole('combobox', { name: 'Filter' }).waitFor({ timeout: 5_000 });
+    expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).toBe('401');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
 });

@@ -3,7 +3,6 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  parseSearchWith,
   redirect,
   stringifySearchWith,
 } from '@tanstack/react-router';
@@ -123,7 +122,7 @@ export const router = createRouter({
     journeys.addChildren([journey]),
   ]),
   // Plain texts: `?q=1` stays a text.
-  parseSearch: parseSearchWith((value) => value),
+  parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: stringifySearchWith(String),
   defaultPreload: 'intent',
   defaultErrorComponent: ScreenError,
