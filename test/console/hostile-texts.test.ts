@@ -1,0 +1,83 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SCREENS } from '../../src/contract/console/screens.ts';
+import { launchChromium, openPage } from '../support/chromium.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+/** Runs wherever it is taken for markup, for code or for an address. */
+const HOSTILE = `"'><img src=x onerror="globalThis.ran=1"><script>globalThis.ran=1</script><a href="javascript:ran=1">`;
+/** The same in a name that sets the direction of the text after it. */
+const NAME = `\u202e${HOSTILE}`;
+const CONTACT = '447700900201';
+const MOST_DETAILS = 6;
+
+let test: TestLoop;
+let browser: Browser;
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  browser = await launchChromium();
+  await fill();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+/** Puts the text wherever somebody else than the reader can put one. */
+async function fill(): Promise<void> {
+  const { sandbox, service, connector, client } = test;
+  const connectionId = await client.qrConnection();
+  await service('POST', '/connections', { label: NAME });
+  await sandbox('PUT', `/contacts/${CONTACT}`, { autoReply: HOSTILE });
+  const messageId = await client.write(connectionId, HOSTILE);
+  const media = { filename: NAME, mimetype: 'text/html', data: btoa(HOSTILE), caption: HOSTILE };
+  await sandbox('POST', `/contacts/${CONTACT}/messages`, { connectionId, media });
+  await connector('POST', '/v1/messages', { reference: HOSTILE, connectionId, to: CONTACT, text: HOSTILE });
+  await sandbox('POST', '/oauth-apps', {
+    name: NAME,
+    redirectUris: ['https://app.example.com/<script>globalThis.ran=1</script>'],
+    scopes: ['messaging.read'],
+  });
+  await test.loop.settle();
+  const { entries } = await sandbox<{ entries: { id: string }[] }>(
+    'GET',
+    `/deliveries?q=message:${messageId}`,
+  );
+  const headers = { 'x-hostile': HOSTILE };
+  await sandbox('POST', `/deliveries/${entries[0]?.id}/copies`, { body: HOSTILE, headers });
+  await expect(service('GET', `/connections/${encodeURIComponent(HOSTILE)}`)).rejects.toThrow('404');
+  await test.loop.settle();
+}
+
+async function visit(page: Page, path: string): Promise<void> {
+  await page.goto(`${test.loop.info().sandboxUrl}${path}`);
+  await page.getByText('live', { exact: true }).waitFor();
+  await expect.poll(() => page.locator('.loading').count()).toBe(0);
+}
+
+describe('texts of strangers', () => {
+  it.each(SCREENS.map(({ path }) => path))('are only texts on %s and on what opens from it', async (path) => {
+    const { page, complaints } = await openPage(browser, `${test.loop.info().sandboxUrl}${path}`);
+    let dialogs = 0;
+    page.on('dialog', (dialog) => {
+      dialogs += 1;
+      void dialog.dismiss();
+    });
+    await visit(page, path);
+    const shown = [await page.locator('main').innerText()];
+    const links = await page
+      .locator(`main a[href^="${path}/"]`)
+      .evaluateAll((all: { href: string }[]) => [...new Set(all.map(({ href }) => new URL(href).pathname))]);
+    for (const detail of links.slice(0, MOST_DETAILS)) {
+      await visit(page, detail);
+      shown.push(await page.locator('main').innerText());
+    }
+    expect(await page.evaluate('globalThis.ran')).toBeUndefined();
+    expect(await page.locator('img[src="x"], a[href^="javascript:"], main script').count()).toBe(0);
+    expect(dialogs).toBe(0);
+    expect(complaints).toEqual([]);
+    expect(shown.join('\n').length).toBeGreaterThan(100);
+  });
+});
