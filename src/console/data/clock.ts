@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { sandbox } from './client.ts';
+import { queries } from './live.ts';
 
 /** The one timer of the page: it moves the times on display, once a second while somebody looks. */
 const listeners = new Set<() => void>();
@@ -38,4 +39,9 @@ export function useVirtualNow(): { readonly now: number; readonly isFrozen: bool
   });
   if (data === undefined) return undefined;
   return { now: data.frozen ? data.at : Math.max(data.at, real + data.offset), isFrozen: data.frozen };
+}
+
+/** How far virtual time is ahead of real time, in milliseconds; 0 where there is no virtual time. */
+export function virtualLead(): number {
+  return queries.getQueryData<{ readonly offset: number }>(['clock'])?.offset ?? 0;
 }

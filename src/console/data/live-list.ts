@@ -16,8 +16,8 @@ export interface LiveListSource<Row> {
   readonly key: string;
   readonly read: (cursor: string | undefined) => Promise<Page<Row>>;
   readonly idOf: (row: Row) => string;
-  /** The row that an event carries, if it is one of this list. */
-  readonly rowOf: (event: StreamEvent) => Row | undefined;
+  /** The row that an event carries, or makes of a known one, if it is one of this list. */
+  readonly rowOf: (event: StreamEvent, known: (id: string) => Row | undefined) => Row | undefined;
   /** The name by which a `changed` event calls the list. */
   readonly name: string;
   /** Whether every row that an event carries belongs to the list; else the server decides. */
@@ -108,9 +108,14 @@ export class LiveList<Row> {
   }
 
   #hear(event: StreamEvent): void {
-    const row = this.source.rowOf(event);
+    const { idOf, rowOf } = this.source;
+    const find = (rows: readonly Row[], id: string): Row | undefined =>
+      rows.find((each) => idOf(each) === id);
+    const known = (id: string): Row | undefined =>
+      this.#changed.get(id) ?? find(this.#waiting, id) ?? find(this.#state.rows, id);
+    const row = rowOf(event, known);
     if (row !== undefined) {
-      this.#changed.set(this.source.idOf(row), row);
+      this.#changed.set(idOf(row), row);
       this.#gather();
     } else if (event.type === 'changed' && (event.what === this.source.name || event.what === 'everything')) {
       this.refresh();

@@ -63,10 +63,18 @@ const calls = createRoute({
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
 
-/** The search of a phone: its open chat, by the number or the connection at the other end. */
-function phoneSearch(search: Record<string, unknown>): { with?: string | undefined } {
+/** The search of the phones: which list, its filter, and the open chat by who is at its other end. */
+function phoneSearch(search: Record<string, unknown>): {
+  list?: 'contacts' | undefined;
+  q?: string | undefined;
+  with?: string | undefined;
+} {
   const other = text(search['with']);
-  return other === undefined ? {} : { with: other };
+  return {
+    ...(search['list'] === 'contacts' ? { list: 'contacts' } : {}),
+    ...listSearch(search),
+    ...(other === undefined ? {} : { with: other }),
+  };
 }
 
 const phones = createRoute({
@@ -80,6 +88,10 @@ const phone = createRoute({ getParentRoute: () => phones, path: '$id' });
 const inbox = createRoute({
   getParentRoute: () => root,
   path: '/inbox',
+  validateSearch: (search: Record<string, unknown>): { peer?: string | undefined } => {
+    const peer = text(search['peer']);
+    return peer === undefined ? {} : { peer };
+  },
   component: lazyRouteComponent(() => import('../screens/inbox/screen.tsx'), 'InboxScreen'),
 });
 const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });

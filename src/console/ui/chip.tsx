@@ -10,8 +10,10 @@ export function Chip({ tone = 'plain', children }: { readonly tone?: Tone; reado
 
 const TICKS = { sent: '✓', delivered: '✓✓', read: '✓✓', failed: '!' } as const;
 
+export type TickStatus = keyof typeof TICKS;
+
 /** The ticks of an outgoing message. */
-export function Ticks({ status }: { readonly status: keyof typeof TICKS }) {
+export function Ticks({ status }: { readonly status: TickStatus }) {
   return (
     <span className="ticks" data-status={status} role="img" aria-label={status} title={status}>
       {TICKS[status]}

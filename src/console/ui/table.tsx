@@ -16,10 +16,16 @@ export interface Column<Row> {
   readonly align?: 'end';
 }
 
+/** What a table does with its list. */
+export type ListControls<Row> = Pick<
+  LiveList<Row>,
+  'scrollTop' | 'readMore' | 'pause' | 'resume' | 'refresh'
+> & { readonly source: Pick<LiveList<Row>['source'], 'idOf'> };
+
 export interface TableProps<Row> {
   /** What the rows are, for screen readers: `Deliveries`. */
   readonly label: string;
-  readonly list: readonly [LiveListState<Row>, LiveList<Row>];
+  readonly list: readonly [LiveListState<Row>, ListControls<Row>];
   readonly columns: readonly Column<Row>[];
   readonly linkOf: (row: Row) => LinkProps;
   /** Message of a row: a link beside the row leads to its journey. */

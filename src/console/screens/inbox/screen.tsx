@@ -1,7 +1,195 @@
+import { getRouteApi, Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useMemo, useState } from 'react';
+import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
+import { connector } from '../../data/client.ts';
+import { mode } from '../../data/live.ts';
+import { useLiveList } from '../../data/live-list.ts';
+import { Ticks } from '../../ui/chip.tsx';
+import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
+import { type Column, type ListControls, Table } from '../../ui/table.tsx';
+import { Time } from '../../ui/times.tsx';
+import { OpenConversation } from './conversation.tsx';
+import { type Conversation, conversationId, conversationsOf, messageOf } from './conversations.ts';
+import { nameOf, useConnections } from './use-connections.ts';
+import './inbox.css';
+
+const route = getRouteApi('/inbox');
+
+const PAGE = '200';
+/** So many connections are offered for a first message. */
+const MOST_OFFERED = 8;
+/** So many pages are read in search of one more conversation. */
+const MOST_PAGES = 10;
 
 export function InboxScreen() {
+  const { id } = useParams({ strict: false });
+  if (!mode().connector) {
+    return (
+      <EmptyState
+        title="No connector is attached"
+        hint="The inbox reads the API of a connector. Stop npm run platform and run npm start, which starts one."
+      />
+    );
+  }
   return (
-    <EmptyState title="Select a conversation" hint="Messages appear here as the connector stores them." />
+    <Split
+      closeTo="/inbox"
+      list={<Conversations id={id} />}
+      detail={id === undefined ? undefined : <OpenConversation key={id} id={id} />}
+    />
+  );
+}
+
+function Conversations({ id }: { readonly id: string | undefined }) {
+  const { peer = '' } = route.useSearch();
+  const connections = useConnections();
+  const [state, list] = useLiveList<ConnectorMessage>({
+    key: `inbox ${peer}`,
+    name: 'connector',
+    isWhole: peer === '',
+    pauses: false,
+    idOf: (row) => row.id,
+    rowOf: (event, known) => (event.type === 'change' ? messageOf(event.change, known) : undefined),
+    read: async (cursor) => {
+      const page = await connector('GET', '/v1/messages', { query: { cursor, peer, limit: PAGE } });
+      return { entries: page.messages, nextCursor: page.nextCursor ?? undefined };
+    },
+  });
+  const rows = useMemo(() => conversationsOf(state.rows), [state.rows]);
+  const controls = useMemo(
+    (): ListControls<Conversation> => ({
+      source: { idOf: (row) => row.id },
+      scrollTop: list.scrollTop,
+      readMore: async () => {
+        const count = conversationsOf(list.snapshot().rows).length;
+        for (let pages = 0; pages < MOST_PAGES && list.snapshot().hasMore; pages += 1) {
+          const before = list.snapshot().rows.length;
+          await list.readMore();
+          const { rows: now } = list.snapshot();
+          if (now.length === before || conversationsOf(now).length > count) return;
+        }
+      },
+      pause: () => undefined,
+      resume: () => undefined,
+      refresh: () => list.refresh(),
+    }),
+    [list],
+  );
+  const columns: readonly Column<Conversation>[] = [
+    {
+      heading: 'Contact',
+      width: '118px',
+      cell: ({ peer: number }) =>
+        number === null ? <span className="faint">unknown</span> : <span className="mono">+{number}</span>,
+    },
+    {
+      heading: 'Connection',
+      width: 'minmax(70px, 0.7fr)',
+      isMinor: true,
+      cell: ({ connectionId }) => (
+        <bdi className="soft">{nameOf(connections.get(connectionId), connectionId)}</bdi>
+      ),
+    },
+    {
+      heading: 'Last message',
+      width: 'minmax(80px, 2fr)',
+      cell: ({ last }) => (
+        <>
+          {last.status === null ? null : (
+            <>
+              <Ticks status={last.status} />{' '}
+            </>
+          )}
+          <bdi>{last.text ?? last.mediaType ?? ''}</bdi>
+        </>
+      ),
+    },
+    {
+      heading: 'Time',
+      width: '60px',
+      align: 'end',
+      cell: ({ last }) => <Time iso={last.createdAt} kind={mode().mode === 'sandbox' ? 'virtual' : 'real'} />,
+    },
+  ];
+  return (
+    <>
+      <NumberFilter key={peer} peer={peer} />
+      <Table
+        label="Conversations"
+        list={[{ ...state, rows }, controls]}
+        columns={columns}
+        selectedId={id}
+        linkOf={(row) => ({ to: '/inbox/$id', params: { id: row.id }, search: true })}
+        empty={
+          peer === '' ? (
+            <EmptyState
+              title="No messages yet"
+              hint={
+                mode().mode === 'sandbox'
+                  ? 'Open the phone of a contact and write to one of your numbers.'
+                  : 'Messages appear here as the connector stores them.'
+              }
+            />
+          ) : (
+            <EmptyState
+              title={`No messages with +${peer} yet`}
+              hint="Write to it from:"
+              action={
+                <p className="line">
+                  {[...connections].slice(0, MOST_OFFERED).map(([connectionId, connection]) => (
+                    <Link
+                      key={connectionId}
+                      to="/inbox/$id"
+                      params={{ id: conversationId({ connectionId, peer }) }}
+                      search={true}
+                      className="button"
+                    >
+                      <bdi>{nameOf(connection, connectionId)}</bdi>
+                    </Link>
+                  ))}
+                </p>
+              }
+            />
+          )
+        }
+      />
+    </>
+  );
+}
+
+/** Only the conversations with one number. */
+function NumberFilter({ peer }: { readonly peer: string }) {
+  const navigate = useNavigate();
+  const [text, setText] = useState(peer);
+  const apply = (value: string): void => {
+    const digits = value.replace(/\D/g, '');
+    void navigate({ to: '.', search: digits === '' ? {} : { peer: digits } });
+  };
+  return (
+    <form
+      className="query query-line"
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply(text);
+      }}
+    >
+      <input
+        className="field"
+        type="search"
+        aria-label="Number of the contact"
+        placeholder="Number of a contact"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+      <button type="submit" className="button">
+        Show
+      </button>
+      {peer === '' ? null : (
+        <button type="button" className="button quiet" onClick={() => apply('')}>
+          Show all
+        </button>
+      )}
+    </form>
   );
 }

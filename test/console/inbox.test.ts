@@ -1,0 +1,189 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+let test: TestLoop;
+let browser: Browser;
+let desk: string;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
+const say = async (contact: string, text: string, connectionId = desk): Promise<string> => {
+  const path = `/contacts/${contact}/messages`;
+  return (await test.sandbox<{ messageId: string }>('POST', path, { connectionId, text })).messageId;
+};
+const answer = (page: Page, contact: string) => page.getByRole('textbox', { name: `Answer to +${contact}` });
+const tick = (page: Page, status: string) => page.getByRole('log').getByRole('img', { name: status });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  await test.sandbox('POST', '/clock/freeze');
+  desk = await test.client.qrConnection();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+describe('Inbox', () => {
+  it.each<readonly [string, Hands, string]>([
+    ['by mouse', MOUSE, '447700900231'],
+    ['by keyboard alone', KEYBOARD, '447700900232'],
+  ])('answers a contact as it writes; the ticks rise to read, %s', async (_, hands, contact) => {
+    await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: 60_000 });
+    const { page, complaints } = await openPage(browser, url('/inbox'));
+    await page.getByText('live', { exact: true }).waitFor();
+    await say(contact, 'Do you deliver?');
+    await hands.press(page.getByRole('link', { name: new RegExp(`${contact}.*Do you deliver\\?`) }));
+    await hands.write(answer(page, contact), 'Yes, on <b>Fridays</b>.');
+    await hands.press(button(page, 'Send'));
+    await tick(page, 'sent').waitFor();
+    await advance(300);
+    await tick(page, 'delivered').waitFor();
+    await advance(60_000);
+    await tick(page, 'read').waitFor();
+    await hands.press(button(page, 'Mark as read'));
+    await page.getByText('1 marked').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says who saw a message first, and leads to its journey and its deliveries', async () => {
+    const seen = await say('447700900233', 'Over the webhook');
+    const { page } = await openPage(browser, url(`/inbox/${desk}~447700900233`));
+    await page.getByText('webhook', { exact: true }).waitFor();
+    const link = (name: string) => page.getByRole('log').getByRole('link', { name });
+    await link('Journey').click();
+    await page.waitForURL(`**/journey/${seen}`);
+    await page.goBack();
+    await link('Deliveries').click();
+    await page.waitForURL(`**/deliveries?q=message%3A${seen}`);
+    await page.getByRole('link', { name: /message\.received.*Over the webhook/ }).waitFor();
+
+    await test.client.dropWebhooks();
+    await say('447700900234', 'Its webhook was lost');
+    await test.client.sync();
+    await page.goto(url(`/inbox/${desk}~`));
+    await page.getByRole('log').getByText('Its webhook was lost').waitFor();
+    await page.getByText('poll', { exact: true }).waitFor();
+    await page.getByText('whose list does not name the contact').waitFor();
+    expect(await page.getByRole('textbox', { name: /^Answer/ }).count()).toBe(0);
+    await test.client.clearFaults();
+    await page.context().close();
+  });
+
+  it('says what is certain of a send, and what to do about it', async () => {
+    const { page } = await openPage(browser, url('/inbox?peer=447700900205'));
+    await page.getByRole('link', { name: 'Front desk' }).click();
+    await answer(page, '447700900205').fill('Hello');
+    await answer(page, '447700900205').press('Enter');
+    await page.getByText('Certain: nothing was sent.').waitFor();
+    await page.getByText('recipient_not_on_whatsapp').waitFor();
+    await page.getByText('The number has no account on the network. Check it.').waitFor();
+    expect(await button(page, 'Retry').count()).toBe(1);
+
+    await test.sandbox('PUT', '/faults', {
+      rules: [
+        {
+          id: 'full',
+          match: { surface: 'api', method: 'POST', path: '/messages' },
+          action: { type: 'status', code: 429, error: 'warmup_limited', retryAfter: 600 },
+        },
+      ],
+    });
+    await page.goto(url(`/inbox/${desk}~447700900201`));
+    await answer(page, '447700900201').fill('Wait for it');
+    await answer(page, '447700900201').press('Enter');
+    await page.getByText('Next attempt in').waitFor();
+    await button(page, 'Cancel').click();
+    await page.getByText('It was cancelled before it was sent.').waitFor();
+    await test.client.clearFaults();
+
+    await answer(page, '447700900204').waitFor({ state: 'detached' });
+    await page.goto(url(`/inbox/${desk}~447700900204`));
+    await answer(page, '447700900204').fill('To a phone that fails');
+    await answer(page, '447700900204').press('Enter');
+    await tick(page, 'sent').waitFor();
+    await advance(2_000);
+    await tick(page, 'failed').waitFor();
+    await page.getByText('Writing it again sends a new message.').waitFor();
+    await page.context().close();
+  });
+
+  it('reads older messages from the server, and draws those in view', async () => {
+    await test.sandbox('POST', '/clock/run');
+    for (let place = 1; place <= 120; place += 1) await say('447700900235', `Message ${place} of many`);
+    await test.sandbox('POST', '/clock/freeze');
+    const { page } = await openPage(browser, url(`/inbox/${desk}~447700900235`));
+    await page.getByText('Message 120 of many').last().waitFor();
+    const drawn = () => page.getByRole('log').locator('li').count();
+    expect(await drawn()).toBeLessThan(40);
+    const first = page.getByText('Message 1 of many', { exact: true });
+    await expect
+      .poll(
+        async () => {
+          await page.getByRole('log').evaluate((log) => void Object.assign(log, { scrollTop: 0 }));
+          return await first.count();
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(1);
+    expect(await drawn()).toBeLessThan(40);
+    await page.context().close();
+  });
+
+  it('shows hostile names, texts, captions and file names as text', async () => {
+    const hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+    const { connection } = await test.service<{ connection: { id: string } }>('POST', '/connections', {
+      label: `Label ${hostile}`,
+    });
+    const { id } = connection;
+    await test.sandbox('POST', `/connections/${id}/scan`, { phoneNumber: '447700900170' });
+    await say('447700900236', `Text ${hostile}`, id);
+    const media = {
+      filename: `File ${hostile}`,
+      mimetype: `text/${hostile}`,
+      data: 'aGk=',
+      caption: hostile,
+    };
+    await test.sandbox('POST', '/contacts/447700900236/messages', { connectionId: id, media });
+    await test.sandbox('PUT', '/contacts/447700900236', { autoReply: hostile });
+    const { page, complaints } = await openPage(browser, url('/inbox'));
+    for (const [path, text] of [
+      ['/inbox', hostile],
+      [`/inbox/${id}~447700900236`, `Text ${hostile}`],
+    ] as const) {
+      await page.goto(url(path));
+      await page.getByText(text).first().waitFor();
+      expect(await page.title()).not.toBe('1');
+    }
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+    await say('447700900237', 'Hello');
+    const { page } = await openPage(browser, url('/inbox?peer=447700900299'), {
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    await page.getByText('No messages with +447700900299 yet').waitFor();
+    await expectAccessible(page);
+    await page.goto(url('/inbox'));
+    await page.getByText('Hello').first().waitFor();
+    await expectAccessible(page);
+    await page.goto(url(`/inbox/${desk}~447700900237`));
+    await page.getByRole('log').getByText('Hello').last().waitFor();
+    await expectAccessible(page);
+    await page.context().close();
+  });
+});

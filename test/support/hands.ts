@@ -1,0 +1,43 @@
+import type { Locator, Page } from 'playwright-core';
+
+/** How a person operates a page: by mouse, or by keyboard alone. */
+export interface Hands {
+  /** Activates a button or a link. */
+  press(target: Locator): Promise<void>;
+  /** Goes to a field and replaces what it contains. */
+  write(field: Locator, text: string): Promise<void>;
+}
+
+export const MOUSE: Hands = {
+  press: (target) => target.click(),
+  write: (field, text) => field.fill(text),
+};
+
+const MOST_TABS = 120;
+
+/** Presses Tab until the target has the focus. */
+async function tabTo(target: Locator): Promise<void> {
+  await target.waitFor();
+  const focused = target.and(target.page().locator(':focus'));
+  for (let tabs = 0; tabs < MOST_TABS; tabs += 1) {
+    if ((await focused.count()) === 1) return;
+    await target.page().keyboard.press('Tab');
+  }
+  throw new Error(`${target} is not reached by ${MOST_TABS} times Tab`);
+}
+
+async function type(page: Page, text: string): Promise<void> {
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(text);
+}
+
+export const KEYBOARD: Hands = {
+  async press(target) {
+    await tabTo(target);
+    await target.page().keyboard.press('Enter');
+  },
+  async write(field, text) {
+    await tabTo(field);
+    await type(field.page(), text);
+  },
+};
