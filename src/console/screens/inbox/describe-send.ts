@@ -1,9 +1,10 @@
 import type { Outbound, OutboundState } from '../../../contract/connector/outbound.ts';
+import type { Tone } from '../../ui/tone.ts';
 
 /** A send in words: what is certain, and what to do. */
 export interface SendWords {
   readonly word: string;
-  readonly tone: 'good' | 'warn' | 'bad' | 'plain';
+  readonly tone: Tone;
   /** What is known for certain. */
   readonly certain: string;
   /** What to do about the last error; empty if there is none, or it no longer matters. */

@@ -1,0 +1,154 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useCallback, useMemo, useState } from 'react';
+import { sandbox } from '../../data/client.ts';
+import { Composer, type Content } from '../../ui/composer.tsx';
+import { EmptyState, Failure } from '../../ui/states.tsx';
+import type { Bubble } from '../../ui/thread.tsx';
+import { describeContact, type StoredMessage, unrecorded } from './chats.ts';
+import { ChatList, ChatView, Handset } from './handset.tsx';
+
+const route = getRouteApi('/phone');
+
+const isIncoming = ({ direction }: StoredMessage): boolean => direction === 'incoming';
+const connectionOf = ({ connectionId }: StoredMessage): string => connectionId;
+
+/** The connections that a contact can write to, with the names that its phone shows. */
+function useNumbers() {
+  const { data } = useQuery({
+    queryKey: ['connections'],
+    queryFn: () => sandbox('GET', '/connections', { query: { limit: '1000' } }),
+  });
+  return useMemo(() => {
+    const paired = data?.entries.filter(({ phoneNumber }) => phoneNumber !== null) ?? [];
+    return paired.map(({ id, label, phoneNumber }) => ({ id, name: `${label} +${phoneNumber}`.trim() }));
+  }, [data]);
+}
+
+/** The phone of somebody who writes to connections. */
+export function ContactPhone({ phone }: { readonly phone: string }) {
+  const { with: other } = route.useSearch();
+  const numbers = useNumbers();
+  const nameOf = (id: string): string => numbers.find((each) => each.id === id)?.name ?? id;
+  return (
+    <div className="phone">
+      <header>
+        <h1 className="mono">+{phone}</h1>
+        <Behavior phone={phone} />
+      </header>
+      <Handset name={`+${phone}`}>
+        {other === undefined ? (
+          <ChatList
+            id={phone}
+            q={`contact:${phone}`}
+            otherOf={connectionOf}
+            nameOf={nameOf}
+            others={numbers}
+            empty={<EmptyState title="Nobody to write to" hint="Pair a connection first." />}
+          />
+        ) : (
+          <ContactChat key={other} phone={phone} connectionId={other} name={nameOf(other)} />
+        )}
+      </Handset>
+    </div>
+  );
+}
+
+function ContactChat({
+  phone,
+  connectionId,
+  name,
+}: {
+  readonly phone: string;
+  readonly connectionId: string;
+  readonly name: string;
+}) {
+  const [written, setWritten] = useState<readonly Bubble[]>([]);
+  const { data: received } = useQuery({
+    queryKey: ['messages', 'received', phone],
+    queryFn: () =>
+      sandbox('GET', '/contacts/{phone}/messages', { params: { phone }, query: { limit: '1000' } }),
+  });
+  const read = useMutation({
+    mutationFn: async (messages: readonly StoredMessage[]) => {
+      for (const { id } of messages)
+        await sandbox('POST', '/messages/{id}/status', { params: { id }, body: { status: 'read' } });
+    },
+  });
+  const write = async (content: Content): Promise<void> => {
+    const { messageId } = await sandbox('POST', '/contacts/{phone}/messages', {
+      params: { phone },
+      body: { connectionId, ...content },
+    });
+    const { now } = await sandbox('GET', '/clock');
+    const bubble: Bubble = {
+      id: messageId,
+      isOwn: true,
+      text: 'text' in content ? content.text : (content.media.caption ?? null),
+      file: 'text' in content ? null : content.media.filename,
+      at: now,
+      kind: 'virtual',
+      status: 'sent',
+      note: 'Not delivered yet. Is the other phone off, or does it block this number?',
+    };
+    setWritten((all) => [...all, bubble]);
+  };
+  const bubblesOf = useCallback(
+    (stored: readonly StoredMessage[], isWhole: boolean): readonly Bubble[] => {
+      const ids = new Set(stored.map(({ id }) => id));
+      const lost = unrecorded(received?.entries ?? [], stored, connectionId, isWhole).map(
+        ({ messageId, text, media, at }): Bubble => ({
+          id: messageId,
+          isOwn: false,
+          text: text ?? media?.caption ?? null,
+          file: media?.filename ?? null,
+          at,
+          kind: 'virtual',
+          note: 'Received, but the service has no record of it.',
+        }),
+      );
+      return [...lost, ...written.filter(({ id }) => !ids.has(id))];
+    },
+    [received, written, connectionId],
+  );
+  return (
+    <ChatView
+      id={phone}
+      q={`contact:${phone} connection:${connectionId}`}
+      other={{ phone: connectionId, chat: phone }}
+      name={name}
+      isOwn={isIncoming}
+      bubblesOf={bubblesOf}
+      actions={(stored) => {
+        const unread = stored.filter(
+          ({ direction, status }) =>
+            direction === 'outgoing' && (status === 'sent' || status === 'delivered'),
+        );
+        return unread.length === 0 ? null : (
+          <button
+            type="button"
+            className="button"
+            disabled={read.isPending}
+            onClick={() => read.mutate(unread)}
+          >
+            Read {unread.length}
+          </button>
+        );
+      }}
+    >
+      {read.error === null ? null : <Failure error={read.error} />}
+      <Composer label={`Message to ${name}`} send={write} />
+    </ChatView>
+  );
+}
+
+/** How the person behaves. */
+function Behavior({ phone }: { readonly phone: string }) {
+  const { data } = useQuery({
+    queryKey: ['contacts', phone],
+    queryFn: async () =>
+      (await sandbox('GET', '/contacts', { query: { q: `contact:${phone}` } })).entries[0] ?? null,
+  });
+  if (data === undefined) return null;
+  return <p className="soft">{data === null ? 'behaves like any number' : describeContact(data)}</p>;
+}

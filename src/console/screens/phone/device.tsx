@@ -1,0 +1,152 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { z } from 'zod';
+import type {
+  connectionDetail,
+  ListedConnection,
+  OwnerPhoneRequest,
+} from '../../../contract/sandbox/connections.ts';
+import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { Chip, type Tone } from '../../ui/chip.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import type { StoredMessage } from './chats.ts';
+import { ChatList, ChatView, Handset } from './handset.tsx';
+import { LinkDevice } from './link-device.tsx';
+
+const route = getRouteApi('/phone');
+
+type ConnectionDetail = z.output<typeof connectionDetail>;
+
+const TONES: Readonly<Record<string, Tone>> = { connected: 'good', connecting: 'warn', disconnected: 'bad' };
+
+/** The status of a connection, and what the service does not know of yet. */
+export function ConnectionState({
+  connection: { status, outage },
+}: {
+  readonly connection: Pick<ListedConnection, 'status' | 'outage'>;
+}) {
+  return (
+    <span className="line">
+      <Chip tone={TONES[status] ?? 'plain'}>{status}</Chip>
+      {outage === null || status !== 'connected' ? null : (
+        <Chip tone="warn">{outage.replaceAll('_', ' ')}</Chip>
+      )}
+    </span>
+  );
+}
+
+const isOutgoing = ({ direction }: StoredMessage): boolean => direction === 'outgoing';
+const peerOf = ({ peer }: StoredMessage): string => peer;
+const showNumber = (phone: string): string => `+${phone}`;
+
+/** The phone of the owner of a connection. */
+export function DevicePhone({ id }: { readonly id: string }) {
+  const { with: other } = route.useSearch();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['connections', id],
+    queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
+  });
+  const set = useMutation({
+    mutationFn: (body: OwnerPhoneRequest) =>
+      sandbox('POST', '/connections/{id}/phone', { params: { id }, body }),
+    onSuccess: (phone) =>
+      queries.setQueryData(
+        ['connections', id],
+        (before?: ConnectionDetail) => before && { ...before, phone },
+      ),
+  });
+  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading label="Loading the phone" />;
+  const { phone, label, phoneNumber } = data;
+  const isOn = phone?.on ?? true;
+  const blocked = phone?.blocked ?? [];
+  return (
+    <div className="phone">
+      <header>
+        <h1>
+          <bdi>{label || (phoneNumber ?? id)}</bdi>
+        </h1>
+        <div className="line">
+          <ConnectionState connection={data} />
+          {phone === null ? null : (
+            <button
+              type="button"
+              className="button"
+              disabled={set.isPending}
+              onClick={() => set.mutate({ on: !isOn })}
+            >
+              {isOn ? 'Switch off' : 'Switch on'}
+            </button>
+          )}
+        </div>
+        {set.error === null ? null : <Failure error={set.error} />}
+      </header>
+      <Handset name={phoneNumber === null ? 'Not linked' : showNumber(phoneNumber)}>
+        {!isOn ? (
+          <EmptyState
+            title="This phone is off"
+            hint="After a while the service reports the connection as disconnected. Messages of contacts wait until the phone is on."
+          />
+        ) : data.provider === 'qr' && data.status !== 'connected' ? (
+          <LinkDevice connection={data} />
+        ) : other === undefined ? (
+          <ChatList
+            id={id}
+            q={`connection:${id}`}
+            otherOf={peerOf}
+            nameOf={showNumber}
+            empty={
+              <EmptyState title="No chats yet" hint="Open the phone of a contact and write to this number." />
+            }
+          />
+        ) : (
+          <ChatView
+            key={other}
+            id={id}
+            q={`connection:${id} contact:${other}`}
+            other={{ phone: other, chat: id }}
+            name={showNumber(other)}
+            isOwn={isOutgoing}
+            actions={() =>
+              phone === null ? null : (
+                <button
+                  type="button"
+                  className="button"
+                  disabled={set.isPending}
+                  onClick={() =>
+                    set.mutate({
+                      blocked: blocked.includes(other)
+                        ? blocked.filter((each) => each !== other)
+                        : [...blocked, other],
+                    })
+                  }
+                >
+                  {blocked.includes(other) ? 'Unblock' : 'Block'}
+                </button>
+              )
+            }
+          >
+            <p className="chat-hint soft">
+              {blocked.includes(other) ? (
+                'This contact is blocked: what it writes never arrives.'
+              ) : (
+                <>
+                  The agent answers in the{' '}
+                  <Link to="/inbox/$id" params={{ id: `${id}~${other}` }}>
+                    inbox
+                  </Link>
+                  , the contact on{' '}
+                  <Link to="/phone/$id" params={{ id: other }} search={{ list: 'contacts', with: id }}>
+                    its own phone
+                  </Link>
+                  .
+                </>
+              )}
+            </p>
+          </ChatView>
+        )}
+      </Handset>
+    </div>
+  );
+}

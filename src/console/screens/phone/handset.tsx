@@ -1,0 +1,186 @@
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useMemo } from 'react';
+import { sandbox } from '../../data/client.ts';
+import { useVirtualNow } from '../../data/clock.ts';
+import { useLiveList } from '../../data/live-list.ts';
+import { Ticks } from '../../ui/chip.tsx';
+import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { type Bubble, Thread } from '../../ui/thread.tsx';
+import { showTime, Time } from '../../ui/times.tsx';
+import { chatsOf, type StoredMessage } from './chats.ts';
+
+/** The frame of a phone with the time of its world. */
+export function Handset({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  const time = useVirtualNow();
+  return (
+    <section className="handset" aria-label={name}>
+      <p className="handset-top" aria-hidden="true">
+        <span>{time === undefined ? '' : showTime(time.now).slice(0, 5)}</span>
+        <span>{name}</span>
+      </p>
+      {children}
+    </section>
+  );
+}
+
+/** The messages that the service stores for a filter, newest first. */
+export function useStored(q: string) {
+  return useLiveList<StoredMessage>({
+    key: `messages ${q}`,
+    name: 'messages',
+    isWhole: false,
+    idOf: (row) => row.id,
+    rowOf: () => undefined,
+    read: (cursor) => sandbox('GET', '/messages', { query: { q, cursor, limit: '100' } }),
+  });
+}
+
+/** Somebody with whom a phone can chat. */
+export interface Other {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The chats of a phone, newest first, and then those whom it has not written to. */
+export function ChatList({
+  id,
+  q,
+  otherOf,
+  nameOf,
+  others = [],
+  empty,
+}: {
+  readonly id: string;
+  readonly q: string;
+  readonly otherOf: (message: StoredMessage) => string;
+  readonly nameOf: (other: string) => string;
+  readonly others?: readonly Other[];
+  readonly empty: ReactNode;
+}) {
+  const [{ rows, isLoading, error, hasMore }, list] = useStored(q);
+  const chats = chatsOf(rows, otherOf);
+  const known = new Set(chats.map(({ other }) => other));
+  const rest = others.filter((other) => !known.has(other.id));
+  if (isLoading) return <Loading label="Loading chats" />;
+  return (
+    <div className="chats">
+      {error === undefined ? null : <Failure error={error} onRetry={() => list.refresh()} />}
+      {chats.length + rest.length === 0 ? empty : null}
+      <ul>
+        {chats.map(({ other, last }) => (
+          <li key={other}>
+            <Link
+              to="/phone/$id"
+              params={{ id }}
+              search={(all) => ({ ...all, with: other })}
+              className="chat"
+            >
+              <span className="chat-line">
+                <bdi>{nameOf(other)}</bdi>
+                <Time iso={last.createdAt} kind="virtual" />
+              </span>
+              <span className="chat-last soft">
+                {(otherOf(last) === last.peer) === (last.direction === 'outgoing') ? (
+                  <Ticks status={last.status} />
+                ) : null}{' '}
+                <bdi>{last.text ?? last.filename ?? last.mediaType}</bdi>
+              </span>
+            </Link>
+          </li>
+        ))}
+        {rest.map((other) => (
+          <li key={other.id}>
+            <Link
+              to="/phone/$id"
+              params={{ id }}
+              search={(all) => ({ ...all, with: other.id })}
+              className="chat"
+            >
+              <bdi>{other.name}</bdi>
+              <span className="chat-last faint">Write the first message</span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {hasMore ? (
+        <button type="button" className="button quiet" onClick={() => void list.readMore()}>
+          Show older chats
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+/** A chat on a phone: who is at the other end, the messages, and below them what the phone can do. */
+export function ChatView({
+  id,
+  q,
+  other,
+  name,
+  isOwn,
+  bubblesOf = () => [],
+  actions,
+  children,
+}: {
+  readonly id: string;
+  readonly q: string;
+  readonly other: { readonly phone: string; readonly chat: string };
+  readonly name: string;
+  readonly isOwn: (message: StoredMessage) => boolean;
+  /** What the phone shows beside the stored messages. */
+  readonly bubblesOf?: (stored: readonly StoredMessage[], isWhole: boolean) => readonly Bubble[];
+  readonly actions: (stored: readonly StoredMessage[]) => ReactNode;
+  readonly children?: ReactNode;
+}) {
+  const [{ rows, isLoading, error, hasMore }, list] = useStored(q);
+  const bubbles = useMemo(() => {
+    const stored = rows.map(
+      (row): Bubble => ({
+        id: row.id,
+        isOwn: isOwn(row),
+        text: row.text,
+        file: row.filename ?? row.mediaType,
+        at: row.createdAt,
+        kind: 'virtual',
+        status: isOwn(row) ? row.status : null,
+        ...(row.errorMessage === null ? {} : { note: row.errorMessage }),
+      }),
+    );
+    return [...stored.reverse(), ...bubblesOf(rows, !hasMore)].sort(
+      (a, b) => Date.parse(a.at) - Date.parse(b.at),
+    );
+  }, [rows, hasMore, isOwn, bubblesOf]);
+  return (
+    <>
+      <header className="chat-top">
+        <Link
+          to="/phone/$id"
+          params={{ id }}
+          search={(all) => ({ ...all, with: undefined })}
+          className="button quiet"
+          aria-label="All chats"
+        >
+          ‹
+        </Link>
+        <Link
+          to="/phone/$id"
+          params={{ id: other.phone }}
+          search={{ ...(/^\d+$/.test(other.phone) ? { list: 'contacts' } : {}), with: other.chat }}
+          title="Open the phone at the other end"
+        >
+          <bdi>{name}</bdi>
+        </Link>
+        <span className="end">{actions(rows)}</span>
+      </header>
+      {error === undefined ? null : <Failure error={error} onRetry={() => list.refresh()} />}
+      <Thread
+        label={`Chat with ${name}`}
+        bubbles={bubbles}
+        hasMore={hasMore}
+        onMore={() => void list.readMore()}
+        empty={isLoading ? null : <EmptyState title="Nothing was written yet" />}
+      />
+      {children}
+    </>
+  );
+}

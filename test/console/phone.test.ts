@@ -1,0 +1,244 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+
+let test: TestLoop;
+let browser: Browser;
+let desk: string;
+const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
+const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
+const HANDS: readonly (readonly [string, Hands])[] = [
+  ['by mouse', MOUSE],
+  ['by keyboard alone', KEYBOARD],
+];
+/** A refusal of the server is no fault of the page. */
+const REFUSED = /the server responded with a status of 4\d\d/;
+
+/** A connection that waits for its owner's phone. */
+async function create(label: string): Promise<string> {
+  const { connection } = await test.service<{ connection: { id: string } }>('POST', '/connections', {
+    label,
+  });
+  return connection.id;
+}
+
+const code = (page: Page) => page.getByRole('textbox', { name: 'Pairing code' });
+const answer = (page: Page, contact: string) => page.getByRole('textbox', { name: `Answer to +${contact}` });
+const tick = (page: Page, status: string) => page.getByRole('log').getByRole('img', { name: status });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+beforeAll(async () => {
+  test = await startTestLoop();
+  await test.sandbox('POST', '/clock/freeze');
+  desk = await test.client.qrConnection();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await test?.close();
+});
+
+describe('Phone', () => {
+  it.each(HANDS)('scans a QR code, and shows why an old one is refused, %s', async (how, hands) => {
+    const id = await create(`QR ${how}`);
+    const { page, complaints } = await openPage(browser, url(`/phone/${id}`));
+    await page.getByText('valid for 20 s').waitFor();
+    await advance(20_000);
+    await page.getByText('too old').waitFor();
+    await hands.press(button(page, 'Scan it anyway'));
+    await page.getByRole('alert').getByText('The QR code has expired').waitFor();
+    expect(await page.getByRole('alert').textContent()).toContain('409 qr_expired');
+
+    await hands.press(button(page, 'Show next code'));
+    await page.getByText('valid for 20 s').waitFor();
+    const number = hands === MOUSE ? '447700900160' : '447700900161';
+    await hands.write(page.getByLabel('Number of this phone'), number);
+    await hands.press(button(page, 'Scan'));
+    await page
+      .getByRole('region', { name: `+${number}` })
+      .getByText('No chats yet')
+      .waitFor();
+    expect(complaints.filter((each) => !REFUSED.test(each))).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each(HANDS)('types a pairing code, %s', async (how, hands) => {
+    const id = await create(`Code ${how}`);
+    const { page, complaints } = await openPage(browser, url(`/phone/${id}`));
+    const number = hands === MOUSE ? '447700900162' : '447700900163';
+    await hands.write(code(page), 'AAAA-AAAA');
+    await hands.press(button(page, 'Link with code'));
+    await page.getByText('409 code_expired').waitFor();
+    await hands.press(page.getByRole('link', { name: 'the connection' }));
+    await hands.write(page.getByLabel('Phone number for a pairing code'), number);
+    await hands.press(button(page, 'Request'));
+    const shown = await page.getByText(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/).textContent();
+    await page.goBack();
+    await hands.write(code(page), shown ?? '');
+    await hands.press(button(page, 'Link with code'));
+    await page
+      .getByRole('region', { name: `+${number}` })
+      .getByText('No chats yet')
+      .waitFor();
+    expect(complaints.filter((each) => !REFUSED.test(each))).toEqual([]);
+    await page.context().close();
+  });
+
+  it('reads the QR code from a screenshot that is chosen or dropped, and says what is wrong with others', async () => {
+    const id = await create('Screenshot');
+    const { page } = await openPage(browser, url(`/phone/${id}`));
+    await page.getByText('valid for 20 s').waitFor();
+    const screenshot = await page.screenshot();
+    const choose = (buffer: Buffer) =>
+      page
+        .getByLabel('Picture of a QR code')
+        .setInputFiles({ name: 'shot.png', mimeType: 'image/png', buffer });
+    await choose(Buffer.from('text'));
+    await page.getByText('The file is not a picture that the browser can read.').waitFor();
+    await choose(await page.locator('.strip').screenshot());
+    await page.getByText("'qr': contains no readable QR code.").waitFor();
+
+    const dropped = await page.evaluateHandle(
+      `(() => {
+        const bytes = Uint8Array.fromBase64('${screenshot.toString('base64')}');
+        const files = new DataTransfer();
+        files.items.add(new File([bytes], 'shot.png', { type: 'image/png' }));
+        return files;
+      })()`,
+    );
+    await page.getByRole('region', { name: 'Screenshot' }).dispatchEvent('drop', { dataTransfer: dropped });
+    await page.getByText('No chats yet').waitFor();
+    await page.context().close();
+  });
+
+  it('is switched off, and gets what was written meanwhile when it is on again', async () => {
+    const id = await test.client.qrConnection();
+    const { page } = await openPage(browser, url(`/phone/${id}`));
+    await button(page, 'Switch off').click();
+    await page.getByText('This phone is off').waitFor();
+
+    await page.goto(url(`/phone/447700900206?list=contacts&with=${id}`));
+    await page
+      .getByLabel(/^Message to Front desk/)
+      .last()
+      .fill('Is anybody there?');
+    await button(page, 'Send').click();
+    await page.getByText('Not delivered yet.', { exact: false }).waitFor();
+    await page.getByRole('link', { name: /^\+447700900206/ }).waitFor();
+
+    await page.goto(url(`/phone/${id}`));
+    await button(page, 'Switch on').click();
+    await advance(2_000);
+    await page.getByRole('link', { name: /447700900206.*Is anybody there\?/ }).waitFor();
+    await page.context().close();
+  });
+
+  it('blocks a contact, whose messages then never arrive', async () => {
+    const id = await test.client.qrConnection();
+    const write = (text: string) =>
+      test.sandbox('POST', '/contacts/447700900207/messages', { connectionId: id, text });
+    await write('Before');
+    const { page } = await openPage(browser, url(`/phone/${id}?with=447700900207`));
+    await button(page, 'Block').click();
+    await page.getByText('This contact is blocked').waitFor();
+    await write('While blocked');
+    await button(page, 'Unblock').click();
+    await button(page, 'Block').waitFor();
+    await write('After');
+    await page.getByText('After', { exact: true }).waitFor();
+    expect(await page.getByRole('log').locator('li').allTextContents()).toEqual([
+      expect.stringContaining('Before'),
+      expect.stringContaining('After'),
+    ]);
+    await page.context().close();
+  });
+
+  it.each<readonly [string, Hands, string]>([
+    ['by mouse', MOUSE, '447700900231'],
+    ['by keyboard alone', KEYBOARD, '447700900232'],
+  ])('a contact writes, the agent answers, and the ticks rise to read, %s', async (_, hands, contact) => {
+    await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: null });
+    const { page: phone, complaints } = await openPage(
+      browser,
+      url(`/phone/${contact}?list=contacts&with=${desk}`),
+    );
+    const inbox = await phone.context().newPage();
+    await inbox.goto(url('/inbox'));
+    await inbox.getByText('live', { exact: true }).waitFor();
+
+    await hands.write(phone.getByRole('textbox', { name: /^Message to Front desk/ }), 'Do you deliver?');
+    await hands.press(button(phone, 'Send'));
+    await hands.press(inbox.getByRole('link', { name: new RegExp(`${contact}.*Do you deliver\\?`) }));
+    await hands.write(answer(inbox, contact), 'Yes, on <b>Fridays</b>.');
+    await hands.press(button(inbox, 'Send'));
+    await tick(inbox, 'sent').waitFor();
+    await phone.getByText('Yes, on <b>Fridays</b>.').waitFor();
+    await advance(300);
+    await tick(inbox, 'delivered').waitFor();
+    await hands.press(button(phone, 'Read 1'));
+    await tick(inbox, 'read').waitFor();
+
+    await hands.press(button(inbox, 'Mark as read'));
+    await inbox.getByText('1 marked').waitFor();
+    await tick(phone, 'read').waitFor();
+    expect(complaints).toEqual([]);
+    await phone.context().close();
+  });
+
+  it('shows hostile names, texts, captions and file names as text', async () => {
+    const hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+    const id = await create(`Label ${hostile}`);
+    await test.sandbox('POST', `/connections/${id}/scan`, { phoneNumber: '447700900171' });
+    const media = {
+      filename: `File ${hostile}`,
+      mimetype: 'text/plain',
+      data: 'aGk=',
+      caption: `Caption ${hostile}`,
+    };
+    await test.sandbox('POST', '/contacts/447700900236/messages', { connectionId: id, media });
+    const { page, complaints } = await openPage(browser, url('/phone'));
+    for (const [path, text] of [
+      [`/phone/${id}`, `Label ${hostile}`],
+      [`/phone/${id}?with=447700900236`, `File ${hostile}`],
+      ['/phone/447700900236?list=contacts', `Caption ${hostile}`],
+      [`/phone/447700900236?list=contacts&with=${id}`, `Caption ${hostile}`],
+    ] as const) {
+      await page.goto(url(path));
+      await page.getByText(text).first().waitFor();
+      expect(await page.title()).not.toBe('1');
+    }
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+    const id = await test.client.qrConnection();
+    await test.sandbox('POST', '/contacts/447700900201/messages', { connectionId: id, text: 'Hello' });
+    const unpaired = await create('Look');
+    const { page } = await openPage(browser, url('/phone?q=phone:1'), {
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    await page.getByText('No phone matches').waitFor();
+    await expectAccessible(page);
+    for (const [path, text] of [
+      [`/phone/${unpaired}`, 'valid for 20 s'],
+      [`/phone/${id}?with=447700900201`, 'The agent answers in the'],
+      ['/phone/447700900201?list=contacts', 'Hello'],
+      [`/phone/447700900201?list=contacts&with=${id}`, 'Attach'],
+    ] as const) {
+      await page.goto(url(path));
+      await page.getByText(text).first().waitFor();
+      await expectAccessible(page);
+    }
+    await page.context().close();
+  });
+});
