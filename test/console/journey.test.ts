@@ -41,11 +41,11 @@ describe('Journey', () => {
     expect(await page.locator('.journey-step > summary').allInnerTexts()).toEqual([
       expect.stringContaining('+447700900201 wrote a text'),
       expect.stringContaining('The service stored it'),
-      expect.stringContaining('message.received dropped after 3 attempts'),
+      expect.stringContaining('message.received: dropped after 3 attempts'),
       expect.stringMatching(/A poll.* made the message known/),
       expect.stringMatching(/Change \d+ for the CRM/),
     ]);
-    await page.getByText('message.received dropped after 3 attempts').click();
+    await page.getByText('message.received: dropped after 3 attempts').click();
     expect(await page.getByText('dropped by the fault lost').count()).toBe(3);
     await page.getByRole('link', { name: 'Show the delivery' }).click();
     await page.waitForURL('**/deliveries/*');

@@ -165,6 +165,10 @@ describe('the console beside a connector', () => {
         expect.stringContaining('Journey'),
       ],
     );
+    const account = page.getByRole('region', { name: 'Account default' });
+    await account.getByText('active API key').waitFor();
+    await account.getByText(`${test.loop.info().baseUrl}`).waitFor();
+    expect(await account.getByRole('list', { name: 'Connections' }).getByRole('link').count()).toBe(0);
     await page.goto(`${url}/journey/${id}`);
     await page.getByText('A webhook reported it first.').waitFor();
     await page.getByText('The handler of the CRM failed.').waitFor();

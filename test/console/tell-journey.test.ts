@@ -145,7 +145,7 @@ describe('the journey of a message', () => {
     expect(lines(facts)).toEqual([
       'phone: +447700900201 wrote a text',
       'service: The service stored it',
-      'attempts: message.received delivered with 1 attempt',
+      'attempts: message.received: accepted after 1 attempt',
       'connector: Made the message known',
       'crm: Change 7 for the CRM',
     ]);
@@ -159,7 +159,7 @@ describe('the journey of a message', () => {
       trace: traceOf([BY_POLL], { firstSeenBy: 'poll' }),
     };
     expect(lines(facts).slice(2)).toEqual([
-      'attempts: message.received dropped after 3 attempts',
+      'attempts: message.received: dropped after 3 attempts',
       'connector: A poll made the message known',
       'crm: Change 7 for the CRM',
     ]);
@@ -250,7 +250,11 @@ describe('the journey of a message', () => {
       stored: { ...STORED, direction: 'outgoing', createdAt: at('00.110') },
       calls: [call],
       // Newest first, as the sandbox lists them.
-      deliveries: [statusDelivery('read', '02.000'), statusDelivery('delivered', '01.000')],
+      deliveries: [
+        // An advance of virtual time makes both at the same real time.
+        statusDelivery('read', '02.000', { createdAt: at('01.000') }),
+        statusDelivery('delivered', '01.000'),
+      ],
       trace: traceOf(entries, { direction: 'outgoing', status: 'read', firstSeenBy: 'send' }),
     };
     expect(lines(facts)).toEqual([
@@ -258,9 +262,9 @@ describe('the journey of a message', () => {
       'connector: Attempt 1 began',
       'service: POST /messages answered 200',
       'phone: The phone received it',
-      'attempts: message.status delivered delivered with 1 attempt',
+      'attempts: message.status delivered: accepted after 1 attempt',
       'phone: The contact read it',
-      'attempts: message.status read delivered with 1 attempt',
+      'attempts: message.status read: accepted after 1 attempt',
     ]);
   });
 
@@ -287,7 +291,7 @@ describe('the journey of a message', () => {
   it('marks a copy that somebody sent, which is no event of the phone', () => {
     const copy = statusDelivery('read', '02.000', { id: 'd9', copyOf: 'read' });
     expect(lines({ deliveries: [copy] })).toEqual([
-      'attempts: Copy of read: message.status read delivered with 1 attempt',
+      'attempts: Copy of read: message.status read: accepted after 1 attempt',
     ]);
     const broken: Delivery = {
       ...RECEIVED,
@@ -298,7 +302,7 @@ describe('the journey of a message', () => {
       attempts: [],
     };
     expect(lines({ deliveries: [broken] })).toEqual([
-      'attempts: Copy of d1: message.received under way, 0 attempts',
+      'attempts: Copy of d1: message.received: under way, 0 attempts',
     ]);
   });
 

@@ -83,7 +83,7 @@ function describeAttempt({ status, error, ms, faults }: DeliveryAttempt): string
 function describeOutcome({ outcome, held, reason, attempts }: Delivery): readonly [string, Tone] {
   const tries = `${attempts.length} ${attempts.length === 1 ? 'attempt' : 'attempts'}`;
   if (held === true) return ['held', 'warn'];
-  if (outcome === 'delivered') return [`delivered with ${tries}`, 'good'];
+  if (outcome === 'delivered') return [`accepted after ${tries}`, 'good'];
   if (outcome === 'pending') return [`under way, ${tries}`, 'plain'];
   return [reason === undefined ? `dropped after ${tries}` : `dropped, ${reason}`, 'bad'];
 }
@@ -115,7 +115,7 @@ function stepsOfDelivery(delivery: Delivery, isFirstOfStatus: boolean): Step[] {
     {
       key: `delivery ${id}`,
       lane: 'attempts',
-      title: copyOf === undefined ? `${name} ${outcome}` : `Copy of ${copyOf}: ${name} ${outcome}`,
+      title: copyOf === undefined ? `${name}: ${outcome}` : `Copy of ${copyOf}: ${name}: ${outcome}`,
       tone,
       virtual: copyOf === undefined ? at : undefined,
       real,
@@ -309,7 +309,10 @@ export function tellJourney(facts: JourneyFacts): Journey {
   const letters = (facts.letters ?? []).filter(
     ({ change }) => 'messageId' in change && change.messageId === trace?.messageId,
   );
-  const oldestFirst = deliveries.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
+  // They are listed newest first, and some have the same time.
+  const oldestFirst = deliveries
+    .toReversed()
+    .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
   const seen = new Set<string | undefined>();
   const isFirst = (delivery: Delivery): boolean => {
     const { status } = readEvent(delivery);

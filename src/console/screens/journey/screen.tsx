@@ -102,6 +102,7 @@ function JourneyOf({ id }: { readonly id: string }) {
   const connectionId = message?.connectionId ?? stored?.connectionId;
   const peer = message?.peer ?? stored?.peer;
   const direction = message?.direction ?? stored?.direction ?? trace?.message?.direction;
+  const isOutgoing = direction === 'outgoing';
   const text = message?.text ?? stored?.text ?? message?.mediaType ?? stored?.mediaType;
   return (
     <div className="detail journey">
@@ -147,9 +148,12 @@ function JourneyOf({ id }: { readonly id: string }) {
           ))}
         </ul>
         <dl className="facts">
-          {mode().mode === 'sandbox' ? <State label="At the service" status={stored?.status} /> : null}
+          {mode().mode === 'sandbox' ? (
+            <State label="At the service" status={stored?.status} isOutgoing={isOutgoing} />
+          ) : null}
           <State
             label="At the connector"
+            isOutgoing={isOutgoing}
             status={trace?.message === null ? undefined : (trace?.message?.status ?? (trace && 'received'))}
           />
         </dl>
@@ -162,8 +166,10 @@ function JourneyOf({ id }: { readonly id: string }) {
 function State({
   label,
   status,
+  isOutgoing,
 }: {
   readonly label: string;
+  readonly isOutgoing: boolean;
   readonly status: MessageStatus | 'received' | undefined;
 }) {
   return (
@@ -171,7 +177,7 @@ function State({
       <dt>{label}</dt>
       <dd>
         {status === undefined ? 'unknown' : status}{' '}
-        {status === undefined || status === 'received' ? null : <Ticks status={status} />}
+        {status === undefined || status === 'received' || !isOutgoing ? null : <Ticks status={status} />}
       </dd>
     </div>
   );

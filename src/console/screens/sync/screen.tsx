@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { ConnectorAccount } from '../../../contract/connector/accounts.ts';
 import type { DeadLetter } from '../../../contract/connector/changes.ts';
 import type { Outbound, OutboundState } from '../../../contract/connector/outbound.ts';
 import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/connector/sync.ts';
@@ -134,7 +135,45 @@ function LastPoll({ lastPoll }: Pick<AccountSync, 'lastPoll'>) {
   );
 }
 
+/** The credential of an account, its slots and its webhook. */
+function ofCredential(account: ConnectorAccount): readonly (readonly [name: string, value: ReactNode])[] {
+  const { kind, label, state, baseUrl, quota, webhookUrl, secretInDoubt, endingLicenses, reauth } = account;
+  const slots = quota?.slots;
+  return [
+    [
+      'Credential',
+      <span key="c">
+        <Chip tone={state === 'active' ? 'good' : state === 'webhook_only' ? 'plain' : 'bad'}>
+          {state.replaceAll('_', ' ')}
+        </Chip>{' '}
+        {kind === 'oauth' ? 'OAuth grant' : 'API key'} <bdi>{label}</bdi> {reauth?.reason}
+      </span>,
+    ],
+    ['Service', baseUrl ?? 'never called'],
+    [
+      'Webhook',
+      `${webhookUrl ?? 'not registered by this connector'}${secretInDoubt ? ', secret in doubt' : ''}`,
+    ],
+    ['Slots', slots === undefined ? 'not read yet' : `${slots.used} of ${slots.total} used`],
+    ['Licenses that end soon', endingLicenses.length],
+  ];
+}
+
 function Account({ account }: { readonly account: AccountSync }) {
+  const { data: accounts } = useQuery({
+    queryKey: ['connector', 'accounts'],
+    queryFn: () => connector('GET', '/v1/accounts', { query: { limit: '1000' } }),
+  });
+  const { data: named } = useQuery({
+    queryKey: ['connector', 'connections', account.accountId],
+    queryFn: () =>
+      connector('GET', '/v1/connections', { query: { accountId: account.accountId, limit: '1000' } }),
+  });
+  const nameOf = (connectionId: string): string => {
+    const { label, phoneNumber } = named?.connections.find(({ id }) => id === connectionId) ?? {};
+    return [label, phoneNumber && `+${phoneNumber}`].filter(Boolean).join(' ') || connectionId;
+  };
+  const credential = accounts?.accounts.find(({ id }) => id === account.accountId);
   const { accountId, coveredUntil, oldestOpenStatus, lastPoll, repaired, connections, webhookHealth } =
     account;
   return (
@@ -148,6 +187,7 @@ function Account({ account }: { readonly account: AccountSync }) {
       </div>
       <Facts
         facts={[
+          ...(credential === undefined ? [] : ofCredential(credential)),
           ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no complete poll yet" />],
           ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
           ['Last success', <Ago key="g" iso={account.lastGoodPollAt} none="none yet" />],
@@ -172,15 +212,17 @@ function Account({ account }: { readonly account: AccountSync }) {
         {connections.map(({ connectionId, coveredUntil: covered, repaired: own, ...each }) => (
           <li key={connectionId}>
             {mode().mode === 'sandbox' ? (
-              <Link to="/connections/$id" params={{ id: connectionId }} className="mono">
-                {connectionId}
+              <Link to="/connections/$id" params={{ id: connectionId }} title={connectionId}>
+                <bdi>{nameOf(connectionId)}</bdi>
               </Link>
             ) : (
-              <span className="mono">{connectionId}</span>
+              <bdi title={connectionId}>{nameOf(connectionId)}</bdi>
             )}
             <Chip tone={HEALTH[each.webhookHealth]}>{each.webhookHealth}</Chip>
             <span className="soft">
-              {own.messages} messages and {own.statuses} statuses repaired
+              {own.messages + own.statuses === 0
+                ? 'nothing repaired'
+                : `${own.messages} messages and ${own.statuses} statuses repaired`}
             </span>
             <span className="faint">
               {covered === coveredUntil ? '' : 'behind: '}
