@@ -42,7 +42,7 @@ describe('Journey', () => {
       expect.stringContaining('+447700900201 wrote a text'),
       expect.stringContaining('The service stored it'),
       expect.stringContaining('message.received: dropped after 3 attempts'),
-      expect.stringMatching(/A poll.* made the message known/),
+      expect.stringMatching(/A poll.* created the message/),
       expect.stringMatching(/Change \d+ for the CRM/),
     ]);
     await page.getByText('message.received: dropped after 3 attempts').click();
