@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
@@ -53,6 +54,60 @@ describe('Deliveries', () => {
     await page.keyboard.press('ControlOrMeta+Enter');
     await page.getByText(/^copy of \d+$/).waitFor();
     await page.getByText('"changed": true').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('explains a signature that a server computed without the secret, by keyboard alone', async () => {
+    const id = await test.client.write(await test.client.qrConnection(), '<i>Signed</i>');
+    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    await page.getByRole('link', { name: /delivered message\.received/ }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    const panel = page.getByRole('region', { name: 'Signature' });
+    await panel.getByRole('figure', { name: 'Base string' }).getByText('<i>Signed</i>').waitFor();
+    const base = (await panel.getByRole('figure', { name: 'Base string' }).textContent()) ?? '';
+    const hex = createHash('sha256').update(base).digest('hex');
+
+    await page.keyboard.press('s');
+    await page.keyboard.insertText(`sha256=${hex}`);
+    await page.keyboard.press('Enter');
+    const result = panel.getByRole('status').filter({ hasText: 'differs' });
+    await result.getByText('A plain SHA-256 was computed, without the secret. Use HMAC-SHA256.').waitFor();
+    await result.getByText('secret missing', { exact: true }).waitFor();
+    const marked = await result.locator('mark').allTextContents();
+    const sent = (await panel.locator('p.mono').textContent()) ?? '';
+    const place = [...sent].findIndex((character, index) => character !== `sha256=${hex}`[index]);
+    expect(marked).toEqual([sent[place], `sha256=${hex}`[place]]);
+    await result.getByText(`They differ from character ${place + 1} on.`).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('compares the body that a server used, with the mouse, and says what no signature can be', async () => {
+    const id = await test.client.write(await test.client.qrConnection(), 'Compared');
+    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    await page.getByRole('link', { name: /delivered message\.received/ }).click();
+    const form = page.getByRole('form', { name: 'Explain a signature' });
+    await form.getByRole('textbox', { name: 'Signature that' }).fill('<script>alert(1)</script>');
+    await form.getByText('Timestamp and body that your server used').click();
+    await form.getByRole('textbox', { name: 'Body, as text' }).fill('{"event": "message.received"}');
+    await form.getByRole('button', { name: 'Explain' }).click();
+    await form
+      .getByText('This is not a signature of HMAC-SHA256: expected `sha256=` and 64 hex digits.')
+      .waitFor();
+    await form.getByText('The bodies differ from byte 10 on:').waitFor();
+    expect(await form.locator('mark').allTextContents()).toEqual(['s', '<']);
+    await expectAccessible(page);
+
+    const sent =
+      (await page.getByRole('region', { name: 'Signature' }).locator('p.mono').textContent()) ?? '';
+    await form
+      .getByRole('textbox', { name: 'Signature that' })
+      .fill(sent.toUpperCase().replace('SHA256', 'sha256'));
+    await form.getByRole('button', { name: 'Explain' }).click();
+    await form.getByText('uppercase hex', { exact: true }).waitFor();
+    await form.getByText('matches', { exact: true }).waitFor();
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -2,6 +2,11 @@ import type { QueryClient } from '@tanstack/react-query';
 import { gathered } from './gather.ts';
 import type { StreamEvent } from './stream.ts';
 
+/** What a fault has affected has changed its hit count. */
+const hitsOf = (
+  affected: readonly { readonly faults?: readonly string[] | undefined }[],
+): readonly string[] => (affected.some(({ faults }) => faults !== undefined) ? ['faults'] : []);
+
 /**
  * The first part of the key of each query: a list that the stream can name. `sync` is what the connector reports of
  * itself, which also changes by polls that bring nothing: in the sandbox, they show as calls.
@@ -11,9 +16,9 @@ function listsOf(event: StreamEvent): readonly string[] {
     case 'ledger':
       return ['ledger'];
     case 'delivery':
-      return ['deliveries', 'webhooks'];
+      return ['deliveries', 'webhooks', ...hitsOf(event.entry.attempts)];
     case 'call':
-      return ['calls', 'sync'];
+      return ['calls', 'sync', ...hitsOf([event.entry])];
     case 'clock':
       return ['clock', 'timers'];
     case 'change':

@@ -1,4 +1,4 @@
-import { type ComponentType, lazy, Suspense, useState } from 'react';
+import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { mode } from '../data/live.ts';
 import { useKeys } from '../ui/keys.tsx';
 
@@ -7,26 +7,67 @@ interface Pane {
   readonly name: string;
   readonly label: string;
   readonly key: string;
-  readonly load: () => Promise<{ readonly default: ComponentType }>;
+  readonly load: () => Promise<ComponentType>;
 }
 
 /** The panes in their order; each opens over any screen. */
-const PANES: readonly Pane[] = [];
+const PANES: readonly Pane[] = [
+  {
+    name: 'time',
+    label: 'Time',
+    key: 't',
+    load: () => import('../screens/dock/time.tsx').then(({ TimePane }) => TimePane),
+  },
+  {
+    name: 'faults',
+    label: 'Faults',
+    key: 'f',
+    load: () => import('../screens/dock/faults.tsx').then(({ FaultsPane }) => FaultsPane),
+  },
+];
 
-const COMPONENTS = new Map(PANES.map(({ name, load }) => [name, lazy(load)]));
+const COMPONENTS = new Map(
+  PANES.map(({ name, load }) => [name, lazy(async () => ({ default: await load() }))]),
+);
 
-/** The bottom pane. It stays open while screens change. */
+/** The bottom pane. It stays open while screens change. It takes the focus, and Esc gives it back. */
 export function Dock() {
   const [open, setOpen] = useState<string>();
-  const toggle = (name: string): void => setOpen((now) => (now === name ? undefined : name));
-  useKeys(
-    'Dock',
-    PANES.map(({ name, label, key }) => ({ keys: key, label, run: () => toggle(name) })),
-  );
-  if (mode().mode !== 'sandbox' || PANES.length === 0) return null;
+  const cameFrom = useRef<Element>(null);
+  const dock = useRef<HTMLElement>(null);
+  const close = (): void => {
+    const hadFocus = dock.current?.contains(document.activeElement) ?? false;
+    setOpen(undefined);
+    if (hadFocus && cameFrom.current instanceof HTMLElement) cameFrom.current.focus({ preventScroll: true });
+  };
+  const toggle = (name: string): void => {
+    if (open === name) {
+      close();
+      return;
+    }
+    if (dock.current?.querySelector('.pane')?.contains(document.activeElement) !== true)
+      cameFrom.current = document.activeElement;
+    setOpen(name);
+  };
+  useKeys('Dock', [
+    ...PANES.map(({ name, label, key }) => ({ keys: key, label, run: () => toggle(name) })),
+    ...(open === undefined ? [] : [{ keys: 'Escape', label: 'Close the dock', run: close }]),
+  ]);
+  if (mode().mode !== 'sandbox') return null;
   const Content = open === undefined ? undefined : COMPONENTS.get(open);
   return (
-    <aside className="dock" aria-label="Time and faults">
+    <aside
+      className="dock"
+      aria-label="Time and faults"
+      ref={dock}
+      onKeyDown={(event) => {
+        // Fields keep their keys from the page; Esc leaves them as well, but closes an open menu first.
+        if (event.key !== 'Escape' || open === undefined || event.defaultPrevented) return;
+        if (event.currentTarget.querySelector(':popover-open') !== null) return;
+        event.preventDefault();
+        close();
+      }}
+    >
       <div className="tabs">
         {PANES.map(({ name, label, key }) => (
           <button
@@ -42,12 +83,20 @@ export function Dock() {
         ))}
       </div>
       {Content === undefined ? null : (
-        <div className="pane">
+        <div className="pane" key={open}>
           <Suspense>
             <Content />
+            <TakeFocus />
           </Suspense>
         </div>
       )}
     </aside>
   );
+}
+
+/** Moves the focus to the first control of the pane once it is drawn. */
+function TakeFocus() {
+  const mark = useRef<HTMLSpanElement>(null);
+  useEffect(() => mark.current?.parentElement?.querySelector<HTMLElement>('button, input')?.focus(), []);
+  return <span ref={mark} hidden />;
 }

@@ -1,5 +1,14 @@
 import type { Delivery } from '../../../contract/sandbox/deliveries.ts';
+import type { EventType } from '../../../contract/service/events.ts';
 import type { Tone } from '../../ui/chip.tsx';
+
+/** The types of events, the most common first. */
+export const EVENTS = [
+  'message.received',
+  'message.status',
+  'connection.disconnected',
+  'connection.connected',
+] as const satisfies readonly EventType[];
 
 /** The outcome in one word, and what it means. */
 export function outcomeOf({ outcome, held }: Delivery): { readonly word: string; readonly tone: Tone } {

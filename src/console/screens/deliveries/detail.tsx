@@ -14,6 +14,7 @@ import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { EditCopy } from './copy.tsx';
 import { outcomeOf, REASONS } from './describe.ts';
 import { groupAttempts, resultOf, type Series } from './series.ts';
+import { Signature } from './signature.tsx';
 import { Axis, Waterfall } from './waterfall.tsx';
 
 const RESEND = '/deliveries/{id}/resend';
@@ -199,32 +200,6 @@ function Request({ delivery: { url, headers, body } }: { readonly delivery: Deli
         </dl>
       )}
       <CodeView text={body} label="Body" />
-    </section>
-  );
-}
-
-const header = (delivery: Delivery, name: string): string | undefined =>
-  Object.entries(delivery.headers).find(([key]) => key.toLowerCase() === name)?.[1];
-
-const LONGEST_BASE = 4_000;
-
-function Signature({ delivery }: { readonly delivery: Delivery }) {
-  const signature = header(delivery, 'x-service-signature');
-  const timestamp = header(delivery, 'x-service-timestamp');
-  if (signature === undefined || timestamp === undefined) return null;
-  return (
-    <section aria-label="Signature">
-      <h2>Signature</h2>
-      <p className="soft">
-        HMAC-SHA256 with the secret of the webhook, in lowercase hexadecimal, over this base string: the
-        timestamp, a dot, and the raw body, byte by byte.
-      </p>
-      <pre className="base" tabIndex={-1}>
-        <b>{timestamp}</b>
-        <b className="dot">.</b>
-        {delivery.body.slice(0, LONGEST_BASE)}
-      </pre>
-      <p className="mono">{signature}</p>
     </section>
   );
 }

@@ -8,7 +8,7 @@ import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/times.tsx';
-import { outcomeOf, summaryOf } from './describe.ts';
+import { EVENTS, outcomeOf, summaryOf } from './describe.ts';
 import { DeliveryDetail } from './detail.tsx';
 import { groupAttempts } from './series.ts';
 import { Axis, ROW_AXIS_MS, Waterfall } from './waterfall.tsx';
@@ -20,7 +20,7 @@ const TOKENS = [
   {
     key: 'type',
     hint: 'type of the event',
-    values: ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'],
+    values: EVENTS,
   },
   { key: 'message', hint: 'id of a message' },
   { key: 'connection', hint: 'id of a connection' },

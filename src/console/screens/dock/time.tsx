@@ -1,0 +1,217 @@
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ADVANCE_FORMS, type Advance, readAdvance } from '../../../contract/sandbox/advance.ts';
+import { ApiError, sandbox } from '../../data/client.ts';
+import { useVirtualNow } from '../../data/clock.ts';
+import { queries } from '../../data/live.ts';
+import { Field, FormFailure } from '../../ui/form.tsx';
+import { Failure } from '../../ui/states.tsx';
+import { showDateTime, showSpan } from '../../ui/times.tsx';
+import { countDue, mergeDue } from './due.ts';
+import './dock.css';
+
+const STEPS = [
+  ['20 s', 20_000],
+  ['15 min', 900_000],
+  ['1 h', 3_600_000],
+  ['72 h', 259_200_000],
+  ['7 d', 604_800_000],
+  ['30 d', 2_592_000_000],
+] as const;
+
+const SHOWN = 8;
+
+/** The last time of the year 9999, with which virtual time ends. */
+const LATEST = 253_402_300_799_999;
+
+/** Virtual time: it is frozen, run and advanced here, and what an advance would fire is shown before. */
+export function TimePane() {
+  const time = useVirtualNow();
+  const now = time?.now ?? 0;
+  /** What would be advanced to, in virtual epoch milliseconds, while a step has the focus or the pointer. */
+  const [aim, setAim] = useState<number>();
+  const until = aim !== undefined && aim >= now ? aim : undefined;
+  const [text, setText] = useState('');
+  const [isUnread, setUnread] = useState(false);
+  const due = useDue(until, now);
+  const turn = useMutation({
+    mutationFn: () => sandbox('POST', time?.isFrozen === true ? '/clock/run' : '/clock/freeze'),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['clock'] }),
+  });
+  const advance = useMutation({
+    mutationFn: ({ by }: { readonly by: Advance; readonly from: number }) =>
+      sandbox('POST', '/clock/advance', { body: by }),
+    onSuccess: () => {
+      setAim(undefined);
+      setText('');
+    },
+  });
+  const go = (by: Advance): void => {
+    if (!advance.isPending) advance.mutate({ by, from: now });
+  };
+  const own = readAdvance(text.trim());
+  const aimAt = (by: Advance | null): void => {
+    const at = by === null ? undefined : targetOf(by, now);
+    setAim(at !== undefined && at <= LATEST ? at : undefined);
+  };
+  const [next] = useDue(undefined, now)?.entries ?? [];
+  const toNext: Advance | undefined =
+    next === undefined ? undefined : next.at > now ? { to: new Date(next.at).toISOString() } : { ms: 0 };
+  const target = advance.variables;
+  return (
+    <div className="dock-grid">
+      <section aria-label="Virtual time">
+        <div className="line">
+          <button
+            type="button"
+            className="button"
+            onClick={() => turn.mutate()}
+            disabled={time === undefined}
+          >
+            {time?.isFrozen === true ? 'Run' : 'Freeze'}
+          </button>
+          <span className="soft">
+            {time?.isFrozen === true
+              ? 'Time stands still until it is advanced or runs again.'
+              : 'Time runs as fast as real time.'}
+          </span>
+        </div>
+        {turn.error === null ? null : <Failure error={turn.error} />}
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields */}
+        <div className="line" role="group" aria-label="Advance by" onPointerLeave={() => setAim(undefined)}>
+          <span className="soft">Advance</span>
+          {STEPS.map(([label, ms]) => (
+            <button
+              key={label}
+              type="button"
+              className="button"
+              aria-disabled={advance.isPending}
+              onClick={() => go({ ms })}
+              onFocus={() => aimAt({ ms })}
+              onPointerEnter={() => aimAt({ ms })}
+            >
+              {label}
+            </button>
+          ))}
+          <button
+            type="button"
+            className="button"
+            aria-disabled={advance.isPending || toNext === undefined}
+            onClick={() => toNext !== undefined && go(toNext)}
+            onFocus={() => setAim(undefined)}
+            onPointerEnter={() => setAim(undefined)}
+          >
+            To the next event
+          </button>
+        </div>
+        <form
+          className="form"
+          aria-label="Advance by a time of your own"
+          onSubmit={(event) => {
+            event.preventDefault();
+            // What cannot be read is refused in the words of this page, at the field.
+            setUnread(own === null);
+            if (own === null) advance.reset();
+            else go(own);
+          }}
+        >
+          <Field
+            name="by"
+            label="Another duration, or the time to advance to"
+            error={isUnread ? UNREAD : fieldError(advance.error)}
+          >
+            {(input) => (
+              <div className="line">
+                <input
+                  {...input}
+                  className="field mono wide"
+                  placeholder="90s, 5m, 2h, 3d"
+                  autoComplete="off"
+                  spellCheck={false}
+                  value={text}
+                  onChange={({ target: { value } }) => {
+                    setText(value);
+                    setUnread(false);
+                    aimAt(readAdvance(value.trim()));
+                  }}
+                />
+                <button type="submit" className="button" aria-disabled={advance.isPending}>
+                  Advance
+                </button>
+              </div>
+            )}
+          </Field>
+          <FormFailure error={advance.error} fields={['ms', 'to']} />
+        </form>
+        {advance.isPending && target !== undefined ? (
+          <Progress from={target.from} to={targetOf(target.by, target.from)} now={now} />
+        ) : null}
+        <p role="status" className="soft">
+          {advance.data === undefined || advance.isPending
+            ? ''
+            : `It is ${showDateTime(Date.parse(advance.data.now))} now. ${countDue(advance.data.fired) || 'No timer was due'}.`}
+        </p>
+      </section>
+      <section aria-label="What happens" aria-live="polite">
+        <h2>{until === undefined ? 'What happens next' : `What happens until ${showDateTime(until)}`}</h2>
+        {due === undefined ? null : due.total === 0 ? (
+          <p className="soft">
+            {until === undefined
+              ? 'Nothing is due. Let a contact write, or send a message.'
+              : 'Nothing is due by then.'}
+          </p>
+        ) : (
+          <ol className="due">
+            {due.entries.slice(0, SHOWN).map(({ at, what }, place) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: several may be due at once
+              <li key={place}>
+                <time dateTime={new Date(at).toISOString()}>{showDateTime(at)}</time>
+                <span className="faint">in {showSpan(Math.max(0, at - now))}</span>
+                <bdi>{what}</bdi>
+              </li>
+            ))}
+          </ol>
+        )}
+        {due !== undefined && due.total > SHOWN ? (
+          <p className="faint">and {(due.total - SHOWN).toLocaleString()} more</p>
+        ) : null}
+      </section>
+    </div>
+  );
+}
+
+const targetOf = (by: Advance, from: number): number => ('ms' in by ? from + by.ms : Date.parse(by.to));
+
+const UNREAD = new ApiError('', 400, 'invalid_request', `This is not a time: ${ADVANCE_FORMS}.`, 'by');
+
+/** The error of `ms` or `to` belongs to the one field there is. */
+function fieldError(error: unknown): unknown {
+  if (!(error instanceof ApiError) || (error.field !== 'ms' && error.field !== 'to')) return null;
+  return new ApiError(error.call, error.status, error.code, error.message, 'by');
+}
+
+/** Everything that is due, or due by `until`. */
+function useDue(until: number | undefined, now: number) {
+  const iso = until === undefined ? undefined : new Date(until).toISOString();
+  const { data: timers } = useQuery({
+    queryKey: ['timers', 'due', iso],
+    queryFn: () => sandbox('GET', '/clock/due', { query: { until: iso, limit: String(SHOWN) } }),
+    placeholderData: keepPreviousData,
+  });
+  const { data: connections } = useQuery({
+    queryKey: ['connections', 'licenses'],
+    queryFn: async () => (await sandbox('GET', '/connections', { query: { limit: '1000' } })).entries,
+  });
+  if (timers === undefined || connections === undefined) return undefined;
+  const entries = mergeDue(timers.entries, connections, now, iso === undefined ? undefined : until);
+  return { entries, total: entries.length - timers.entries.length + timers.total };
+}
+
+function Progress({ from, to, now }: { readonly from: number; readonly to: number; readonly now: number }) {
+  return (
+    <p className="line">
+      <progress max={Math.max(1, to - from)} value={Math.max(0, now - from)} aria-label="Advancing" />
+      <span className="soft">{showDateTime(now)}</span>
+    </p>
+  );
+}
