@@ -112,7 +112,7 @@ describe('consent on a page', () => {
     },
   );
 
-  it('tells for how long the app may do it, and that is when it ends', async () => {
+  it('shows how long the access lasts, and it ends then', async () => {
     const shown = async (): Promise<string> => {
       const { reply } = await choose();
       return /<p[^>]*>(Access ends [^<]*)</.exec(reply.text)?.[1] ?? '';
@@ -133,7 +133,7 @@ describe('consent on a page', () => {
     expect(Number(grant?.expiresAt) - world.service.clock.now()).toBe(10 * DAY);
   });
 
-  it('asks again where nothing was ticked, keeps what was, and sends a refusal back', async () => {
+  it('asks again if nothing was selected, keeps the selection, and returns a denial', async () => {
     const page = await choose();
     const scope = 'messaging.read';
     const nothing = await submit(page, { action: 'allow', workspace: workspaceId, scope });
@@ -168,14 +168,14 @@ describe('consent on a page', () => {
     expect([again.reply.status, again.reply.headers.get('location')]).toEqual([400, null]);
   });
 
-  it('gives one code, however often the button is pressed', async () => {
+  it('issues one code, however often the button is pressed', async () => {
     const page = await choose();
     const yes = allowAll(page);
     const pages = await Promise.all([submit(page, yes), submit(page, yes), submit(page, yes)]);
     expect(pages.filter(({ reply }) => reply.status === 303)).toHaveLength(1);
   });
 
-  it('takes a form from its own page and browser alone', async () => {
+  it('accepts a form only from its own page and browser', async () => {
     const page = await choose();
     const other = await choose();
     const yes = allowAll(page);
@@ -201,7 +201,7 @@ describe('consent on a page', () => {
     expect((await submit(page, yes)).reply.status).toBe(303);
   });
 
-  it('is given by a form that is posted once, in each of two tabs for itself', async () => {
+  it('is given by a form that is posted once, in each of two tabs separately', async () => {
     const page = await choose();
     const yes = allowAll(page);
     const { cookie } = page;
@@ -242,7 +242,7 @@ describe('consent on a page', () => {
     expect([reply.status, reply.headers.get('location')]).toEqual([400, null]);
   });
 
-  it('says where it leads, names numbers once, and unticks many at once', async () => {
+  it('shows the redirect target, shows each number once, and deselects all at once', async () => {
     const { platform } = world.service;
     const { id: large } = await platform.workspaces.create({ kind: 'standalone' });
     for (let last = 0; last < 6; last += 1) {
@@ -331,7 +331,7 @@ describe('consent on a page', () => {
     expect((await show(page)).status).toBe(400);
   });
 
-  it('sets apart what deletes numbers, and ticks it where the app has asked for it by name alone', async () => {
+  it('shows the permission to delete numbers separately, selected only if the app requested it explicitly', async () => {
     const manage = (page: Page): string =>
       /<div class="apart"><p>([^<]*)<\/p><label>(<input[^>]*>)/.exec(page.reply.text)?.slice(1).join(' ') ??
       '';
@@ -342,14 +342,14 @@ describe('consent on a page', () => {
     expect((await choose({ scope: 'messaging.read' })).reply.text).not.toContain('class="apart"');
   });
 
-  it('says whose page it is, and as whom somebody is signed in', async () => {
+  it('shows whose page it is, and who is signed in', async () => {
     for (const { reply } of [await open(), await choose()]) {
       expect(reply.text).toContain('<strong>Messaging service</strong>');
       expect(reply.text).toContain('Developer portal, signed in as the owner of its workspaces');
     }
   });
 
-  it('shows names as text, in no frame, without script and from nowhere else', async () => {
+  it('shows names as text, without frames, scripts or external resources', async () => {
     const page = await choose();
     for (const { reply } of [await open(), page]) {
       expect(reply.status).toBe(200);
@@ -394,7 +394,7 @@ describe('consent in a CRM portal', () => {
   const approve = (code?: string) => world.service.platform.oauth.approvals.approve(portalId, code);
 
   it(
-    'shows a code, waits for the admin who enters it, and goes on',
+    'shows a code, waits for the admin who enters it, and continues',
     proves('oauth.consent.portal', 'choice.oauth.user-code'),
     async () => {
       const page = await open();
@@ -416,7 +416,7 @@ describe('consent in a CRM portal', () => {
     },
   );
 
-  it('takes the one page that waits where no code is entered', async () => {
+  it('approves the only waiting page if no code is entered', async () => {
     expect(await approve()).toBe('no_request');
     const page = await open();
     expect(await approve()).toEqual({ userCode: codeOf(page) });
@@ -426,7 +426,7 @@ describe('consent in a CRM portal', () => {
     for (const each of pages) expect(await approve(codeOf(each))).toEqual({ userCode: codeOf(each) });
   });
 
-  it('takes five wrong codes in a quarter of an hour', async () => {
+  it('accepts five wrong codes within 15 minutes', async () => {
     const { service } = world;
     await service.platform.time.advance({ ms: 15 * 60_000 });
     for (let attempt = 0; attempt < 5; attempt += 1) expect(await approve('BBBB-BBBB')).toBe('unknown_code');
@@ -441,7 +441,7 @@ describe('consent in a CRM portal', () => {
     expect(await approve(codeOf(next))).toEqual({ userCode: codeOf(next) });
   });
 
-  it('is not found by guessing, and a code is for its own page alone', async () => {
+  it('cannot be guessed, and a code is only for its own page', async () => {
     const { platform } = world.service;
     const pages = [await open(), await open()];
     const [first = '', second = ''] = pages.map(codeOf);
@@ -463,7 +463,7 @@ describe('consent in a CRM portal', () => {
     expect(both.map((result) => typeof result).toSorted()).toEqual(['object', 'string']);
   });
 
-  it('is not for the owner of a standalone workspace', async () => {
+  it('is not available to the owner of a standalone workspace', async () => {
     expect(await world.service.platform.oauth.approvals.approve(world.workspaceId)).toBe('no_portal');
     await expect(world.service.platform.oauth.approvals.approve('unknown')).rejects.toMatchObject({
       code: 'not_found',

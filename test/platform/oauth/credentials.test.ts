@@ -21,7 +21,7 @@ async function addConnection(phoneNumber: string, workspaceId = world.workspaceI
 
 describe('an access token on the REST API', () => {
   it(
-    'does what an API key with the same scopes does, and no more',
+    'has exactly the access of an API key with the same scopes',
     proves('scopes.missing', 'scopes.read', 'scopes.send', 'scopes.events', 'scopes.manage', 'auth.bearer'),
     async () => {
       const paths = [
@@ -54,7 +54,7 @@ describe('an access token on the REST API', () => {
     },
   );
 
-  it('reaches the connections of its grant alone, and those only while they exist', async () => {
+  it('has access only to the connections of its grant, while they exist', async () => {
     const granted = await addConnection('4915112345001');
     const gone = await addConnection('4915112345002');
     const { access } = await world.obtainTokens(app, { connection_ids: `${granted} ${gone}` });
@@ -69,7 +69,7 @@ describe('an access token on the REST API', () => {
     expect(await seen()).toEqual([granted]);
   });
 
-  it('feels a lapsed license, a revoked grant and a disabled app on the next call', async () => {
+  it('is affected by a lapsed license, a revoked grant and a disabled app on the next call', async () => {
     const { platform } = world.service;
     const lapsing = await addConnection('4915112345003');
     const { access } = await world.obtainTokens(app, { connection_ids: lapsing });
@@ -94,7 +94,7 @@ describe('an access token on the REST API', () => {
   });
 
   it(
-    'takes what it creates into its grant, but cannot create where no connection is left',
+    'adds what it creates to its grant, but cannot create without a remaining connection',
     proves('connections.create.first-not-by-oauth', 'choice.oauth.grant', 'errors.invalid_grant'),
     async () => {
       const only = await addConnection('4915112345004');
@@ -126,7 +126,7 @@ describe('an access token on the REST API', () => {
   });
 
   it(
-    'of a legacy app covers received messages alone until the workspace consents again',
+    'of a legacy app covers only received messages until the workspace consents again',
     proves('choice.oauth.legacy-events'),
     async () => {
       const legacy = await world.register({ legacySubscription: true });
@@ -152,7 +152,7 @@ describe('an access token on the REST API', () => {
   });
 
   it(
-    'is taken at the legacy address, where the authorization server is not',
+    'is accepted at the legacy address, which has no authorization server',
     proves('versioning.auth-host'),
     async () => {
       const server = createServer((request, response) => world.service.platform.legacyApp(request, response));

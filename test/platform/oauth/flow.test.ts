@@ -20,7 +20,7 @@ function skew(): number {
 
 describe('a foreign client', () => {
   it(
-    'goes from the address of the server to tokens, a call, a refresh and a revocation',
+    'gets from the address of the server to tokens, a call, a refresh and a revocation',
     proves(
       'oauth.discovery',
       'oauth.code',
@@ -121,7 +121,7 @@ describe('a foreign client', () => {
     },
   );
 
-  it('finds one name of the server in all documents, and keys without private parts', async () => {
+  it('finds one issuer in all documents, and keys without private parts', async () => {
     const { origin } = world.service;
     const { body, headers } = await world.send('GET', '/.well-known/oauth-authorization-server');
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -160,7 +160,7 @@ describe('a foreign client', () => {
     expect(returned(reply).get('state')).toBe('xyz');
   });
 
-  it('is known by the same key after a restart, and stores no token in the clear', async () => {
+  it('keeps its key after a restart, and stores no token unencrypted', async () => {
     const app = await world.register();
     const code = await world.obtainCode(app);
     const { body } = await world.redeem(app, code);

@@ -45,7 +45,7 @@ describe('openid-client', () => {
   };
 
   it(
-    'goes from the address of the server to tokens, a call, a refresh and a revocation',
+    'gets from the address of the server to tokens, a call, a refresh and a revocation',
     proves('oauth.discovery', 'oauth.code', 'oauth.client-auth', 'oauth.refresh.rotates'),
     async () => {
       const config = await discover();
@@ -73,7 +73,7 @@ describe('openid-client', () => {
     },
   );
 
-  it('takes no answer of another server, for another request, or without a name', async () => {
+  it('rejects an answer of another server, for another request, or without an issuer', async () => {
     const config = await discover();
     const { back, checks } = await begin(config);
     const altered = (name: string, value: string | null): URL => {
@@ -111,7 +111,7 @@ async function readChecks(folder: string): Promise<Check[]> {
 }
 
 describe('the conformance suite for authorization servers', () => {
-  it('finds what is listed as expected, and nothing else', async () => {
+  it('reports exactly the expected results', async () => {
     const expected: Record<string, string> = JSON.parse(
       await readFile(join(import.meta.dirname, 'expected-failures.json'), 'utf8'),
     );

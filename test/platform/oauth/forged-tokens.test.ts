@@ -18,7 +18,7 @@ const works = async (access: string): Promise<boolean> =>
 
 describe('an access token', () => {
   it(
-    'is refused when anything about it is not as it was issued',
+    'is refused if anything about it was changed',
     proves('choice.oauth.token', 'auth.challenge'),
     async () => {
       const { origin } = world.service;
@@ -107,7 +107,7 @@ describe('an access token', () => {
     },
   );
 
-  it('for the tools alone is not taken by the REST API, one for the API is', async () => {
+  it('for the tools is not accepted by the REST API, and one for the API is', async () => {
     const { origin } = world.service;
     const tools = await world.obtainTokens(app, { resource: `${origin}/api/mcp` });
     const api = await world.obtainTokens(app, { resource: `${origin}/api/v1` });
@@ -117,7 +117,7 @@ describe('an access token', () => {
     expect(widened.body['error']).toBe('invalid_target');
   });
 
-  it('a refresh token or a code is no access token', async () => {
+  it('cannot be a refresh token or a code', async () => {
     const { refresh } = await world.obtainTokens(app);
     const { code } = await world.obtainCode(app);
     for (const key of [refresh, code, app.clientSecret]) {
@@ -135,7 +135,7 @@ describe('a forged access token', () => {
     return `${content}.${Buffer.from(made).toString('base64url')}`;
   };
 
-  it('is refused, however its header and signature are made', async () => {
+  it('is refused with any header and signature', async () => {
     const { access } = await world.obtainTokens(app);
     const [head = '', middle = '', signature = ''] = access.split('.');
     const header = JSON.parse(Buffer.from(head, 'base64url').toString());
@@ -206,7 +206,7 @@ describe('a forged access token', () => {
     expect([called.status, called.body]).toEqual([403, { error: 'insufficient_scope' }]);
   });
 
-  it('in a place where none is read counts for nothing', async () => {
+  it('is ignored where no token is read', async () => {
     const { access } = await world.obtainTokens(app);
     const at = `${world.service.origin}/api/v1/connections`;
     const statuses = await Promise.all([

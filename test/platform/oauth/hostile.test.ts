@@ -31,7 +31,7 @@ const works = async (access: string): Promise<boolean> =>
   (await world.service.call('GET', '/connections', { key: access })).status === 200;
 
 describe('an authorize request', () => {
-  it('never leaves for an address that is only like the registered one', async () => {
+  it('never redirects to an address that only resembles the registered one', async () => {
     const likes = [
       'https://crm.example/oauth%2Fcallback?tenant=7',
       'https://crm.example/oauth/callback?tenant=%37',
@@ -71,7 +71,7 @@ describe('an authorize request', () => {
     }
   });
 
-  it('is refused for what only looks like a parameter that is right', async () => {
+  it('is refused for a parameter that only resembles a valid one', async () => {
     const { origin } = world.service;
     const cases: readonly (readonly [string, Fields, string])[] = [
       ['a form that is posted', { response_mode: 'form_post' }, 'invalid_request'],
@@ -106,7 +106,7 @@ describe('an authorize request', () => {
     }
   });
 
-  it('is read from its query alone, by the exact names of its parameters', async () => {
+  it('is read only from its query, by the exact names of its parameters', async () => {
     const query = encode(authorizeFields(app));
     const send = (method: string, more: string, init: RequestInit = {}) =>
       world.send(method, `${PATHS.authorize}?${query}${more}`, init);
@@ -133,7 +133,7 @@ describe('an authorize request', () => {
     }
   });
 
-  it('gets its state back as it was, whatever stands in it', async () => {
+  it('returns its state unchanged, whatever it contains', async () => {
     for (const state of [
       '\r\nSet-Cookie: a=b',
       '\u0000',
@@ -156,7 +156,7 @@ describe('a token request', () => {
     return [status, body['error'], 'access_token' in body];
   };
 
-  it('gets nothing for what is no code of its own, and costs the code nothing', async () => {
+  it('returns nothing for a code of another client, and does not use up the code', async () => {
     const code = await world.obtainCode(app);
     const foreign = await world.obtainTokens(other);
     const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
@@ -247,7 +247,7 @@ describe('a token request', () => {
     expect(await works(foreign.access)).toBe(true);
   });
 
-  it('is not read in another form, character set or place', async () => {
+  it('is not read in another format, character set or place', async () => {
     const code = await world.obtainCode(app);
     const right = encode({
       client_id: app.clientId,
@@ -294,7 +294,7 @@ describe('a token request', () => {
     expect((await world.send('POST', PATHS.token, { headers: utf8, body: right })).status).toBe(200);
   });
 
-  it('gets nothing once the grant or the app is off, and no more scopes than were approved', async () => {
+  it('returns nothing once the grant or the app is disabled, and only approved scopes', async () => {
     const { apps, grants } = world.service.platform.oauth;
     const off = await world.register();
     const code = await world.obtainCode(off);
@@ -313,7 +313,7 @@ describe('a token request', () => {
 });
 
 describe('at once', () => {
-  it('twenty uses of a code give tokens once, and those end', async () => {
+  it('twenty uses of a code return tokens once, and end them', async () => {
     const code = await world.obtainCode(app);
     const replies = await Promise.all(Array.from({ length: 20 }, () => world.redeem(app, code)));
     const tokens = replies.filter(({ status }) => status === 200);
@@ -322,7 +322,7 @@ describe('at once', () => {
     expect(await works(String(tokens[0]?.body['access_token']))).toBe(false);
   });
 
-  it('refreshes and a revocation leave nothing that works', async () => {
+  it('refreshes and a revocation leave no valid token', async () => {
     for (let round = 0; round < 3; round += 1) {
       const { access, refresh } = await world.obtainTokens(app);
       const proof = { client_id: app.clientId, client_secret: app.clientSecret };
@@ -339,7 +339,7 @@ describe('at once', () => {
 });
 
 describe('a revocation', () => {
-  it('by whoever cannot prove the client ends nothing', async () => {
+  it('without valid client authentication ends nothing', async () => {
     const { access, refresh } = await world.obtainTokens(app);
     const mine = { client_id: app.clientId, client_secret: app.clientSecret };
     const theirs = { client_id: other.clientId, client_secret: other.clientSecret };
@@ -362,7 +362,7 @@ describe('a revocation', () => {
 });
 
 describe('registration', () => {
-  it('takes no address that could say more in a header than where it leads', async () => {
+  it('refuses an address that could inject into a header', async () => {
     for (const uri of [
       'https://a,default-src/cb',
       'https://a;script-src/cb',

@@ -85,7 +85,7 @@ const UNRETURNED: readonly (readonly [what: string, fields: Fields])[] = [
 
 describe('an authorize request', () => {
   it(
-    'is refused by a redirect with error, state and issuer, and never gets a code',
+    'is refused by a redirect with error, state and issuer, and without a code',
     proves('oauth.grant.existing', 'auth.oauth.needs-connection'),
     async () => {
       for (const [what, fields, error] of RETURNED) {
@@ -99,7 +99,7 @@ describe('an authorize request', () => {
     },
   );
 
-  it('with a client or an address that nobody registered gets a page, and no redirect', async () => {
+  it('with an unregistered client or address returns a page, and no redirect', async () => {
     for (const [what, fields] of UNRETURNED) {
       const reply = await world.authorize(app, fields);
       expect([what, reply.status, reply.headers.get('location')]).toEqual([what, 400, null]);
@@ -109,12 +109,12 @@ describe('an authorize request', () => {
     expect((await world.authorize(disabled)).status).toBe(400);
   });
 
-  it('may have parameters without a value, which count as left out', async () => {
+  it('may have parameters without a value, which count as omitted', async () => {
     const reply = await world.authorize(app, { resource: '', scope: '', state: '' });
     expect([returned(reply).has('code'), returned(reply).has('state')]).toEqual([true, false]);
   });
 
-  it('gets no more than the app may have, and no connection of another workspace', async () => {
+  it('grants only what the app is allowed, and no connection of another workspace', async () => {
     expect(returned(await world.authorize(narrow, { scope: 'messaging.send' })).get('error')).toBe(
       'invalid_scope',
     );
@@ -181,7 +181,7 @@ const REDEEMED: readonly (readonly [what: string, fields: () => Fields, status: 
 ];
 
 describe('a token request', () => {
-  it('is refused for each thing that is wrong, and the code stays good for its owner', async () => {
+  it('is refused for each error, and the code remains valid for its owner', async () => {
     const code = await world.obtainCode(app);
     for (const [what, fields, status, error] of REDEEMED) {
       const reply = await world.redeem(app, code, fields());
@@ -191,7 +191,7 @@ describe('a token request', () => {
     expect((await world.redeem(app, code, { nobody_knows: 'this' })).status).toBe(200);
   });
 
-  it('is taken as a form in the body alone, with one proof of the client', async () => {
+  it('is accepted only as a form in the body, with one client authentication', async () => {
     const code = await world.obtainCode(app);
     const proof = { client_id: app.clientId, client_secret: app.clientSecret };
     const form = { grant_type: 'authorization_code', code: code.code, code_verifier: code.verifier };
@@ -267,7 +267,7 @@ describe('a token request', () => {
     expect((await world.redeem(app, code)).status).toBe(200);
   });
 
-  it('revokes what a code issued when the code comes again', async () => {
+  it('revokes what a code issued if the code is used again', async () => {
     const code = await world.obtainCode(app);
     const first = await world.redeem(app, code);
     const key = String(first.body['access_token']);
@@ -297,7 +297,7 @@ describe('a refresh', () => {
     ['an unknown resource', () => ({ resource: 'https://elsewhere.example/' }), 400, 'invalid_target'],
   ];
 
-  it('is refused for each thing that is wrong, and the token stays good', async () => {
+  it('is refused for each error, and the token remains valid', async () => {
     const { refresh } = await world.obtainTokens(app, { scope: 'messaging.read messaging.send' });
     for (const [what, fields, status, error] of cases) {
       const reply = await world.refresh(app, refresh, fields());
@@ -309,7 +309,7 @@ describe('a refresh', () => {
     expect(all.body['scope']).toBe('messaging.read messaging.send');
   });
 
-  it('with a used token ends the family, the newest tokens included', async () => {
+  it('with a used token ends the grant, including the newest tokens', async () => {
     const first = await world.obtainTokens(app);
     const second = await world.refresh(app, first.refresh);
     const reused = await world.refresh(app, first.refresh, { scope: 'everything' });
@@ -322,7 +322,7 @@ describe('a refresh', () => {
     expect(call.status).toBe(401);
   });
 
-  it('gives tokens to one of fifty at once, and ends the family for all', async () => {
+  it('returns tokens to one of fifty concurrent requests, and ends the grant', async () => {
     const { refresh } = await world.obtainTokens(app);
     const replies = await Promise.all(Array.from({ length: 50 }, () => world.refresh(app, refresh)));
     const [winner, second] = replies.filter(({ status }) => status === 200);
@@ -334,7 +334,7 @@ describe('a refresh', () => {
 });
 
 describe('a revocation', () => {
-  it('takes either token, is silent about unknown ones, and refuses those of another client', async () => {
+  it('accepts either token, ignores unknown ones, and refuses those of another client', async () => {
     const proof = { client_id: app.clientId, client_secret: app.clientSecret };
     const works = async (access: string): Promise<boolean> =>
       (await world.service.call('GET', '/connections', { key: access })).status === 200;
@@ -373,7 +373,7 @@ describe('a revocation', () => {
 });
 
 describe('registration', () => {
-  it('takes HTTPS, loopback and private-use addresses, and no other', async () => {
+  it('accepts only HTTPS, loopback and private-use addresses', async () => {
     const register = (uri: string) => world.register({ redirectUris: [uri] });
     for (const uri of [
       'https://a.example/cb',

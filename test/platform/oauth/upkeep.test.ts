@@ -23,7 +23,7 @@ const works = async (access: string): Promise<boolean> =>
   (await world.service.call('GET', '/connections', { key: access })).status === 200;
 const readJwks = async () => (await world.send('GET', PATHS.jwks)).body as unknown as JSONWebKeySet;
 
-describe('the key that signs', () => {
+describe('the signing key', () => {
   const kidsOf = ({ keys }: JSONWebKeySet): unknown[] => keys.map(({ kid }) => kid);
   const issue = async (): Promise<string> => (await world.obtainTokens(app)).access;
   /** What a client does that has read the JWKS some time ago. */
@@ -35,7 +35,7 @@ describe('the key that signs', () => {
   const stored = async (): Promise<unknown[]> =>
     (await world.service.database.query('SELECT kid FROM platform.oauth_signing_keys')).map(({ kid }) => kid);
 
-  it('is followed by one that the JWKS has shown for a day, and stays until its last token has ended', async () => {
+  it('is followed by one that the JWKS has shown for a day, and stays until its last token has expired', async () => {
     const first = await readJwks();
     expect(first.keys).toHaveLength(1);
     await pass(89 * DAY - MINUTE);
@@ -65,7 +65,7 @@ describe('the key that signs', () => {
     expect(await works(await issue())).toBe(true);
   });
 
-  it('is shown for a day before it signs, too, where nobody asked for a year', async () => {
+  it('is shown for a day before it signs, also after a year without requests', async () => {
     const before = await readJwks();
     await pass(365 * DAY);
     expect(await accepts(before, await issue())).toBe(kidsOf(before)[0]);
@@ -73,7 +73,7 @@ describe('the key that signs', () => {
   });
 });
 
-describe('what has ended', () => {
+describe('ended OAuth records', () => {
   const count = async (table: string): Promise<unknown> =>
     (await world.service.database.query(`SELECT count(*) AS rows FROM platform.${table}`))[0]?.['rows'];
   const counts = () =>
@@ -84,7 +84,7 @@ describe('what has ended', () => {
     await world.service.platform.settle();
   };
 
-  it('goes by virtual time, and nothing that tells of a second use', async () => {
+  it('are deleted by virtual time, except those that detect a second use', async () => {
     await pass(61 * DAY);
     await touch();
     expect(await counts()).toEqual([0, 0, 0, 0]);
@@ -117,7 +117,7 @@ describe('what has ended', () => {
     expect(await counts()).toEqual([0, 0, 0, 0]);
   });
 
-  it('goes in batches, and leaves the last grant of a legacy app', async () => {
+  it('are deleted in batches, except the last grant of a legacy app', async () => {
     const { database } = world.service;
     const legacy = await world.register({ legacySubscription: true });
     await world.obtainTokens(legacy);
@@ -154,9 +154,9 @@ describe('what has ended', () => {
   });
 });
 
-describe('what never ends by itself', () => {
+describe('a limit', () => {
   it(
-    'a grant that is refreshed all the time ends a year after its consent',
+    'ends a grant a year after its consent, even if it is refreshed',
     proves('choice.oauth.grant-end'),
     async () => {
       let { access, refresh } = await world.obtainTokens(app);
@@ -175,7 +175,7 @@ describe('what never ends by itself', () => {
   );
 
   it(
-    'pages that nobody answers are bounded for each app, also while time stands still',
+    'bounds the open consent pages of each app, also while time is frozen',
     proves('choice.oauth.consents-bounded'),
     async () => {
       const { id: ownerWorkspaceId } = await world.service.platform.workspaces.create({ kind: 'standalone' });
