@@ -27,5 +27,28 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    // What the page consists of, for the test of its size.
+    manifest: true,
+    rolldownOptions: {
+      output: {
+        // The first screen loads the libraries, the page and the overview; the other screens come together, because many
+        // small files compress badly.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'libraries',
+              test: /node_modules\/(?!@tanstack\/(?:react-virtual|virtual-core))/,
+              priority: 3,
+            },
+            {
+              name: 'page',
+              test: /console\/(?:main|data|shell|ui\/(?:chip|keys|states|times|tokens|ui))/,
+              priority: 2,
+            },
+            { name: 'screens', test: /console\/(?:screens\/(?!overview)|ui)|virtual/, priority: 1 },
+          ],
+        },
+      },
+    },
   },
 });

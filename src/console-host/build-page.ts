@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 /** The package or the checkout, from the sources as well as from what is compiled from them. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SOURCES = ['src/console', 'src/contract/console'].map((folder) => join(ROOT, folder));
-const LOCK_FILE = join(ROOT, 'package-lock.json');
+const SETTINGS = ['package-lock.json', 'vite.config.ts'].map((file) => join(ROOT, file));
 const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
 
 /** Where the built page is: in the package, or in a checkout where its sources are built on demand. */
@@ -34,7 +34,7 @@ async function sourcesChangedAt(): Promise<number> {
   const list = (folder: string) => readdir(folder, { recursive: true, withFileTypes: true });
   const entries = (await Promise.all(SOURCES.map(list))).flat();
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return Math.max(...(await Promise.all([...files, LOCK_FILE].map(changedAt))));
+  return Math.max(...(await Promise.all([...files, ...SETTINGS].map(changedAt))));
 }
 
 /** The program of Vite; undefined where only what runs in production is installed. */

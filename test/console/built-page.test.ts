@@ -9,24 +9,33 @@ import { spawnCommand } from '../support/spawn-command.ts';
 
 const FIRST_SCREEN_BYTES = 120_000;
 const ALL_BYTES = 180_000;
-const MOST_LINES = 8_000;
+const MOST_LINES = 12_000;
 
 const ASSETS = join(BUILT_PAGE, 'assets');
 const read = (name: string): string => readFileSync(join(ASSETS, name), 'utf8');
 const packed = (names: Iterable<string>): number =>
   [...names].reduce((sum, name) => sum + gzipSync(read(name), { level: 9 }).length, 0);
 
-/** What the document loads, and what that imports before it runs. */
+interface Chunk {
+  readonly file: string;
+  readonly imports?: readonly string[];
+  readonly css?: readonly string[];
+}
+
+/** The files that are loaded until the first screen is there: the page's and the overview's. */
 function firstScreen(): ReadonlySet<string> {
-  const document = readFileSync(join(BUILT_PAGE, 'index.html'), 'utf8');
-  const names = [...document.matchAll(/(?:src|href)="\/assets\/([^"]+)"/g)].map(([, name = '']) => name);
-  const found = new Set(names);
-  for (const name of found) {
-    if (!name.endsWith('.js')) continue;
-    for (const [, other = ''] of read(name).matchAll(/(?:\bfrom|\bimport)\s*["'`]\.\/([^"'`]+)["'`]/g))
-      found.add(other);
+  const text = readFileSync(join(BUILT_PAGE, '.vite/manifest.json'), 'utf8');
+  const chunks = JSON.parse(text) as Readonly<Record<string, Chunk>>;
+  const page = Object.keys(chunks).find((key) => key.startsWith('_page-') && key.endsWith('.js'));
+  const names = new Set([String(page), 'screens/overview/screen.tsx']);
+  const files = new Set<string>();
+  for (const name of names) {
+    const chunk = chunks[name];
+    if (chunk === undefined) throw new Error(`${name} was not built`);
+    for (const other of chunk.imports ?? []) names.add(other);
+    for (const file of [chunk.file, ...(chunk.css ?? [])]) files.add(basename(file));
   }
-  return found;
+  return files;
 }
 
 describe('the built page', () => {
@@ -47,7 +56,7 @@ describe('the built page', () => {
     expect(scripts.filter((script) => /ZodError|safeParse/.test(script))).toEqual([]);
   });
 
-  it('is made of at most 8,000 lines', () => {
+  it('is made of at most 12,000 lines', () => {
     const sources = globSync('src/console/**/*.{ts,tsx,css}', { cwd: ROOT });
     const lines = sources.reduce(
       (sum, path) => sum + readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1,

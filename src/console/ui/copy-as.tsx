@@ -1,5 +1,6 @@
 import { useId, useState } from 'react';
 import type { RequestShape } from '../data/client.ts';
+import './screen.css';
 
 /** `'` inside of single quotes of a shell. */
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,7 +1,7 @@
 import { type ReactNode, useId } from 'react';
 import { ApiError } from '../data/client.ts';
 import { Failure } from './states.tsx';
-import './ui.css';
+import './screen.css';
 
 /** Whether the server refused this field, or a part of it: `redirectUris.0` is a part of `redirectUris`. */
 function isOf(error: unknown, field: string): error is ApiError {

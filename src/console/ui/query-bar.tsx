@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useKeys } from './keys.tsx';
+import './screen.css';
 
 /** A key of the filter, what it means, and its values if they are few. */
 export interface QueryToken {

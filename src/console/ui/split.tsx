@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useKeys } from './keys.tsx';
+import './screen.css';
 
 /**
  * A list and what is open of it: side by side where there is room, one page each where there is not. Esc closes it and

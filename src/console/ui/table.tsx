@@ -5,6 +5,7 @@ import { ApiError } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { useKeys } from './keys.tsx';
 import { EmptyState, Failure, Loading } from './states.tsx';
+import './screen.css';
 
 /** A column: its heading, its width as a track of a CSS grid, and what it shows of a row. */
 export interface Column<Row> {

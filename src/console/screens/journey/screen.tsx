@@ -9,6 +9,7 @@ import { useKeys } from '../../ui/keys.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime, showTime, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step, tellJourney } from './journey.ts';
+import '../../ui/screen.css';
 import './journey.css';
 
 export function JourneyScreen() {
