@@ -10,6 +10,8 @@ const HOSTILE = `"'><img src=x onerror="globalThis.ran=1"><script>globalThis.ran
 const NAME = `\u202e${HOSTILE}`;
 const CONTACT = '447700900201';
 const MOST_DETAILS = 6;
+/** Screens of figures and ids, where no stranger can put a text. */
+const WITHOUT_TEXTS: readonly string[] = ['/overview', '/calls', '/sync'];
 
 let test: TestLoop;
 let browser: Browser;
@@ -78,6 +80,6 @@ describe('texts of strangers', () => {
     expect(await page.locator('img[src="x"], a[href^="javascript:"], main script').count()).toBe(0);
     expect(dialogs).toBe(0);
     expect(complaints).toEqual([]);
-    expect(shown.join('\n').length).toBeGreaterThan(100);
+    if (!WITHOUT_TEXTS.includes(path)) expect(shown.join('\n')).toContain('<img src=x');
   });
 });
