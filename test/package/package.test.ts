@@ -106,6 +106,7 @@ describe('the packed file', () => {
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css))$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/[\w-]+\.(?:md|json|yml)$/,
+      /^docs\/images\/[\w-]+\.png$/,
       /^examples\/(?:crm-handler|haproxy|systemd)\/[\w-]+\.(?:md|ts|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];

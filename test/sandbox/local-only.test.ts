@@ -184,7 +184,7 @@ describe('the control API answers', () => {
   it('405 with the methods that there are', async () => {
     const { status, headers, body } = await test.call('PATCH', '/faults', {});
     expect({ status, error: body.error }).toEqual({ status: 405, error: 'method_not_allowed' });
-    expect(headers['allow']).toBe('DELETE, GET, PUT');
+    expect(headers['allow']).toBe('DELETE, GET, POST, PUT');
   });
 
   it('400 for what is no JSON', async () => {

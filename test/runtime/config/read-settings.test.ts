@@ -186,10 +186,10 @@ describe('a secret in a file', () => {
   it('is told by the variable that names it when it is missing, empty, a folder or wrong', () => {
     const at = (path: string) => failureOf({ DATABASE_URL_FILE: path });
     expect(at(`${folder}/none`)).toContain(
-      `DATABASE_URL_FILE: names ${folder}/none, which cannot be read (ENOENT)`,
+      `DATABASE_URL_FILE: refers to ${folder}/none, which cannot be read (ENOENT)`,
     );
     expect(at(folder)).toContain('(EISDIR)');
-    expect(at(write(' \n'))).toContain(`DATABASE_URL_FILE: names ${folder}/secret, which is empty`);
+    expect(at(write(' \n'))).toContain(`DATABASE_URL_FILE: refers to ${folder}/secret, which is empty`);
     const wrong = at(write('mysql://user:cAnaRy@host/db'));
     expect(wrong).toContain('DATABASE_URL_FILE: found a value of 27 characters (not shown)');
     expect(wrong).not.toContain('cAnaRy');
