@@ -76,6 +76,10 @@ describe('what webhooks need', () => {
     expect(withLast(last)).toMatchObject([{ tone: 'bad', title, to: '/deliveries' }]);
   });
 
+  it('is no receiver whose last delivery a fault has taken', () => {
+    expect(withLast({ outcome: 'dropped', error: 'dropped' })).toEqual([]);
+  });
+
   it('is a webhook at all, a release, the end of faults, and time that runs', () => {
     const rule = {
       id: 'lost',

@@ -307,12 +307,13 @@ describe('a process that was frozen and comes back', () => {
 
   it('takes nobody for dead because of the time that it slept', async () => {
     const [sleeper, awake] = [await start(), await start()];
-    await pass(1_000, sleeper, awake);
+    await pass(1_000, awake, sleeper);
     const held = await awake.hold('work:1');
     // It looks before the other one can give its next sign.
     await sleeper.clock.advance(3_000);
     await sleeper.presence.look();
-    await sleeper.clock.advance(LOOK);
+    // Longer than a silence in all, but it has been awake for a second of it only.
+    await sleeper.clock.advance(1_000);
     await sleeper.presence.look();
     expect(await sleeper.canHold('work:1')).toBe(false);
     await pass(5_000, awake, sleeper);

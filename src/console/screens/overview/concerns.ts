@@ -79,6 +79,9 @@ export function connectionConcern(kind: ConnectionConcern, found: Found): Concer
   };
 }
 
+/** What the last attempt says when a fault took it: armed faults are a concern of their own. */
+const BY_FAULT = 'dropped';
+
 /** Why a receiver did not accept its last delivery, and what to do; null if it did, or there was none. */
 function webhookConcern({
   subscription: { id },
@@ -87,7 +90,7 @@ function webhookConcern({
 }: RegisteredWebhook): Concern | null {
   if (last === undefined || last.outcome === 'delivered') return null;
   const { status, error } = last;
-  if (status === undefined && error === undefined) return null;
+  if (status === undefined && (error === undefined || error === BY_FAULT)) return null;
   const isSecret = status === 401 || status === 403;
   return {
     tone: 'bad',
