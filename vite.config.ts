@@ -42,7 +42,7 @@ export default defineConfig({
             },
             {
               name: 'page',
-              test: /console\/(?:main|data|shell|ui\/(?:chip|keys|states|times|tokens|ui))/,
+              test: /console\/(?:main|data|shell|ui\/(?:chip|count|keys|states|times|tokens|ui))/,
               priority: 2,
             },
             { name: 'screens', test: /console\/(?:screens\/(?!overview)|ui)|virtual/, priority: 1 },

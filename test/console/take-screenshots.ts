@@ -57,8 +57,9 @@ async function main(): Promise<number> {
   const browser = await launchChromium();
   const options = { colorScheme: 'light', viewport: { width: 1280, height: 720 } } as const;
   const { page } = await openPage(browser, `${base}/deliveries`, options);
+  // Its attempts last for a second and a half, in real time.
   await page
-    .getByRole('link', { name: /dropped message\.received/ })
+    .getByRole('link', { name: /dropped message\.received.*Half past seven/ })
     .first()
     .click();
   await page.getByRole('button', { name: 'Edit and send' }).waitFor();

@@ -3,6 +3,7 @@ import type { SyncStatus } from '../../../contract/connector/sync.ts';
 import type { ListedConnection } from '../../../contract/sandbox/connections.ts';
 import type { RegisteredWebhook } from '../../../contract/sandbox/deliveries.ts';
 import type { Faults } from '../../../contract/sandbox/faults.ts';
+import { showCount } from '../../ui/count.ts';
 
 /** Something that waits for a person: what it is, what to do, and where. */
 export interface Concern {
@@ -31,9 +32,6 @@ function namesOf({ entries, nextCursor }: Found): string {
   if (more <= 0) return names.join(', ');
   return `${names.slice(0, NAMED).join(', ')} and ${nextCursor === undefined ? more : `${more} or`} more`;
 }
-
-const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 type ConnectionConcern = Pick<Concern, 'tone' | 'title' | 'hint'> & { readonly q: string };
 
@@ -70,7 +68,7 @@ export function connectionConcern(kind: ConnectionConcern, found: Found): Concer
   const { entries, nextCursor } = found;
   if (entries.length === 0) return null;
   const count =
-    nextCursor === undefined ? plural(entries.length, 'number') : `${entries.length} or more numbers`;
+    nextCursor === undefined ? showCount(entries.length, 'number') : `${entries.length} or more numbers`;
   return {
     ...kind,
     to: '/connections',
@@ -111,7 +109,7 @@ export function laneConcerns(lane: {
   readonly isFrozen: boolean;
 }): Concern[] {
   const { webhooks, held, faults, isFrozen } = lane;
-  const rules = faults.rules.map(({ id, hits }) => `${id} (${plural(hits, 'hit')})`);
+  const rules = faults.rules.map(({ id, hits }) => `${id} (${showCount(hits, 'hit')})`);
   const concerns: (Concern | null | false)[] = [
     webhooks.length === 0 && {
       tone: 'bad',
@@ -123,14 +121,14 @@ export function laneConcerns(lane: {
     ...webhooks.map(webhookConcern),
     held > 0 && {
       tone: 'warn',
-      title: `${plural(held, 'delivery', 'deliveries')} held`,
+      title: `${showCount(held, 'delivery', 'deliveries')} held`,
       hint: 'Nothing is sent until you release them.',
       to: '/deliveries',
       q: 'status:pending',
     },
     rules.length > 0 && {
       tone: 'warn',
-      title: `${plural(rules.length, 'fault rule')} armed`,
+      title: `${showCount(rules.length, 'fault rule')} armed`,
       hint: rules.join(', '),
       to: null,
       remedy: 'remove_faults',
@@ -156,7 +154,7 @@ export function connectorConcerns(connector: {
   const concerns: (Concern | false)[] = [
     count > 0 && {
       tone: 'bad',
-      title: hasMore ? `${count} or more dead letters` : plural(count, 'dead letter'),
+      title: hasMore ? `${count} or more dead letters` : showCount(count, 'dead letter'),
       hint: "The CRM's handler failed to process these changes. Replay them once it is mended.",
       to: '/sync',
     },

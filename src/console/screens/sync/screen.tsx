@@ -9,6 +9,7 @@ import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { mode, queries } from '../../data/live.ts';
 import { Chip } from '../../ui/chip.tsx';
+import { showCount } from '../../ui/count.ts';
 import { Confirmed } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
@@ -202,10 +203,13 @@ function Account({ account }: { readonly account: AccountSync }) {
               </span>
             ),
           ],
-          ['Repaired by polling', `${repaired.messages} messages, ${repaired.statuses} statuses`],
+          [
+            'Repaired by polling',
+            `${showCount(repaired.messages, 'message')}, ${showCount(repaired.statuses, 'status', 'statuses')}`,
+          ],
           ['Open gaps', account.openGaps],
           ['No longer checked', `${account.unresolvedStatuses} statuses older than seven days`],
-          ['Read and failed', `${account.statusConflicts} messages`],
+          ['Read and failed', showCount(account.statusConflicts, 'message')],
         ]}
       />
       <ul className="sync-rows" aria-label="Connections">
@@ -222,7 +226,7 @@ function Account({ account }: { readonly account: AccountSync }) {
             <span className="soft">
               {own.messages + own.statuses === 0
                 ? 'nothing repaired'
-                : `${own.messages} messages and ${own.statuses} statuses repaired`}
+                : `${showCount(own.messages, 'message')} and ${showCount(own.statuses, 'status', 'statuses')} repaired`}
             </span>
             <span className="faint">
               {covered === coveredUntil ? '' : 'behind: '}

@@ -1,0 +1,4 @@
+/** `1 message`, `2 messages`. */
+export function showCount(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
