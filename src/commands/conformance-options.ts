@@ -1,8 +1,9 @@
-import { PROFILES, type Profile, type ServiceInputs } from '../conformance/service/inputs.ts';
+import { type OauthApp, PROFILES, type Profile, type ServiceInputs } from '../conformance/service/inputs.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { keepsSecrets } from '../runtime/public-network/keeps-secrets.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
+import { REPORT_OPTIONS } from './suite-output.ts';
 
 /** Name, summary and options of `npm run conformance -- service`. */
 export const SERVICE_COMMAND = {
@@ -64,6 +65,24 @@ export const SERVICE_COMMAND = {
       value: 'URL',
       description: 'legacy address, to check for identical responses',
     },
+    'auth-url': {
+      type: 'string',
+      value: 'URL',
+      description: 'address of OAuth, discovery and the tool server',
+    },
+    'oauth-client-id': { type: 'string', value: 'ID', description: 'OAuth app to test with' },
+    'oauth-client-secret': {
+      type: 'string',
+      value: 'SECRET',
+      description: 'its secret (default: SERVICE_CLIENT_SECRET)',
+    },
+    'oauth-redirect-uri': { type: 'string', value: 'URL', description: 'a redirect URI of that app' },
+    'oauth-refresh-token': {
+      type: 'string',
+      value: 'TOKEN',
+      description:
+        'a refresh token of that app, which is used up; without it, full requests a consent that is approved automatically',
+    },
     'webhook-url': {
       type: 'string',
       value: 'URL',
@@ -87,9 +106,7 @@ export const SERVICE_COMMAND = {
       value: 'MS',
       description: 'minimum time between two requests in milliseconds (default 50)',
     },
-    json: { type: 'boolean', description: 'print the report as JSON; progress goes to standard error' },
-    junit: { type: 'string', value: 'FILE', description: 'write the report as JUnit XML' },
-    html: { type: 'string', value: 'FILE', description: 'write the report as one HTML page' },
+    ...REPORT_OPTIONS,
   },
 } as const;
 
@@ -136,15 +153,18 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     recipient: readDigits('recipient', word('recipient')),
     absentRecipient: readDigits('absent-recipient', word('absent-recipient')),
     pairingPhone: readDigits('pairing-phone', word('pairing-phone')),
+    authUrl: readUrl('auth-url', word('auth-url'), ['http:', 'https:']),
+    oauthApp: readApp(word, env['SERVICE_CLIENT_SECRET']),
+    oauthRefreshToken: word('oauth-refresh-token'),
     webhookUrl: readUrl('webhook-url', webhookUrl, ['https:']),
     patient: options['patient'] === true ? true : undefined,
     awaitReplyMs: awaitReply === undefined ? undefined : 1000 * readNumber('await-reply', awaitReply),
   });
   const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);
-  for (const address of [baseUrl, inputs.legacyBaseUrl]) {
+  for (const address of [baseUrl, inputs.legacyBaseUrl, inputs.authUrl]) {
     if (address === undefined || keepsSecrets(address)) continue;
     throw new UsageError(
-      `${address} is plain http to another machine, which exposes the API key; use https.`,
+      `${address} is plain http to another machine, which exposes credentials; use https.`,
     );
   }
   return {
@@ -188,6 +208,23 @@ function readUrl(name: string, value: string | undefined, protocols: readonly st
     throw new UsageError(`--${name} must be an address that starts with ${protocols.join('// or ')}//.`);
   }
   return value.replace(/\/+$/, '');
+}
+
+/** An app is given as a whole, with the address of its service. */
+function readApp(
+  word: (name: string) => string | undefined,
+  secretFallback: string | undefined,
+): OauthApp | undefined {
+  const clientId = word('oauth-client-id');
+  const redirectUri = word('oauth-redirect-uri');
+  const clientSecret = word('oauth-client-secret') ?? (clientId === undefined ? undefined : secretFallback);
+  if (clientId === undefined && clientSecret === undefined && redirectUri === undefined) return undefined;
+  if (!clientId || !clientSecret || !redirectUri || word('auth-url') === undefined) {
+    throw new UsageError(
+      '--auth-url, --oauth-client-id, --oauth-client-secret and --oauth-redirect-uri must be used together.',
+    );
+  }
+  return { clientId, clientSecret, redirectUri };
 }
 
 function readDigits(name: string, value: string | undefined): string | undefined {

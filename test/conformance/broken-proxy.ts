@@ -62,10 +62,19 @@ function print(body: unknown): string | undefined {
   return body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
 }
 
+/** Has every address in an answer name the proxy instead of what is behind it. */
+function moveTo(answer: PassingAnswer, from: string, to: string): void {
+  answer.body = parse((print(answer.body) ?? '').replaceAll(from, to));
+  for (const name of ['location', 'www-authenticate']) {
+    const value = answer.headers[name];
+    if (value !== undefined) answer.headers[name] = value.replaceAll(from, to);
+  }
+}
+
 /** Puts a broken rule in front of the service at `baseUrl`. */
 export async function startBrokenProxy(baseUrl: string, breakage: Breakage = {}): Promise<BrokenProxy> {
   const passed: { request: PassingRequest; status: number }[] = [];
-  const prefix = new URL(baseUrl).pathname;
+  const prefix = new URL(baseUrl).pathname.replace(/\/$/, '');
 
   async function forward(request: PassingRequest): Promise<PassingAnswer> {
     const { method, path, headers, body } = request;
@@ -93,6 +102,7 @@ export async function startBrokenProxy(baseUrl: string, breakage: Breakage = {})
       };
       try {
         const answer = breakage.ask?.(request) ?? (await forward(request));
+        if (prefix === '') moveTo(answer, baseUrl, `http://${incoming.headers.host}`);
         breakage.answer?.(answer, request);
         passed.push({ request, status: answer.status });
         response.writeHead(answer.status, answer.headers).end(print(answer.body) ?? '');

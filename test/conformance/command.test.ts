@@ -70,7 +70,7 @@ describe('npm run conformance', () => {
     expect(broken.code).toBe(1);
     const report = JSON.parse(broken.stdout) as Report;
     expect(report).toMatchObject({ version: 1, verdict: 'violates', target: baseUrl, notRun: [] });
-    expect(broken.stderr).toContain('✗ webhook.get.shape');
+    expect(broken.stderr).toContain('FAIL     webhook.get.shape');
     const forms = [
       broken.stdout,
       broken.stderr,

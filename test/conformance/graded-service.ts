@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { ServiceInputs } from '../../src/conformance/service/inputs.ts';
+import type { OauthApp, ServiceInputs } from '../../src/conformance/service/inputs.ts';
+import { SCOPES } from '../../src/conformance/service/requests.ts';
 import {
   type StartedListener,
   startWebhookListener,
@@ -34,6 +35,11 @@ function drive(service: TestService) {
     },
     async makeKey(workspaceId: string, body: unknown = {}): Promise<string> {
       return (await sandbox<{ key: string }>('POST', `/workspaces/${workspaceId}/api-keys`, body)).key;
+    },
+    async makeApp(ownerWorkspaceId: string): Promise<OauthApp> {
+      const redirectUri = 'https://crm.example.com/callback';
+      const body = { name: 'Graded', redirectUris: [redirectUri], scopes: SCOPES, ownerWorkspaceId };
+      return { ...(await sandbox<Omit<OauthApp, 'redirectUri'>>('POST', '/oauth-apps', body)), redirectUri };
     },
     async pair(workspaceId: string, provider: string, phoneNumber: string): Promise<string> {
       const path = `/workspaces/${workspaceId}/connections`;
@@ -78,7 +84,7 @@ export async function makeDeliveredWorkspace(
 
 /** Makes one with everything that the suite can look at. */
 export async function makeGradedWorkspace(service: TestService): Promise<GradedWorkspace> {
-  const { sandbox, makeWorkspace, makeKey, pair } = drive(service);
+  const { sandbox, makeWorkspace, makeKey, makeApp, pair } = drive(service);
   const { workspaceId, number, ...made } = await makeDeliveredWorkspace(service);
   for (let index = 0; index < MESSAGES; index++) {
     const body = { connectionId: made.connectionId, text: `Message ${index}` };
@@ -100,6 +106,8 @@ export async function makeGradedWorkspace(service: TestService): Promise<GradedW
       barredApiKey: await makeKey(workspaceId, { ipAllowlist: ['203.0.113.7'] }),
       portalApiKey: await makeKey(await makeWorkspace('crm_portal')),
       lapsedConnectionId,
+      authUrl: service.info.authUrl,
+      oauthApp: await makeApp(workspaceId),
       legacyBaseUrl: service.info.legacyBaseUrl,
       absentRecipient: ABSENT,
       pairingPhone: '447700900303',

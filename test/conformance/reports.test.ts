@@ -73,7 +73,7 @@ describe('a report', () => {
     const verdict = (of: readonly CheckResult[], notRun: readonly string[] = []) =>
       createReport({ ...parts, startedAt, notRun, leftBehind: [], results: of }).verdict;
     expect(report).toMatchObject({ verdict: 'violates', violations: 1, advice: 1 });
-    expect(report.counts).toEqual({ pass: 1, fail: 2, differs: 1, skip: 1 });
+    expect(report.counts).toEqual({ pass: 1, fail: 2, differs: 1, skip: 1, harness: 0 });
     expect(verdict(results.filter(({ level }) => level !== 'must'))).toBe('conforms');
     expect(verdict([], ['area.one'])).toBe('interrupted');
     expect(verdict(results, ['area.one'])).toBe('violates');
@@ -81,8 +81,8 @@ describe('a report', () => {
 
   it('tells in text what failed, with its evidence, and what would unlock the rest', () => {
     const text = writeText(report);
-    expect(text).toContain('✗ area.two  violates: Somewhere');
-    expect(text).toContain('≠ other.one  differs from our interpretation: Somewhere');
+    expect(text).toContain('FAIL  area.two  violates: Somewhere');
+    expect(text).toContain('DIFFERS  other.one  differs from our interpretation: Somewhere');
     expect(text).toContain('expected  this & that');
     expect(text).toContain('request   POST /messages?key=<API key>');
     expect(text).toContain('--profile full: 1 check\n');
@@ -91,7 +91,7 @@ describe('a report', () => {
       'The service violates the specification: 1 of 4 checks kept, 1 violated, 1 advised, 1 differs, 1 not checked.',
     );
     expect(progressLine(result({ result: 'skip', reason: 'why', ms: 2_100 }))).toMatch(
-      /^– area.one .*\(why\) 2.1 s$/,
+      /^UNKNOWN {2}area.one .*\(why\) 2.1 s$/,
     );
   });
 

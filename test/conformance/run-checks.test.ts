@@ -60,6 +60,25 @@ describe('a check', () => {
     ]);
   });
 
+  it('fails by itself when it throws anything else, in a suite that says so', async () => {
+    const clock = new ManualClock();
+    const journal = createJournal();
+    const checks = [
+      check(async () => {
+        throw new TypeError('a fault of its own');
+      }),
+    ];
+    const results = await runChecks({
+      ...{ checks, context: journal, journal, secrets: createSecretBook(), clock, timeoutMs: 1_000 },
+      signal: new AbortController().signal,
+      findLock: () => undefined,
+      unexpected: 'harness',
+    });
+    expect(results).toMatchObject([
+      { result: 'harness', reason: expect.stringContaining('a fault of its own') },
+    ]);
+  });
+
   it('fails when its time is up, and those after it still run', async () => {
     const { clock, results } = start([check(never), check(async () => undefined)]);
     await clock.advance(1_000);

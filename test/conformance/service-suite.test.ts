@@ -9,6 +9,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { callJson } from '../support/loop-client.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
+import { BROKEN_GRANTS, BROKEN_OAUTH } from './broken-oauth.ts';
 import { type Breakage, startBrokenProxy } from './broken-proxy.ts';
 import { BROKEN_RULES } from './broken-rules.ts';
 import { type GradedWorkspace, makeDeliveredWorkspace, makeGradedWorkspace } from './graded-service.ts';
@@ -78,6 +79,7 @@ describe.concurrent('the suite', () => {
       const skipped = report.results.filter(({ result }) => result === 'skip').map(({ id }) => id);
       expect(skipped).toEqual([
         'scope.read.needed',
+        'oauth.refresh.life',
         'delivery.timeout',
         'event.connection.disconnected',
         'event.connection.connected',
@@ -167,7 +169,7 @@ describe('our service', () => {
       ];
       const report = await grade(own, { only });
       await own.close();
-      expect(report.counts).toEqual({ pass: 6, fail: 0, differs: 0, skip: 0 });
+      expect(report.counts).toEqual({ pass: 6, fail: 0, differs: 0, skip: 0, harness: 0 });
     },
     SLOW_MS,
   );
@@ -183,6 +185,30 @@ describe('a broken service', () => {
         expected: expect.not.stringContaining('that the check can read'),
         actual: expect.not.stringMatching(/no response|none by then/),
       });
+    },
+    SLOW_MS,
+  );
+
+  it.each(BROKEN_OAUTH.map(({ what, found, breakage }) => [what, found, breakage] as const))(
+    'is found out by its OAuth: %s → %s',
+    async (_, found, breakage) => {
+      const proxy = await startBrokenProxy(service.info.authUrl, breakage());
+      const inputs = { ...graded.inputs, authUrl: proxy.baseUrl };
+      const report = await grade({ ...graded, inputs }, { only: [found] });
+      await proxy.close();
+      expect(report.results.find(({ id }) => id === found)).toMatchObject({
+        result: expect.stringMatching(/^(fail|differs)$/),
+        expected: expect.not.stringContaining('that the check can read'),
+      });
+    },
+    SLOW_MS,
+  );
+
+  it.each(BROKEN_GRANTS.map(({ what, found, breakage }) => [what, found, breakage] as const))(
+    'is found out by its grants: %s → %s',
+    async (_, found, breakage) => {
+      const { report } = await gradeThrough(breakage(), { only: [found] });
+      expect(report.results).toMatchObject([{ id: found, result: 'fail' }]);
     },
     SLOW_MS,
   );
@@ -238,7 +264,11 @@ describe('a broken service', () => {
   it('is looked for by checks that there are', () => {
     const ids = SERVICE_CHECKS.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
-    const named = [...BROKEN_RULES, ...BROKEN_DELIVERIES].map(({ found }) => found);
+    const named = [...BROKEN_RULES, ...BROKEN_DELIVERIES, ...BROKEN_OAUTH, ...BROKEN_GRANTS].map(
+      ({ found }) => found,
+    );
     expect(named.filter((id) => !ids.includes(id))).toEqual([]);
+    const ofOauth = ids.filter((id) => /^(?:oauth|tools)\./.test(id));
+    expect(ofOauth.filter((id) => !named.includes(id))).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ const KINDS = [
   ['fail', 'failed'],
   ['differs', 'differ from our interpretation'],
   ['skip', 'not checked'],
+  ['harness', 'failed by themselves'],
 ] as const;
 
 /** The report as one self-contained page: no scripts, fonts or images. */
@@ -41,7 +42,7 @@ function writeOverview({ counts }: Report): string {
   const bars = KINDS.filter(([kind]) => counts[kind] > 0).map(
     ([kind, name]) => `<i class="${kind}" style="flex:${counts[kind]}" title="${counts[kind]} ${name}"></i>`,
   );
-  const legend = KINDS.map(
+  const legend = KINDS.filter(([kind]) => kind !== 'harness' || counts[kind] > 0).map(
     ([kind, name]) =>
       `<label class="${kind}"><input type="checkbox" id="show-${kind}" checked>` +
       `<span class="dot"></span> ${counts[kind]} ${name}</label>`,
@@ -59,7 +60,7 @@ ${results.map(writeResult).join('\n')}
 
 function writeResult(result: CheckResult): string {
   const { id, rule, ms } = result;
-  const isTold = result.result === 'fail' || result.result === 'differs';
+  const isTold = /^(?:fail|differs|harness)$/.test(result.result);
   return `<details class="${result.result}"${isTold ? ' open' : ''}><summary><span class="dot"></span>\
 <code>${safe(id)}</code><span class="rule">${safe(rule)}</span><span class="time">${result.result === 'skip' ? '' : `${ms} ms`}</span></summary>
 <div class="more">${writeFacts(result)}${result.evidence.map((one) => writeEvidence(one, isTold)).join('')}</div>
@@ -71,8 +72,10 @@ function writeFacts(result: CheckResult): string {
     ['section', `${result.section} (${result.level})`],
     ['expected', result.expected],
     ['found', result.actual, 'found'],
-    ['skipped', result.reason],
+    [result.result === 'harness' ? 'error' : 'skipped', result.reason],
     ['unlock', result.unlock],
+    ['hint', result.hint],
+    ['repeat', result.repeat],
     ...result.notes.map((note) => ['note', note] as const),
   ];
   const cells = rows.flatMap(([name, value, kind]) =>

@@ -19,7 +19,7 @@ code, pre { font: 12.5px/1.5 ui-monospace, 'SF Mono', Menlo, Consolas, monospace
 .legend { display: flex; flex-wrap: wrap; gap: .35rem 1.4rem; font-variant-numeric: tabular-nums; }
 .legend label { cursor: pointer; } .legend input { accent-color: var(--soft); margin: 0 .35rem 0 0; }
 .pass { --tone: var(--pass); } .fail { --tone: var(--fail); }
-.differs { --tone: var(--differs); } .skip { --tone: var(--skip); }
+.differs, .harness { --tone: var(--differs); } .skip { --tone: var(--skip); }
 .bar i, .dot { background: var(--tone); }
 .dot { display: inline-block; width: .55rem; height: .55rem; border-radius: 50%; flex: none; margin-top: .42rem; }
 .list { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; overflow: hidden; }
@@ -37,7 +37,8 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; } .fail .fou
 pre { margin: .4rem 0 0; padding: .6rem .75rem; border-radius: .35rem; background: var(--paper);
   border: 1px solid var(--line); white-space: pre-wrap; overflow-wrap: anywhere; }
 main:has(#show-pass:not(:checked)) details.pass, main:has(#show-fail:not(:checked)) details.fail,
-main:has(#show-differs:not(:checked)) details.differs, main:has(#show-skip:not(:checked)) details.skip { display: none; }
+main:has(#show-differs:not(:checked)) details.differs, main:has(#show-skip:not(:checked)) details.skip,
+main:has(#show-harness:not(:checked)) details.harness { display: none; }
 @media (max-width: 46rem) { summary { flex-wrap: wrap; } summary code { flex-basis: calc(100% - 1.5rem); }
   summary span.rule { padding-left: 1.25rem; } }
 @media print { details { break-inside: avoid; } .legend input { display: none; } }

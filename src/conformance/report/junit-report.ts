@@ -6,7 +6,7 @@ import { groupByArea, type Report } from './report.ts';
 export function writeJunit(report: Report): string {
   const { results, counts, ms, suite, startedAt } = report;
   const suites = [...groupByArea(results)].map(([area, of]) => writeSuite(area, of, startedAt));
-  const totals = `tests="${results.length}" failures="${counts.fail}" skipped="${counts.skip}" errors="0"`;
+  const totals = `tests="${results.length}" failures="${counts.fail}" skipped="${counts.skip}" errors="${counts.harness}"`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites name="${escapeMarkup(`conformance ${suite}`)}" ${totals} time="${seconds(ms)}">`,
@@ -23,7 +23,7 @@ function seconds(ms: number): string {
 function writeSuite(area: string, results: readonly CheckResult[], startedAt: string): string {
   const count = (result: string): number => results.filter((one) => one.result === result).length;
   const total = results.reduce((sum, { ms }) => sum + ms, 0);
-  const totals = `tests="${results.length}" failures="${count('fail')}" skipped="${count('skip')}" errors="0"`;
+  const totals = `tests="${results.length}" failures="${count('fail')}" skipped="${count('skip')}" errors="${count('harness')}"`;
   const when = `timestamp="${escapeMarkup(startedAt)}" time="${seconds(total)}"`;
   return [
     `  <testsuite name="${escapeMarkup(area)}" ${totals} ${when}>`,
@@ -41,13 +41,16 @@ function writeCase(result: CheckResult): string {
 }
 
 function writeInner(result: CheckResult): string | undefined {
-  const { expected, actual, evidence, reason = '', unlock, level } = result;
+  const { expected, actual, evidence, reason = '', unlock, level, hint } = result;
   if (result.result === 'pass') return undefined;
   if (result.result === 'skip') {
     const message = unlock === undefined ? reason : `${reason} (${unlock})`;
     return `<skipped message="${escapeMarkup(message)}"/>`;
   }
-  const message = escapeMarkup(`expected ${expected}, found ${actual}`);
+  if (result.result === 'harness')
+    return `<error message="the check failed by itself">${escapeMarkup(reason)}</error>`;
+  const advice = hint === undefined ? '' : `. ${hint}`;
+  const message = escapeMarkup(`expected ${expected}, found ${actual}${advice}`);
   const shown = escapeMarkup(JSON.stringify(evidence, null, 2));
   if (result.result === 'differs')
     return `<system-out>differs from our interpretation: ${message}\n${shown}</system-out>`;

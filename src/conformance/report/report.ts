@@ -25,26 +25,50 @@ export interface Report {
   readonly results: readonly CheckResult[];
 }
 
-export type Verdict = 'conforms' | 'violates' | 'interrupted';
+/** `unknown`: something could not be judged; `harness`: a check has failed by itself. */
+export type Verdict = 'conforms' | 'violates' | 'harness' | 'unknown' | 'interrupted';
 
 /** The input of a report. */
 export type ReportParts = Omit<Report, 'version' | 'verdict' | 'counts' | 'violations' | 'advice'>;
+
+/** How a suite draws its conclusion. */
+export interface Conclusion {
+  /** True if a check without a result leaves the verdict open, unless an option for it is missing. */
+  readonly demandsAll?: boolean;
+}
 
 /**
  * Counts results and draws the conclusion: a violated `must` violates the specification, whatever else was
  * not checked.
  */
-export function createReport(parts: ReportParts): Report {
+export function createReport(parts: ReportParts, { demandsAll = false }: Conclusion = {}): Report {
   const { results, notRun } = parts;
   const count = (result: Result): number => results.filter((one) => one.result === result).length;
   const failed = results.filter(({ result }) => result === 'fail');
   const violations = failed.filter(({ level }) => level === 'must').length;
-  const verdict = violations > 0 ? 'violates' : notRun.length > 0 ? 'interrupted' : 'conforms';
+  const isOpen =
+    demandsAll && results.some(({ result, unlock }) => result === 'skip' && unlock === undefined);
+  const verdict =
+    violations > 0
+      ? 'violates'
+      : count('harness') > 0
+        ? 'harness'
+        : notRun.length > 0
+          ? 'interrupted'
+          : isOpen
+            ? 'unknown'
+            : 'conforms';
   return {
     version: 1,
     ...parts,
     verdict,
-    counts: { pass: count('pass'), fail: count('fail'), differs: count('differs'), skip: count('skip') },
+    counts: {
+      pass: count('pass'),
+      fail: count('fail'),
+      differs: count('differs'),
+      skip: count('skip'),
+      harness: count('harness'),
+    },
     violations,
     advice: failed.length - violations,
   };
@@ -68,6 +92,8 @@ export function conclude({ suite, verdict, counts, violations, advice, notRun, r
   const lead: Readonly<Record<Verdict, string>> = {
     conforms: '',
     violates: `The ${suite} violates the specification: `,
+    harness: 'A check has failed by itself: ',
+    unknown: 'Not everything could be judged: ',
     interrupted: 'Interrupted: ',
   };
   const figures = [
@@ -75,6 +101,7 @@ export function conclude({ suite, verdict, counts, violations, advice, notRun, r
     ...(violations > 0 ? [`${violations} violated`] : []),
     ...(advice > 0 ? [`${advice} advised`] : []),
     ...(counts.differs > 0 ? [`${counts.differs} differ${counts.differs === 1 ? 's' : ''}`] : []),
+    ...(counts.harness > 0 ? [`${counts.harness} failed by themselves`] : []),
     `${counts.skip + notRun.length} not checked`,
   ];
   return lead[verdict] + figures.join(', ');

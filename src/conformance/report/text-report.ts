@@ -3,27 +3,36 @@ import type { Evidence } from '../runner/exchange.ts';
 import type { CheckResult } from '../runner/run-checks.ts';
 import { conclude, type Report } from './report.ts';
 
-const MARKS = { pass: '✓', fail: '✗', differs: '≠', skip: '–' } as const;
-const COLOURS = { pass: 'green', fail: 'red', differs: 'yellow', skip: 'dim' } as const;
+/** The words of the results. What is only advised has a word of its own. */
+const WORDS = {
+  pass: ['PASS', 'green'],
+  fail: ['FAIL', 'red'],
+  advice: ['WARN', 'yellow'],
+  differs: ['DIFFERS', 'yellow'],
+  skip: ['UNKNOWN', 'dim'],
+  harness: ['HARNESS', 'magenta'],
+} as const;
+const WIDEST = 'UNKNOWN'.length;
 
 /** In color on a terminal, unless `NO_COLOR` is set. */
-function markOf(result: CheckResult['result']): string {
-  return styleText(COLOURS[result], MARKS[result], { stream: process.stdout });
+function wordOf({ result, level }: CheckResult, width = 0): string {
+  const [word, color] = WORDS[result === 'fail' && level === 'should' ? 'advice' : result];
+  return styleText(color, word.padEnd(width), { stream: process.stdout });
 }
 
 /** One line per result, as it arrives. */
-export function progressLine({ id, result, rule, level, reason, ms }: CheckResult): string {
+export function progressLine(outcome: CheckResult): string {
+  const { id, result, rule, reason, ms } = outcome;
   const why = result === 'skip' ? ` (${reason})` : '';
-  const kind = result === 'fail' && level === 'should' ? ' [should]' : '';
-  return `${markOf(result)} ${id.padEnd(36)} ${rule}${kind}${why}${ms >= 1000 ? ` ${(ms / 1000).toFixed(1)} s` : ''}`;
+  return `${wordOf(outcome, WIDEST)}  ${id.padEnd(36)} ${rule}${why}${ms >= 1000 ? ` ${(ms / 1000).toFixed(1)} s` : ''}`;
 }
 
 /** The report in plain text: failures and differences with their evidence, skipped checks by option. */
 export function writeText(report: Report): string {
   const { results } = report;
-  const told = results.filter(({ result }) => result === 'fail' || result === 'differs');
+  const told = results.filter(({ result }) => /^(?:fail|differs|harness)$/.test(result));
   const lines = [
-    ...told.flatMap(describe),
+    ...told.flatMap((result) => describe(result, told)),
     ...describeSkips(results),
     ...(report.notRun.length > 0 ? [`not run: ${countChecks(report.notRun.length)}`, ''] : []),
     ...report.leftBehind.map((what) => `left behind: ${what}`),
@@ -34,14 +43,22 @@ export function writeText(report: Report): string {
 
 const TITLES = { must: 'violates', should: 'advised', reading: 'differs from our interpretation' } as const;
 
-function describe(result: CheckResult): readonly string[] {
-  const { id, section, rule, level, expected, actual, evidence } = result;
+/** A finding. A hint that several have is written at the first of them. */
+function describe(result: CheckResult, all: readonly CheckResult[]): readonly string[] {
+  const { id, section, rule, level, expected, actual, hint, repeat, evidence } = result;
+  const first = all.find((other) => hint !== undefined && other.hint === hint);
+  const shownHint = first === undefined || first === result ? hint : `as for ${first.id}`;
+  if (result.result === 'harness') {
+    return [`${wordOf(result)}  ${id}  failed by itself`, `  ${rule}`, `  ${result.reason}`, ''];
+  }
   return [
-    `${markOf(result.result)} ${id}  ${TITLES[level]}: ${section}`,
+    `${wordOf(result)}  ${id}  ${TITLES[level]}: ${section}`,
     `  ${rule}`,
     `  expected  ${expected}`,
     `  found     ${actual}`,
     ...evidence.flatMap(describeEvidence).map((line) => `  ${line}`),
+    ...(shownHint === undefined ? [] : [`  hint      ${shownHint}`]),
+    ...(repeat === undefined ? [] : [`  repeat    ${repeat}`]),
     '',
   ];
 }
@@ -53,7 +70,7 @@ function describeEvidence(evidence: Evidence): readonly string[] {
     ...Object.entries(requestHeaders)
       .filter(([name]) => name !== 'content-type')
       .map(([name, value]) => `          ${name}: ${value}`),
-    ...(requestBody === undefined ? [] : [`          ${requestBody}`]),
+    ...(requestBody ? [`          ${requestBody}`] : []),
     `answer    ${status} ${Object.entries(headers)
       .map(([name, value]) => `${name}: ${value}`)
       .join(', ')}`,

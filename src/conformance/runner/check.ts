@@ -6,8 +6,11 @@ import type { Exchange } from './exchange.ts';
  */
 export type Level = 'must' | 'should' | 'reading';
 
-/** The result of a check. A violated rule of level `reading` `differs`; it never fails. */
-export type Result = 'pass' | 'fail' | 'skip' | 'differs';
+/**
+ * The result of a check. A violated rule of level `reading` `differs`; it never fails. `harness` is an error of the
+ * check itself, which says nothing about what is checked.
+ */
+export type Result = 'pass' | 'fail' | 'skip' | 'differs' | 'harness';
 
 /** One rule of the specification and how to check it. */
 export interface Check<Context> {
@@ -18,9 +21,11 @@ export interface Check<Context> {
   /** The rule as one sentence. */
   readonly rule: string;
   readonly level: Level;
+  /** What to change if the rule is violated, and what shows it done right. */
+  readonly hint?: string;
   /** Timeout for this check in milliseconds; defaults to that of the run. */
   readonly timeoutMs?: number;
-  /** Resolves if the rule is kept. Throws a `Violation` or a `Skip`; anything else counts as a failure. */
+  /** Resolves if the rule is kept. Throws a `Violation` or a `Skip`; `RunOptions` says what anything else is. */
   run(context: Context, probe: Probe): Promise<void>;
 }
 

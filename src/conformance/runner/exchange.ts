@@ -50,11 +50,15 @@ const PRIVATE_FIELDS = new Set([
 ]);
 const LONG_VALUE = 200;
 
-/** Prepares an exchange for a report. `hide` removes credentials from a text. */
+/**
+ * Prepares an exchange for a report. `hide` removes credentials from a text. `showsBytes` shows the body of the request
+ * as it was sent.
+ */
 export function describeExchange(
   exchange: Exchange,
   hide: (text: string) => string,
   full: boolean,
+  showsBytes = false,
 ): Evidence {
   const { as, method, path, requestBody, status, ms } = exchange;
   const shown = SHOWN_HEADERS.flatMap((name) => {
@@ -67,7 +71,7 @@ export function describeExchange(
     request: hide(`${method} ${path} (${as})`),
     requestHeaders: Object.fromEntries(asked.map(([name, value]) => [name, shorten(hide(value))])),
     ...(full && requestBody !== undefined
-      ? { requestBody: describeBody(requestBody, parseJson(requestBody), hide) }
+      ? { requestBody: describeBody(requestBody, showsBytes ? undefined : parseJson(requestBody), hide) }
       : {}),
     status,
     headers: full ? Object.fromEntries(shown) : {},

@@ -1,7 +1,7 @@
 import { type Check, type Level, type Result, Skip, Violation } from './check.ts';
 import type { Clock } from './clock.ts';
 import { startDeadline } from './deadline.ts';
-import { describeExchange, type Evidence } from './exchange.ts';
+import { describeExchange, type Evidence, type Exchange } from './exchange.ts';
 import type { Entry, Journal } from './journal.ts';
 import type { SecretBook } from './secret-book.ts';
 
@@ -19,6 +19,10 @@ export interface CheckResult {
   /** What the rule requires and what was found, unless it was kept. */
   readonly expected?: string;
   readonly actual?: string;
+  /** What to change, if the rule was not kept. */
+  readonly hint?: string;
+  /** A command that repeats it alone. */
+  readonly repeat?: string;
   readonly notes: readonly string[];
   /** The evidence; for a rule that is kept, only requests and statuses. */
   readonly evidence: readonly Evidence[];
@@ -36,6 +40,15 @@ export interface RunOptions<Context> {
   readonly signal: AbortSignal;
   /** Why a check cannot run with these inputs; undefined if it can. */
   readonly findLock: (check: Check<Context>) => Skip | undefined;
+  /**
+   * What an error that is neither a `Violation` nor a `Skip` counts as. Default: `fail`, for checks that read answers which
+   * may have any form.
+   */
+  readonly unexpected?: 'fail' | 'harness';
+  /** Shows the bodies of requests as they were sent, not as JSON without private values. Default: false. */
+  readonly showsBytes?: boolean;
+  /** A command that repeats a violation alone, by its check and the exchange that shows it. */
+  readonly repeat?: ((id: string, exchange: Exchange | undefined) => string | undefined) | undefined;
   readonly onStart?: ((check: Check<Context>) => void) | undefined;
   readonly onResult?: ((result: CheckResult) => void) | undefined;
 }
@@ -82,7 +95,7 @@ async function runCheck<Context>(check: Check<Context>, options: RunOptions<Cont
     deadline.stop();
     signal.removeEventListener('abort', interrupt);
   }
-  return describeResult(check, thrown, entry, clock.elapsed() - began, options.secrets);
+  return describeResult(check, thrown, entry, clock.elapsed() - began, options);
 }
 
 function rejectWith(signal: AbortSignal): Promise<never> {
@@ -94,11 +107,11 @@ function rejectWith(signal: AbortSignal): Promise<never> {
 }
 
 function describeResult<Context>(
-  { id, section, rule, level }: Check<Context>,
+  { id, section, rule, level, hint }: Check<Context>,
   thrown: unknown,
   entry: Entry,
   ms: number,
-  { hide }: SecretBook,
+  { secrets: { hide }, unexpected = 'fail', repeat, showsBytes = false }: RunOptions<Context>,
 ): CheckResult {
   const base = { id, section, rule, level, ms: Math.round(ms), notes: entry.notes.map(hide) };
   const brief = entry.exchanges
@@ -109,15 +122,22 @@ function describeResult<Context>(
     const unlock = thrown.unlock === undefined ? {} : { unlock: thrown.unlock };
     return { ...base, result: 'skip', reason: hide(thrown.message), ...unlock, evidence: brief };
   }
+  if (!(thrown instanceof Violation) && unexpected === 'harness') {
+    const reason = hide(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
+    return { ...base, result: 'harness', reason, evidence: brief };
+  }
   const result = level === 'reading' ? 'differs' : 'fail';
   const shown = (thrown instanceof Violation ? thrown.exchange : undefined) ?? entry.exchanges.at(-1);
+  const command = repeat?.(id, shown);
   return {
     ...base,
     result,
+    ...(hint === undefined ? {} : { hint }),
+    ...(command === undefined ? {} : { repeat: hide(command) }),
     expected: thrown instanceof Violation ? hide(thrown.expected) : 'a response that the check can read',
     actual: hide(
       thrown instanceof Violation ? thrown.actual : thrown instanceof Error ? thrown.message : String(thrown),
     ),
-    evidence: shown === undefined ? [] : [describeExchange(shown, hide, true)],
+    evidence: shown === undefined ? [] : [describeExchange(shown, hide, true, showsBytes)],
   };
 }

@@ -57,14 +57,28 @@ export function createContext(options: ContextOptions): ServiceContext {
     'narrow API key': inputs.narrowApiKey,
     'barred API key': inputs.barredApiKey,
     'portal API key': inputs.portalApiKey,
+    'client secret': inputs.oauthApp?.clientSecret,
+    'refresh token': inputs.oauthRefreshToken,
   };
   for (const [name, key] of Object.entries(keys)) if (key !== undefined) secrets.add(key, name);
   const pace = createPace(clock, options.paceMs);
   const once = createOnce();
   const undos: (() => Promise<unknown>)[] = [];
 
+  // Evidence, but not among the exchanges that the rules of the REST API are checked for.
+  const besideRest: Journal = {
+    ...journal,
+    current: () => ({ ...journal.current(), see: journal.recall }),
+  };
+  const isRest = (baseUrl: string): boolean => [inputs.baseUrl, inputs.legacyBaseUrl].includes(baseUrl);
   const clientFor = ({ baseUrl = inputs.baseUrl, ...credential }: Credential): HttpClient =>
-    createHttpClient({ baseUrl, clock, journal, pace, ...credential });
+    createHttpClient({
+      baseUrl,
+      clock,
+      journal: isRest(baseUrl) ? journal : besideRest,
+      pace,
+      ...credential,
+    });
   const plain = clientFor({ as: 'API key', authorization: `Bearer ${inputs.apiKey}` });
 
   return {

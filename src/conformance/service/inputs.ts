@@ -34,6 +34,18 @@ export interface ServiceInputs {
   readonly webhookUrl?: string;
   /** True also runs checks that take half a minute each. */
   readonly patient?: boolean;
+  /** The host of OAuth, discovery and the tool server, without a trailing slash. */
+  readonly authUrl?: string;
+  readonly oauthApp?: OauthApp;
+  /** A refresh token of that app. It is used up: the run rotates it. */
+  readonly oauthRefreshToken?: string;
   /** How long to wait for the recipient to reply. */
   readonly awaitReplyMs?: number;
+}
+
+/** An OAuth app as it is registered with the service. */
+export interface OauthApp {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly redirectUri: string;
 }

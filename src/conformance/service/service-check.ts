@@ -16,6 +16,9 @@ export type Need =
   | 'pairing-phone'
   | 'webhook'
   | 'reply'
+  | 'auth'
+  | 'oauth'
+  | 'grant'
   | 'patience';
 
 /** A check of the service. */
@@ -90,6 +93,21 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     why: 'needs a reply from the recipient',
     flag: '--await-reply',
     given: ({ awaitReplyMs }) => awaitReplyMs !== undefined,
+  },
+  auth: {
+    why: 'needs the address of OAuth and the tool server',
+    flag: '--auth-url',
+    given: ({ authUrl }) => authUrl !== undefined,
+  },
+  oauth: {
+    why: 'needs an OAuth app',
+    flag: '--auth-url, --oauth-client-id, --oauth-client-secret and --oauth-redirect-uri',
+    given: ({ authUrl, oauthApp }) => authUrl !== undefined && oauthApp !== undefined,
+  },
+  grant: {
+    why: 'needs a consent that may be used up',
+    flag: '--oauth-refresh-token or --profile full',
+    given: ({ oauthRefreshToken, profile }) => oauthRefreshToken !== undefined || profile === 'full',
   },
   patience: {
     why: 'takes half a minute',

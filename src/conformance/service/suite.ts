@@ -10,11 +10,14 @@ import { isolationChecks } from './checks/isolation.ts';
 import { legacyChecks } from './checks/legacy.ts';
 import { lifecycleChecks } from './checks/lifecycle.ts';
 import { messageListChecks } from './checks/message-list.ts';
+import { authorizeChecks } from './checks/oauth-authorize.ts';
+import { tokenChecks, tokenReuseChecks } from './checks/oauth-tokens.ts';
 import { pairingChecks } from './checks/pairing.ts';
 import { receiptChecks } from './checks/receipts.ts';
 import { scopeChecks } from './checks/scopes.ts';
 import { sendRefusalChecks } from './checks/send-refusals.ts';
 import { sendChecks } from './checks/sends.ts';
+import { toolChecks } from './checks/tools.ts';
 import { webhookConfigurationChecks } from './checks/webhook-configuration.ts';
 import { webhookRotationChecks, webhookSecretChecks } from './checks/webhook-secret.ts';
 import { wireChecks } from './checks/wire.ts';
@@ -34,6 +37,9 @@ export const SERVICE_CHECKS: readonly ServiceCheck[] = [
   ...sendRefusalChecks,
   ...webhookConfigurationChecks,
   ...webhookSecretChecks,
+  ...authorizeChecks,
+  ...tokenChecks,
+  ...toolChecks,
   ...creationChecks,
   ...pairingChecks,
   ...isolationChecks,
@@ -45,5 +51,6 @@ export const SERVICE_CHECKS: readonly ServiceCheck[] = [
   ...eventChecks,
   ...webhookRotationChecks,
   ...legacyChecks,
+  ...tokenReuseChecks,
   ...wireChecks,
 ];

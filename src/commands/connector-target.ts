@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { type CommandOptions, UsageError } from './command-line.ts';
+
+/** The options of a command that calls the API of a running connector. */
+export const CONNECTOR_OPTIONS = {
+  connector: {
+    type: 'string',
+    value: 'URL',
+    description: 'address of the connector, for example https://connector.example.com',
+  },
+  'token-file': {
+    type: 'string',
+    value: 'FILE',
+    description: "file with the token of the connector's API (default: CONNECTOR_API_TOKEN)",
+  },
+} as const;
+
+/** The address of `--connector`, without a slash at its end. @throws UsageError */
+export function readConnectorUrl(value: string | boolean | undefined): string {
+  if (value === undefined)
+    throw new UsageError('--connector is missing: pass the address of the connector. See --help.');
+  const text = String(value);
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new UsageError(
+      `--connector must be an address such as https://connector.example.com, not "${text}".`,
+    );
+  return text.replace(/\/+$/, '');
+}
+
+/** The token of `--token-file` or the environment. @throws UsageError */
+export function readToken(options: CommandOptions, env: Environment): string {
+  const file = options['token-file'];
+  if (file === undefined) {
+    const token = env['CONNECTOR_API_TOKEN']?.trim() ?? '';
+    if (token === '')
+      throw new UsageError('The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.');
+    return token;
+  }
+  try {
+    const token = readFileSync(String(file), 'utf8').trim();
+    if (token !== '') return token;
+  } catch (error) {
+    throw new UsageError(`--token-file cannot be read: ${(error as Error).message}`);
+  }
+  throw new UsageError(`--token-file ${String(file)} is empty.`);
+}

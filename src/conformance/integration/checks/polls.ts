@@ -1,0 +1,140 @@
+import { Skip } from '../../runner/check.ts';
+import { entriesOf, type IntegrationContext, type Mark, type RecordedCall, violate } from '../context.ts';
+import type { IntegrationCheck } from '../integration-check.ts';
+
+const SECTION = 'Delivery and signature';
+/** The longest interval between two polls, with some seconds for the poll itself. */
+const LONGEST_MS = 65_000;
+const SHORTEST_MS = 28_000;
+/** Pages of one poll follow each other within this time. */
+const ONE_POLL_MS = 10_000;
+/** A page that is read so soon after another one belongs to the same poll. */
+const NEXT_PAGE_MS = 2_000;
+const WATCHED_MS = 200_000;
+/** More than the largest page. */
+const MORE_THAN_A_PAGE = 101;
+const TIMEOUT_MS = 150_000;
+
+/** Calls that follow each other closely are one poll. */
+function groupPolls(
+  calls: readonly RecordedCall[],
+  withinMs = ONE_POLL_MS,
+): readonly (readonly RecordedCall[])[] {
+  const polls: RecordedCall[][] = [];
+  for (const call of calls) {
+    const last = polls.at(-1)?.at(-1);
+    if (last === undefined || call.at - last.at > withinMs) polls.push([call]);
+    else polls.at(-1)?.push(call);
+  }
+  return polls;
+}
+
+/** The times between polls while nothing happens, in milliseconds. */
+function watch(context: IntegrationContext) {
+  return context.once('polls of some minutes', async () => {
+    const mark = await context.mark();
+    await context.sleep(WATCHED_MS);
+    const calls = await mark.calls('GET', '/messages');
+    const starts = groupPolls(calls, NEXT_PAGE_MS).map(([first]) => first?.at ?? 0);
+    return { calls, between: starts.slice(1).map((at, index) => at - (starts[index] ?? at)) };
+  });
+}
+
+/** Somebody writes more than a page holds, and no event tells of it. */
+async function loseEvents(context: IntegrationContext, connectionId: string): Promise<Mark> {
+  await context.fault({ match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' });
+  const from = context.newPhone();
+  const body = { connectionId, text: 'Certify', times: MORE_THAN_A_PAGE };
+  await context.control('POST', `/contacts/${from}/messages`, body);
+  await context.control('DELETE', '/faults');
+  return await context.mark();
+}
+
+/** @throws Violation unless the next polls read more than a page of one list */
+async function demandPages(mark: Mark): Promise<void> {
+  const isDeep = (calls: readonly RecordedCall[]): boolean =>
+    groupPolls(calls).some((poll) =>
+      [...Map.groupBy(poll, ({ connectionId }) => connectionId).values()].some(
+        (pages) => pages.filter(({ status }) => status === 200).length > 1,
+      ),
+    );
+  const found = await mark.until('GET', '/messages', isDeep, LONGEST_MS + ONE_POLL_MS);
+  if (found !== undefined) return;
+  const calls = await mark.calls('GET', '/messages');
+  violate('a second page is read', calls.length === 0 ? 'no GET /messages' : 'only first pages', calls);
+}
+
+/** How an integration reads what it was not told. Implements `Delivery and signature`. */
+export const pollChecks: readonly IntegrationCheck[] = [
+  {
+    id: 'poll.pages',
+    tier: 'I',
+    section: SECTION,
+    rule: 'After events were lost, the next poll reads as many pages as the gap has.',
+    level: 'must',
+    timeoutMs: TIMEOUT_MS,
+    hint: 'Poll GET /messages every 30 to 60 s, and follow nextCursor until you reach what an earlier poll has seen: src/patterns/reconcile-walk.ts.',
+    async run(context) {
+      await demandPages(await loseEvents(context, await context.connection()));
+    },
+  },
+  {
+    id: 'poll.past-event',
+    tier: 'I',
+    section: SECTION,
+    rule: 'A newer event that arrives does not hide the older ones that were lost.',
+    level: 'must',
+    timeoutMs: TIMEOUT_MS,
+    hint: 'Only a poll may move the mark up to which everything was seen, never an event: src/patterns/reconcile-walk.ts.',
+    async run(context) {
+      const connectionId = await context.connection();
+      const mark = await loseEvents(context, connectionId);
+      const body = { connectionId, text: 'Certify, after the gap' };
+      const told = await context.control('POST', `/contacts/${context.newPhone()}/messages`, body);
+      const { messageId } = told.json as { messageId: string };
+      for (let looks = 0; ; looks++) {
+        const [delivery] = entriesOf(
+          await context.control('GET', `/deliveries?q=message:${messageId}&limit=1`),
+        );
+        if (delivery?.['status'] === 'delivered' || delivery?.['outcome'] === 'delivered') break;
+        if (looks === 10) throw new Skip('the integration has no webhook that takes events');
+        await context.sleep(500);
+      }
+      await demandPages(mark);
+    },
+  },
+  {
+    id: 'poll.often',
+    tier: 'I',
+    section: SECTION,
+    rule: 'GET /messages is polled at least every 60 s.',
+    level: 'must',
+    needs: ['patience'],
+    timeoutMs: WATCHED_MS + TIMEOUT_MS,
+    hint: 'Events can be lost, so poll all the time, also when events arrive: docs/patterns.md#reconcile-walk.',
+    async run(context) {
+      const { calls, between } = await watch(context);
+      if (between.length < 2)
+        violate('several polls in 200 s', `${calls.length} calls of GET /messages`, calls);
+      const longest = Math.max(...between);
+      if (longest > LONGEST_MS)
+        violate('at most 60 s', `${Math.round(longest / 1_000)} s between two polls`, calls);
+    },
+  },
+  {
+    id: 'poll.sparing',
+    tier: 'I',
+    section: SECTION,
+    rule: 'While nothing is missing, GET /messages is polled at most every 30 s.',
+    level: 'should',
+    needs: ['patience'],
+    timeoutMs: WATCHED_MS + TIMEOUT_MS,
+    hint: 'Events tell what is new within a second. A poll only repairs, so 30 to 60 s are enough.',
+    async run(context) {
+      const { calls } = await watch(context);
+      const limit = Math.ceil(WATCHED_MS / SHORTEST_MS);
+      const polls = groupPolls(calls, NEXT_PAGE_MS).length;
+      if (polls > limit) violate(`at most ${limit} polls in 200 s`, `${polls}`, calls);
+    },
+  },
+];

@@ -1,0 +1,156 @@
+import { Agent } from 'node:http';
+import { Violation } from '../../runner/check.ts';
+import { isSuccess, newId } from '../context.ts';
+import type { ReceiverCheck } from '../receiver-check.ts';
+
+const SECTION = 'Delivery and signature';
+const AT_ONCE = 50;
+const DEADLINE_MS = 10_000;
+const MEGABYTE = 1024 * 1024;
+
+export const deliveryChecks: readonly ReceiverCheck[] = [
+  {
+    id: 'delivery.repeated',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: 'The same delivery three times is answered with a 2xx each time.',
+    hint: 'A copy that you have already is a success, not a conflict: insert with ON CONFLICT DO NOTHING, and answer 2xx.',
+    async run({ accepts, events }) {
+      const body = events.received();
+      for (const copy of ['first', 'second', 'third'])
+        await accepts({ body, as: `${copy} copy of a delivery` });
+    },
+  },
+  {
+    id: 'delivery.out-of-order',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: 'Statuses that arrive in the wrong order are answered with a 2xx.',
+    hint: 'The order is not guaranteed. A status that is too late changes nothing, and is a success. src/patterns/message-status.ts shows it.',
+    async run({ accepts, events }) {
+      const id = newId();
+      for (const status of ['read', 'sent', 'delivered']) await accepts({ body: events.status(id, status) });
+    },
+  },
+  {
+    id: 'delivery.at-once',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: `${AT_ONCE} deliveries at once are answered with a 2xx, each within 10 s.`,
+    hint: 'Store the bytes and answer. Do the rest later, in a worker: the service waits 10 s for each attempt.',
+    needs: ['loopback'],
+    timeoutMs: 3 * DEADLINE_MS,
+    async run({ deliver, events }) {
+      const exchanges = await Promise.all(
+        Array.from({ length: AT_ONCE }, () => deliver({ body: events.received() })),
+      );
+      const failed = exchanges.filter((exchange) => !isSuccess(exchange));
+      const [first] = failed;
+      if (first === undefined) return;
+      throw new Violation(
+        `${AT_ONCE} times a 2xx`,
+        `${failed.length} times another answer, such as ${first.status}`,
+        first,
+      );
+    },
+  },
+  {
+    id: 'body.in-two-parts',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: 'A body that arrives in two parts is read to its end.',
+    hint: 'Read until the request has ended, and concatenate bytes, not decoded texts: a character may be cut in two.',
+    run: ({ accepts, events }) =>
+      accepts({
+        body: events.received(newId(), '你好'.repeat(200)),
+        pauseMs: 200,
+        as: 'delivery with a pause of 200 ms in its body',
+      }),
+  },
+  {
+    id: 'body.none',
+    tier: 'W',
+    section: SECTION,
+    level: 'should',
+    rule: 'A signed request without a body is answered.',
+    hint: 'An empty body is not an error of your server: refuse it with a 4xx, or accept it. It must not end in a 5xx.',
+    run: async ({ deliver }) => answered(await deliver({ body: '', as: 'signed request without a body' })),
+  },
+  {
+    id: 'body.not-json',
+    tier: 'W',
+    section: SECTION,
+    level: 'should',
+    rule: 'A signed body that is not JSON is answered.',
+    hint: 'Parse after the signature was verified, and catch what the parser throws. It must not end in a 5xx, which the service retries.',
+    run: async ({ deliver }) =>
+      answered(await deliver({ body: '{"event":', as: 'signed delivery that is not JSON' })),
+  },
+  {
+    id: 'body.large',
+    tier: 'W',
+    section: 'Limits',
+    level: 'should',
+    rule: 'A body of 2 MB is accepted or refused, and not with a 5xx.',
+    hint: 'Limit what you read, and answer 413 beyond the limit. Without a limit, anybody can fill your memory.',
+    needs: ['loopback'],
+    async run({ deliver, events }) {
+      const body = JSON.stringify({ ...events.received(), padding: 'x'.repeat(2 * MEGABYTE) });
+      const exchange = await deliver({ body, as: 'signed delivery of 2 MB' }).catch((error: unknown) => {
+        // A receiver may close the connection in the middle of a body that it does not want.
+        if (error instanceof Violation && /EPIPE|ECONNRESET/.test(error.actual)) return undefined;
+        throw error;
+      });
+      if (exchange !== undefined) answered(exchange);
+    },
+  },
+  {
+    id: 'method.get',
+    tier: 'W',
+    section: SECTION,
+    level: 'should',
+    rule: 'GET and HEAD are answered, and not with a 5xx.',
+    hint: 'Answer other methods with 405. Monitors and crawlers find every address.',
+    async run({ deliver }) {
+      for (const method of ['GET', 'HEAD']) {
+        answered(await deliver({ body: '', method, headers: () => [], as: `${method} without a signature` }));
+      }
+    },
+  },
+  {
+    id: 'connection.kept',
+    tier: 'W',
+    section: SECTION,
+    level: 'should',
+    rule: 'Two deliveries on one connection are both answered with a 2xx.',
+    hint: 'Read every body to its end, even of what you refuse, or close the connection with the answer.',
+    async run({ accepts, events }) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      try {
+        await accepts({ body: events.received(), agent, as: 'first delivery on a connection' });
+        await accepts({ body: events.received(), agent, as: 'second delivery on the same connection' });
+      } finally {
+        agent.destroy();
+      }
+    },
+  },
+  {
+    id: 'delivery.afterwards',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: 'After all of this, a delivery is still answered with a 2xx.',
+    hint: 'Something before it has ended or blocked the receiver: run the checks one by one with --only, and look at its log.',
+    run: ({ accepts, events }) => accepts({ body: events.received() }),
+  },
+];
+
+/** @throws Violation for a 5xx, except 501, which refuses a method */
+function answered(exchange: { readonly status: number } & Parameters<typeof isSuccess>[0]): void {
+  if (exchange.status >= 500 && exchange.status !== 501)
+    throw new Violation('any status below 500', String(exchange.status), exchange);
+}

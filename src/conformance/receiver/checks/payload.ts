@@ -1,0 +1,92 @@
+import { newId, type Payload, type ReceiverContext } from '../context.ts';
+import type { ReceiverCheck } from '../receiver-check.ts';
+
+const ANSWER =
+  'Answer 2xx to every genuine delivery, in the default branch too, and do not throw: any other answer makes the service send it twice more and then drop it.';
+
+function accepted(
+  id: string,
+  level: ReceiverCheck['level'],
+  section: string,
+  rule: string,
+  bodyOf: (events: ReceiverContext['events']) => Payload,
+  hint = ANSWER,
+): ReceiverCheck {
+  return {
+    id: `payload.${id}`,
+    tier: 'W',
+    section,
+    level,
+    rule,
+    hint,
+    run: ({ accepts, events }) => accepts({ body: bodyOf(events) }),
+  };
+}
+
+export const payloadChecks: readonly ReceiverCheck[] = [
+  accepted(
+    'message-received',
+    'must',
+    'message.received',
+    'A received message is answered with a 2xx.',
+    ({ received }) => received(),
+    'Is this the right address and the right secret? The secret is the one that PUT /webhook or POST /webhook/rotate returned last. If the signature fails although the secret is right, see the checks signature.raw-bytes.',
+  ),
+  accepted(
+    'message-status',
+    'must',
+    'message.status',
+    'A status of a message that is not known yet is answered with a 2xx.',
+    ({ status }) => status(newId(), 'delivered'),
+  ),
+  accepted(
+    'disconnected',
+    'must',
+    'connection.disconnected',
+    'A broken connection is answered with a 2xx.',
+    ({ connection }) => connection('connection.disconnected'),
+  ),
+  accepted(
+    'connected',
+    'should',
+    'connection.connected',
+    'A connection that works again is answered with a 2xx, whatever else the payload contains.',
+    ({ connection }) => connection('connection.connected'),
+  ),
+  accepted(
+    'null-fields',
+    'must',
+    'message.received',
+    'A message without a text is answered with a 2xx: text, media_url and media_type may be null.',
+    ({ received }) => received(newId(), null),
+  ),
+  accepted(
+    'unknown-fields',
+    'must',
+    'Versioning',
+    'Unknown fields are ignored.',
+    ({ received }) => ({ ...received(), added_later: { nested: [1, null] } }),
+    `${ANSWER} Do not validate with a schema that refuses additional fields.`,
+  ),
+  accepted('unknown-event', 'must', 'Versioning', 'Unknown event types are ignored, with a 2xx.', () => ({
+    event: 'message.reaction',
+    connection_id: 'c',
+    reaction: { emoji: '+1' },
+  })),
+  accepted(
+    'unknown-status',
+    'should',
+    'Versioning',
+    'An unknown status is ignored, with a 2xx.',
+    ({ status }) => status(newId(), 'played'),
+  ),
+  {
+    id: 'payload.long-text',
+    tier: 'W',
+    section: 'Limits',
+    level: 'must',
+    rule: 'A text of 4096 characters is accepted.',
+    hint: 'Accept bodies of at least 100 kB, better 1 MB: a character may take 6 bytes. If the answer is a 401, see signature.raw-bytes.non-ascii.',
+    run: ({ accepts, events }) => accepts({ body: events.received(newId(), '你'.repeat(4096)) }),
+  },
+];

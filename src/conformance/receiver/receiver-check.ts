@@ -1,0 +1,53 @@
+import { type Check, type Level, Skip } from '../runner/check.ts';
+import type { ReceiverContext, ReceiverInputs } from './context.ts';
+
+/** W: what goes over the wire. E: what the receiver makes of it. */
+export type Tier = 'W' | 'E';
+
+/** What a check requires besides an address and a secret. */
+export type Need = 'old-secret' | 'observer' | 'restart' | 'loopback';
+
+/** A check of a receiver. Each has a hint. */
+export interface ReceiverCheck extends Check<ReceiverContext> {
+  readonly tier: Tier;
+  readonly level: Exclude<Level, 'reading'>;
+  readonly hint: string;
+  readonly needs?: readonly Need[];
+}
+
+const NEEDS: Readonly<
+  Record<Need, { readonly why: string; readonly flag: string; given(inputs: ReceiverInputs): boolean }>
+> = {
+  'old-secret': {
+    why: 'needs the secret before the last rotation',
+    flag: '--old-secret',
+    given: ({ oldSecret }) => oldSecret !== undefined,
+  },
+  observer: {
+    why: 'needs to know which messages the receiver has',
+    flag: '--observe, --observe-command or --observe-sql',
+    given: ({ observer }) => observer !== undefined,
+  },
+  restart: {
+    why: 'needs to kill the receiver',
+    flag: '--restart-command',
+    given: ({ restart }) => restart !== undefined,
+  },
+  loopback: {
+    why: 'is only for receivers on this machine',
+    flag: 'a receiver on this machine',
+    given: ({ url }) => isLoopback(url),
+  },
+};
+
+/** Whether an address is of this machine. */
+export function isLoopback(url: string): boolean {
+  return /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** Why a check is not asked for with these inputs; undefined if it is. */
+export function findLock(check: ReceiverCheck, inputs: ReceiverInputs): Skip | undefined {
+  const missing = (check.needs ?? []).map((need) => NEEDS[need]).filter((need) => !need.given(inputs));
+  if (missing.length === 0) return undefined;
+  return new Skip(missing.map(({ why }) => why).join('; '), missing.map(({ flag }) => flag).join(', '));
+}

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  INTEGRATION_CHECKS,
+  runIntegrationSuite,
+} from '../../src/conformance/integration/run-integration-suite.ts';
+import type { Report } from '../../src/conformance/report/report.ts';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { obtainTokens, REDIRECT_URI } from '../sandbox/oauth-client.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { createCaller } from '../support/read-lists.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { type Mistakes, startGalleryIntegration, WRONG_INTEGRATIONS } from './gallery/integrations.ts';
+
+const SLOW_MS = 120_000;
+/** Waits of the service that are this long are those of a fault. */
+const OF_A_FAULT_MS = 100_000;
+const SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'];
+
+let service: TestService;
+let time = new ManualClock();
+let number = 0;
+
+/** Time of the service; its long waits end when the clock of the test is moved. */
+const servedBy: Clock = {
+  ...systemClock,
+  after: (ms, run, options) =>
+    ms < OF_A_FAULT_MS ? systemClock.after(ms, run, options) : time.after(ms, run),
+  sleep: (ms, signal) => (ms < OF_A_FAULT_MS ? systemClock.sleep(ms, signal) : time.sleep(ms, signal)),
+};
+
+beforeAll(async () => {
+  service = await startTestService({ clock: servedBy });
+  await service.sandbox('POST', '/clock/freeze');
+});
+afterAll(() => service.close());
+
+/** Every check of an integration that has these mistakes, with an app and a workspace of its own. */
+async function certify(mistakes: Mistakes): Promise<Report> {
+  const { sandbox, info } = service;
+  number += 1;
+  time = new ManualClock(systemClock.now());
+  type WithId<Name extends string> = Readonly<Record<Name, { readonly id: string }>>;
+  const { workspace } = await sandbox<WithId<'workspace'>>('POST', '/workspaces', {
+    kind: 'standalone',
+    slots: 3,
+  });
+  const phoneNumber = `4915700${String(number).padStart(4, '0')}`;
+  const { connection } = await sandbox<WithId<'connection'>>(
+    'POST',
+    `/workspaces/${workspace.id}/connections`,
+    {
+      provider: 'qr',
+      phoneNumber,
+    },
+  );
+  const host = `integration-${number}.example.com`;
+  const app = await sandbox<{ clientId: string; clientSecret: string; webhookSecret: string | null }>(
+    'POST',
+    '/oauth-apps',
+    { name: 'CRM', redirectUris: [REDIRECT_URI], scopes: SCOPES, ownerWorkspaceId: workspace.id },
+  );
+  const tokens = await obtainTokens(info.authUrl, app);
+  const integration = await startGalleryIntegration(
+    { baseUrl: info.baseUrl, authUrl: info.authUrl, connectionId: connection.id, clock: time, app, tokens },
+    mistakes,
+  );
+  await sandbox('PUT', `/hosts/${host}`, { target: integration.webhookTarget });
+  const { key } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
+  await createCaller(info.baseUrl, key)('PUT', '/webhook', { url: `https://${host}/webhooks` });
+  /** Moves the time of the integration and that of the service together. */
+  const sleep = async (ms: number): Promise<void> => {
+    const end = time.elapsed() + ms;
+    while (time.elapsed() < end) {
+      await integration.idle();
+      const step = Math.min(time.untilNext, end - time.elapsed());
+      await sandbox('POST', '/clock/advance', { ms: step });
+      await time.advance(step);
+      await integration.idle();
+    }
+  };
+  const clock: Clock = {
+    now: () => time.now(),
+    elapsed: () => time.elapsed(),
+    after: (ms, run) => time.after(ms, run),
+    sleep,
+  };
+  try {
+    return await runIntegrationSuite({
+      inputs: {
+        sandboxUrl: info.sandboxUrl,
+        workspaceId: workspace.id,
+        send: (send) => integration.send(send),
+        pair: () => integration.pair(),
+        oauth: true,
+        patient: true,
+      },
+      clock,
+      signal: new AbortController().signal,
+    });
+  } finally {
+    await integration.close();
+  }
+}
+
+describe('a right integration', () => {
+  it(
+    'passes every check',
+    async () => {
+      const { verdict, results } = await certify({});
+      expect(results.filter(({ result }) => result !== 'pass')).toEqual([]);
+      expect(results).toHaveLength(INTEGRATION_CHECKS.length);
+      expect(verdict).toBe('conforms');
+    },
+    SLOW_MS,
+  );
+});
+
+describe('the gallery of wrong integrations', () => {
+  it.each(WRONG_INTEGRATIONS)(
+    '$name: fails its checks, and no others',
+    async ({ mistakes, fails }) => {
+      const { results } = await certify(mistakes);
+      const failed = results.filter(({ result }) => result !== 'pass');
+      expect(failed.map(({ id, result }) => `${id} ${result}`).sort()).toEqual(
+        fails.map((id) => `${id} fail`).sort(),
+      );
+    },
+    SLOW_MS,
+  );
+
+  it('fails each check at least once', () => {
+    const failed = new Set(WRONG_INTEGRATIONS.flatMap(({ fails }) => fails));
+    expect(INTEGRATION_CHECKS.map(({ id }) => id).filter((id) => !failed.has(id))).toEqual([]);
+  });
+});

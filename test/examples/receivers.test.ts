@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROFILES } from '../../src/conformance/receiver/profile.ts';
+import { runReceiverSuite } from '../../src/conformance/receiver/run-receiver-suite.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
+
+const SECRET = 'secret-of-an-example';
+const FOLDER = join(ROOT, 'examples/receivers');
+
+function isInstalled(command: string, word: string): boolean {
+  try {
+    execFileSync(command, [word], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const EXAMPLES: readonly [file: string, command: string, words: readonly string[], version: string][] = [
+  ['express.ts', 'node', [], '--version'],
+  ['fastify.ts', 'node', [], '--version'],
+  ['receiver.py', 'python3', [], '--version'],
+  ['receiver.go', 'go', ['run'], 'version'],
+];
+
+describe('the examples of receivers', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'receivers-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  for (const [file, command, words, version] of EXAMPLES) {
+    const isThere = isInstalled(command, version);
+    it.skipIf(!isThere)(
+      `${file} passes level W${isThere ? '' : `: ${command} is not installed`}`,
+      async () => {
+        const inbox = join(folder, `${file}.log`);
+        const receiver = spawnCommand(command, [...words, join(FOLDER, file)], {
+          cwd: folder,
+          env: { SIGNING_SECRET: SECRET, PORT: '0', INBOX: inbox },
+        });
+        try {
+          const line = await receiver.said(/receiving at /);
+          const [profile] = Object.values(PROFILES);
+          if (profile === undefined) throw new Error('there is no profile');
+          const { results, verdict } = await runReceiverSuite({
+            inputs: { url: line.replace('receiving at ', ''), secret: SECRET, profile },
+            tiers: ['W'],
+            clock: systemClock,
+            signal: new AbortController().signal,
+          });
+          const judged = results.filter(({ unlock }) => unlock === undefined);
+          expect(judged.filter(({ result }) => result !== 'pass')).toEqual([]);
+          expect([judged.length, verdict]).toEqual([39, 'conforms']);
+          expect(readFileSync(inbox, 'utf8').split('\n').length).toBeGreaterThan(70);
+        } finally {
+          await receiver.kill();
+        }
+      },
+    );
+
+    it(`${file} has at most 60 lines`, () => {
+      expect(readFileSync(join(FOLDER, file), 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+    });
+  }
+});
