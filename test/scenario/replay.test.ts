@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callPortAt } from '../../src/commands/call-sandbox.ts';
+import { record, replay, type Target } from '../../src/scenario/replay.ts';
+import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
+import { shrink } from '../../src/scenario/shrink.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { createLoopClient, type LoopClient } from '../support/loop-client.ts';
+
+const CONTACT = '447700900201';
+let loop: TestLoop;
+let target: Target;
+/** With the key of the last reset. */
+let client: LoopClient;
+beforeAll(async () => {
+  loop = await startTestLoop();
+  target = {
+    call: callPortAt(loop.loop.info().sandboxUrl),
+    settle: () => loop.loop.settle(),
+    sleep: () => loop.loop.settle(),
+  };
+});
+afterAll(() => loop.close());
+beforeEach(async () => {
+  await loop.sandbox('POST', '/reset');
+  client = createLoopClient(loop.loop.info());
+  // The connector has registered its webhook.
+  await expect
+    .poll(async () => (await loop.sandbox<{ entries: unknown[] }>('GET', '/webhooks')).entries)
+    .toHaveLength(1);
+});
+
+const send = (method: string, path: string, body?: object) =>
+  target.call({ method, path, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+
+/** What was recorded, as it is read from its file. */
+async function recordFile(): Promise<Scenario> {
+  await loop.loop.settle();
+  return readScenario(writeScenario((await record(target.call)).scenario));
+}
+
+/** A connector that shows every message that was read as only delivered. */
+function withWrongConnector(): Target {
+  return {
+    ...target,
+    async call(request) {
+      const answer = await target.call(request);
+      if (!request.path.startsWith('/connector/v1/messages?')) return answer;
+      return JSON.parse(JSON.stringify(answer).replaceAll('"status":"read"', '"status":"delivered"'));
+    },
+  };
+}
+
+/** A dropped webhook, a conversation and a number that was paired, with 26 hours in between. */
+async function live(): Promise<void> {
+  const connectionId = await client.qrConnection();
+  await client.dropWebhooks();
+  await client.write(connectionId, 'Anybody there?');
+  await client.clearFaults();
+  await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
+  await loop.loop.settle();
+  await send('POST', '/sandbox/v1/clock/advance', { ms: 26 * 60 * 60 * 1000 });
+  const created = (await send('POST', '/service/connections', { label: 'New' })) as {
+    connection: { id: string };
+  };
+  const { id } = created.connection;
+  await send('POST', `/sandbox/v1/connections/${id}/scan`, { phoneNumber: '447700900177' });
+  await client.write(id, 'To the new number');
+}
+
+describe('a scenario', () => {
+  it('repeats the causes under other ids, and shows no difference', async () => {
+    await live();
+    const scenario = await recordFile();
+    expect(scenario.causes.map(({ method, surface, path }) => `${method} /${surface}${path}`)).toEqual([
+      'PUT /sandbox/faults',
+      'POST /sandbox/contacts/447700900201/messages',
+      'DELETE /sandbox/faults',
+      'POST /connector/v1/messages',
+      'POST /sandbox/clock/advance',
+      'POST /service/connections',
+      'POST /sandbox/connections/$connection2/scan',
+      'POST /sandbox/contacts/447700900201/messages',
+    ]);
+    expect(scenario.observations).toEqual([
+      {
+        observed: 'message',
+        connection: '447700900101',
+        direction: 'incoming',
+        peer: CONTACT,
+        nth: 1,
+        text: 'Anybody there?',
+        status: 'delivered',
+        deliveries: ['message.received: dropped'],
+      },
+      {
+        observed: 'message',
+        connection: '447700900101',
+        direction: 'outgoing',
+        peer: CONTACT,
+        nth: 1,
+        text: 'Yes',
+        status: 'read',
+        deliveries: [
+          'message.status delivered: delivered',
+          'message.status read: delivered',
+          'message.status sent: delivered',
+        ],
+      },
+      {
+        observed: 'message',
+        connection: '447700900177',
+        direction: 'incoming',
+        peer: CONTACT,
+        nth: 1,
+        text: 'To the new number',
+        status: 'delivered',
+        deliveries: ['message.received: delivered'],
+      },
+      {
+        observed: 'connection',
+        connection: '447700900101',
+        status: 'connected',
+        licenseStatus: 'active',
+        needsReconnect: false,
+      },
+      {
+        observed: 'connection',
+        connection: '447700900177',
+        status: 'connected',
+        licenseStatus: 'trial',
+        needsReconnect: false,
+      },
+    ]);
+    expect((await replay(scenario, target)).differences).toEqual([]);
+  });
+
+  it('shows what the service did otherwise, with the cause behind it', async () => {
+    await client.write(await client.qrConnection(), 'Hello');
+    const scenario = await recordFile();
+    const [message, ...rest] = scenario.observations;
+    const other = { ...scenario, observations: [{ ...message, text: 'Goodbye' }, ...rest] } as Scenario;
+    expect((await replay(other, target)).differences).toEqual([
+      {
+        of: 'incoming message 1 from 447700900201 of 447700900101',
+        field: 'text',
+        expected: 'Goodbye',
+        actual: 'Hello',
+        cause: 1,
+      },
+    ]);
+  });
+
+  it('shows a cause that is refused this time, and goes on with the next one', async () => {
+    const connectionId = await client.qrConnection();
+    await send('POST', `/sandbox/v1/connections/${connectionId}/outage`, { cause: 'session_lost' });
+    await send('POST', `/sandbox/v1/connections/${connectionId}/recover`);
+    const scenario = await recordFile();
+    const [, ...causes] = scenario.causes;
+    expect((await replay({ ...scenario, causes }, target)).differences).toEqual([
+      {
+        of: 'cause 2: POST /sandbox/v1/connections/$connection1/recover',
+        field: 'response',
+        expected: 'success',
+        actual: expect.stringMatching(/^wrong_state: /),
+        cause: 2,
+      },
+    ]);
+  });
+
+  it('is shrunk to the causes of a failure, which show it again, and nothing once it is mended', async () => {
+    const connectionId = await client.qrConnection();
+    await client.write(connectionId, 'Hello');
+    await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
+    await loop.loop.settle();
+    await send('POST', '/sandbox/v1/clock/advance', { ms: 5_000 });
+    await client.write(connectionId, 'Thanks');
+    const scenario = await recordFile();
+    const wrong = withWrongConnector();
+    const small = await shrink(scenario, (one) => replay(one, wrong, { patienceMs: 0 }));
+    if (small === null) throw new Error('the scenario shows no difference');
+    expect(small.causes.map(({ path }) => path)).toEqual(['/v1/messages']);
+    expect(small.names).toEqual({ $connection1: { phoneNumber: '447700900101', nth: 1 } });
+    const read = {
+      of: 'outgoing message 1 to 447700900201 of 447700900101, in the connector',
+      field: 'status',
+      expected: 'read',
+      actual: 'delivered',
+      cause: 2,
+    };
+    expect((await replay(small, wrong, { patienceMs: 0 })).differences).toEqual([read]);
+    expect((await replay(small, target)).differences).toEqual([]);
+  });
+
+  it('is not shrunk if it shows no difference', async () => {
+    await client.write(await client.qrConnection(), 'Hello');
+    expect(await shrink(await recordFile(), (one) => replay(one, target))).toBeNull();
+  });
+});
+
+describe('a recording', () => {
+  it('contains what the connector has otherwise, and ids of unknown origin', async () => {
+    const connectionId = await client.qrConnection();
+    await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
+    await loop.loop.settle();
+    await send('POST', '/sandbox/v1/clock/advance', { ms: 5_000 });
+    await loop.sandbox('PUT', `/contacts/${CONTACT}`, { autoReply: 'cneverseen00000000000000x' });
+    await loop.loop.settle();
+    const { differences, unknownIds } = await record(withWrongConnector().call);
+    expect(differences).toMatchObject([{ field: 'status', expected: 'read', actual: 'delivered' }]);
+    expect(unknownIds).toEqual(['cneverseen00000000000000x']);
+  });
+
+  it('begins again with each reset, and leaves out what is older than asked for', async () => {
+    const connectionId = await client.qrConnection();
+    await client.write(connectionId, 'Long ago');
+    await send('POST', '/sandbox/v1/clock/advance', { ms: 60 * 60 * 1000 });
+    await client.write(connectionId, 'Now');
+    const { scenario } = await record(target.call, 5 * 60 * 1000);
+    expect(scenario).toMatchObject({ complete: false, causes: [{ body: { text: 'Now' } }] });
+    await loop.sandbox('POST', '/reset');
+    expect((await record(target.call)).scenario).toMatchObject({
+      complete: true,
+      causes: [],
+      observations: [],
+    });
+  });
+});

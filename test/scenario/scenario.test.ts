@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { showOffset, summarize } from '../../src/scenario/describe-cause.ts';
+import { writeDifferences, writeReplayJunit } from '../../src/scenario/report-replay.ts';
+import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
+import { writeView } from '../../src/scenario/view.ts';
+
+const HEAD =
+  '{"scenario":1,"startedAt":"2026-11-23T04:00:00.000Z","endedAt":"2026-11-23T05:00:00.000Z","frozen":false,"sendScale":0,"connector":true,"complete":true,"names":{"$connection1":{"phoneNumber":"447700900101","nth":1}}}';
+const CAUSE =
+  '{"cause":1,"at":61001,"surface":"sandbox","method":"POST","path":"/contacts/447700900201/messages","body":{"connectionId":"$connection1","text":"<script>alert(1)</script>"}}';
+const MESSAGE =
+  '{"observed":"message","connection":"447700900101","direction":"incoming","peer":"447700900201","nth":1,"text":"<script>alert(1)</script>","status":"delivered","deliveries":["message.received: delivered"]}';
+const FILE = `${HEAD}\n${CAUSE}\n${MESSAGE}\n`;
+
+const LATE = {
+  of: 'incoming message 1 from 447700900201 of 447700900101',
+  field: 'deliveries',
+  expected: '["message.received: delivered"]',
+  actual: '["message.received: dropped"]',
+  cause: 1,
+};
+
+describe('the file of a scenario', () => {
+  it('is read and written without a change', () => {
+    expect(writeScenario(readScenario(FILE))).toBe(FILE);
+  });
+
+  it.each([
+    ['', 'The file is empty.'],
+    ['{"name":"package"}\n', 'Line 1 is not a line of a scenario at scenario: Invalid input: expected 1.'],
+    [`${HEAD}\nnone\n`, 'Line 2 is not JSON.'],
+    [
+      `${HEAD}\n\n${CAUSE.replace('"at":61001', '"at":-1')}\n`,
+      'Line 3 is not a line of a scenario at at: Too small: expected number to be >=0.',
+    ],
+  ])('is refused with the number of the line: %j', (text, message) => {
+    expect(() => readScenario(text)).toThrow(message);
+  });
+});
+
+describe('a cause', () => {
+  it.each<[string, Partial<Scenario['causes'][number]>, string | null]>([
+    ['of the sandbox', {}, 'Sends a message from the person to a connection.'],
+    ['with a query', { method: 'DELETE', path: '/faults?now' }, 'Removes all fault rules.'],
+    ['of the connector', { surface: 'connector', path: '/v1/sync' }, 'Polls now.'],
+    ['that no API has', { path: '/nowhere' }, null],
+  ])('%s is described in the words of its API', (_, change, words) => {
+    const [cause] = readScenario(FILE).causes;
+    if (cause === undefined) throw new Error('the file has no cause');
+    const found = summarize({ ...cause, ...change });
+    if (words === null || change.surface !== undefined) expect(found === null).toBe(words === null);
+    else expect(found).toBe(words);
+  });
+
+  it.each([
+    [0, '00:00.000'],
+    [61_001, '01:01.001'],
+    [26 * 3_600_000, '26:00:00.000'],
+  ])('after %d ms is shown as %s', (ms, shown) => {
+    expect(showOffset(ms)).toBe(shown);
+  });
+});
+
+describe('the view of a scenario', () => {
+  it('shows texts of strangers as text', () => {
+    const page = writeView(readScenario(FILE));
+    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page).not.toContain('<script');
+  });
+
+  it('links the journey of a message to its causes', () => {
+    expect(writeView(readScenario(FILE))).toContain('<a href="#cause-1">cause 1</a> at 01:01.001');
+  });
+});
+
+describe('the report of a replay', () => {
+  it('names field, expected and actual value, and the cause behind a difference', () => {
+    expect(writeDifferences(readScenario(FILE), [LATE])).toBe(
+      `✗ incoming message 1 from 447700900201 of 447700900101
+  field     deliveries
+  expected  ["message.received: delivered"]
+  actual    ["message.received: dropped"]
+  cause     1 at 01:01.001: Sends a message from the person to a connection.
+
+1 cause repeated, 1 observations compared: 1 difference.
+`,
+    );
+  });
+
+  it('is JUnit XML with a test case for each observation', () => {
+    const xml = writeReplayJunit(readScenario(FILE), [LATE]);
+    expect(xml).toContain('<testsuite name="scenario" tests="1" failures="1">');
+    expect(xml).toContain(
+      '<failure message="deliveries: expected [&quot;message.received: delivered&quot;], found [&quot;message.received: dropped&quot;]"/>',
+    );
+  });
+});
