@@ -2,14 +2,20 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { consoleHost } from '../console-host/console-host.ts';
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
-import { type ForwardTarget, forward } from '../runtime/http-server/forward.ts';
+import { type ForwardTarget, forward, type WatchForward } from '../runtime/http-server/forward.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
-import { demandJson, localOnly } from '../runtime/http-server/local-only.ts';
+import { type AllowedHosts, demandJson, localOnly } from '../runtime/http-server/local-only.ts';
 import { routeMethods } from '../runtime/http-server/route-methods.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { readJson, refuseMalformed } from './control/read-json.ts';
 import { SandboxError, toRefusal } from './control/sandbox-error.ts';
-import { type Handlers, type StreamHandlers, serveEndpoint } from './control/serve-endpoint.ts';
+import {
+  type Handlers,
+  type StreamHandlers,
+  serveEndpoint,
+  type WatchCalls,
+} from './control/serve-endpoint.ts';
+import { WORKSPACE_HEADER } from './recorder/record-calls.ts';
 
 /** Path prefix of the control API. */
 export const SANDBOX_PREFIX = '/sandbox/v1';
@@ -17,18 +23,23 @@ export const SANDBOX_PREFIX = '/sandbox/v1';
 export interface SandboxAppOptions {
   readonly handlers: Handlers;
   readonly streams?: StreamHandlers;
-  /** Called for each successful call. */
-  readonly onServed?: (name: SandboxEndpointName) => void;
+  readonly watch?: WatchCalls;
+  readonly watchForward?: Readonly<Record<'connector' | 'service', WatchForward>>;
   readonly logger: Logger;
   readonly serverUrl: () => string;
   /** `{base_url}` of the service, for its OpenAPI document. */
   readonly serviceUrl: () => string;
-  /** Values of `Host` that are accepted besides this machine's own names, without a port. */
-  readonly allowedHosts?: readonly string[];
+  /** Where this process reaches `{base_url}`, for `/service`. Default: there. */
+  readonly serviceTarget?: (() => string) | undefined;
+  /** Whether the sandbox works, for `/healthz`. Default: it does. */
+  readonly isHealthy?: (() => Promise<boolean>) | undefined;
+  readonly allowedHosts?: AllowedHosts | undefined;
   /** The target of `/connector`; null while no connector is attached. */
   readonly connector?: () => ForwardTarget | null;
   /** An API key of a workspace, for `/service`; without a workspace, of the one that the sandbox starts with. */
   readonly serviceKey?: (workspaceId: string | undefined) => string | Promise<string>;
+  /** What has happened since the last reset as a scenario, which the console offers as a file. */
+  readonly scenario?: (() => Promise<string>) | undefined;
 }
 
 /** `{id}` of the contract's table as a parameter of the router. */
@@ -50,7 +61,7 @@ function refuseWith(logger: Logger): ErrorRequestHandler {
 
 /** The implemented endpoints, in the order of the contract's table. */
 function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHandler][] {
-  const { handlers, streams = {}, onServed = () => undefined } = options;
+  const { handlers, streams = {}, watch = () => () => undefined } = options;
   const served: [SandboxEndpointName, RequestHandler][] = [];
   for (const name of Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[]) {
     if (name === 'streamEvents') {
@@ -58,7 +69,7 @@ function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHa
       continue;
     }
     const handle = handlers[name];
-    if (handle !== undefined) served.push([name, serveEndpoint(name, handle as never, onServed)]);
+    if (handle !== undefined) served.push([name, serveEndpoint(name, handle as never, watch)]);
   }
   return served;
 }
@@ -76,7 +87,7 @@ const refuseForward =
       : new SandboxError('invalid_request', NO_DOT_SEGMENTS);
 
 /** Forwards to the attached connector. */
-function forwardToConnector({ connector }: SandboxAppOptions): RequestHandler {
+function forwardToConnector({ connector, watchForward }: SandboxAppOptions): RequestHandler {
   return forward({
     target() {
       const attached = connector?.() ?? null;
@@ -84,22 +95,22 @@ function forwardToConnector({ connector }: SandboxAppOptions): RequestHandler {
       return attached;
     },
     refuse: refuseForward('connector_unreachable'),
+    watch: watchForward?.connector,
   });
 }
 
-/** The header that selects the workspace whose API key `/service` uses. */
-const WORKSPACE_HEADER = 'x-workspace-id';
-
 /** Forwards to the REST API of the service, with an API key of a workspace. */
 function forwardToService(
-  { serviceUrl }: SandboxAppOptions,
+  { serviceUrl, serviceTarget = serviceUrl, watchForward }: SandboxAppOptions,
   serviceKey: NonNullable<SandboxAppOptions['serviceKey']>,
 ): RequestHandler {
   return forward({
     async target(request) {
-      return { url: serviceUrl(), token: await serviceKey(request.get(WORKSPACE_HEADER)) };
+      const token = await serviceKey(request.get(WORKSPACE_HEADER));
+      return { url: serviceTarget(), host: new URL(serviceUrl()).host, token };
     },
     refuse: refuseForward('service_unreachable'),
+    watch: watchForward?.service,
     ownHeaders: [WORKSPACE_HEADER],
   });
 }
@@ -138,11 +149,20 @@ function createRoutes(options: SandboxAppOptions): express.Router {
   return router;
 }
 
-/** The control API over HTTP, only for this machine. */
+/** `GET /healthz`. A probe may ask for any `Host`, such as the address of a container. */
+function healthz({ isHealthy = async () => true }: SandboxAppOptions): RequestHandler {
+  return async (_request, response) => {
+    const ok = await isHealthy();
+    response.status(ok ? 200 : 503).json({ ok });
+  };
+}
+
+/** The control API over HTTP, only for this machine and the names that are allowed. */
 export function createSandboxApp(options: SandboxAppOptions): express.Express {
   const app = createJsonApp();
   app.set('query parser', 'simple');
   const ownUrl = (): string => new URL(options.serverUrl()).origin;
+  app.get('/healthz', healthz(options));
   app.use(localOnly(ownUrl, options.allowedHosts), demandJson);
   app.use('/connector', forwardToConnector(options));
   if (options.serviceKey !== undefined) app.use('/service', forwardToService(options, options.serviceKey));
@@ -150,6 +170,12 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   const { connector = () => null } = options;
   const mode = () => ({ mode: 'sandbox', write: true, connector: connector() !== null }) as const;
   app.use(consoleHost({ mode, refuseMethod }));
+  const { scenario } = options;
+  if (scenario !== undefined)
+    app.get('/scenario.jsonl', async (_request, response) => {
+      const text = await scenario();
+      response.attachment('scenario.jsonl').type('application/jsonl').send(text);
+    });
   app.use(() => {
     throw new SandboxError(
       'not_found',

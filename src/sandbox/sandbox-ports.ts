@@ -1,6 +1,6 @@
 import type { PortalSessions } from '../platform/oauth/portal-session.ts';
 import type { PlatformPorts } from '../platform/platform.ts';
-import { type CallBoard, createCallBoard } from './calls/call-board.ts';
+import { type CallBoard, createCallBoard, type SavedCalls } from './calls/call-board.ts';
 import { HeldDeliveries } from './deliveries/held-deliveries.ts';
 import { IssuedSecrets } from './deliveries/issued-secrets.ts';
 import { presentDelivery } from './endpoints/delivery-endpoints.ts';
@@ -8,9 +8,18 @@ import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
 import { aroundAttempts } from './faults/around-attempts.ts';
 import { createCallEdge } from './faults/around-calls.ts';
-import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
+import { createFaultBoard, type FaultBoard, type SavedFaults } from './faults/fault-board.ts';
 import { recordTransition } from './transitions/transition-log.ts';
 import { createTunnelBoard, type TunnelBoard } from './tunnels/tunnel-board.ts';
+
+/** What the sandbox does not keep in its database. */
+export interface SandboxMemory {
+  readonly faults: SavedFaults;
+  readonly calls: SavedCalls;
+  readonly secrets: ReturnType<IssuedSecrets['save']>;
+  readonly closedHosts: readonly string[];
+  readonly hidden: readonly string[];
+}
 
 /** The ports that the service is started with, and what the sandbox controls it by. */
 export interface SandboxPorts {
@@ -29,6 +38,11 @@ export interface SandboxPorts {
   seeded(workspaceId: string): void;
   /** Hides a workspace of the sandbox from users. */
   hide(workspaceId: string): void;
+  /** The workspaces that are hidden. */
+  hidden(): readonly string[];
+  save(): SandboxMemory;
+  /** Restores what was saved, in new ports whose tunnels are pinned. */
+  load(memory: SandboxMemory): void;
 }
 
 export interface SandboxPortsOptions {
@@ -96,5 +110,20 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
       seededWorkspace = workspaceId;
     },
     hide: (workspaceId) => void hidden.push(workspaceId),
+    hidden: () => hidden,
+    save: () => ({
+      faults: faults.save(),
+      calls: calls.save(),
+      secrets: secrets.save(),
+      closedHosts: hosts.closed(),
+      hidden: [...hidden],
+    }),
+    load(memory) {
+      faults.load(memory.faults);
+      calls.load(memory.calls);
+      secrets.load(memory.secrets);
+      for (const host of memory.closedHosts) hosts.remove(host);
+      hidden.push(...memory.hidden);
+    },
   };
 }

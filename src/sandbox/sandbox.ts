@@ -6,6 +6,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { toIso } from '../runtime/clock/iso-time.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import type { ForwardTarget } from '../runtime/http-server/forward.ts';
+import type { AllowedHosts } from '../runtime/http-server/local-only.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { type ConnectorApp, type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
@@ -13,6 +14,7 @@ import { controlDeliveries } from './deliveries/control-deliveries.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
 import { callEndpoints } from './endpoints/call-endpoints.ts';
 import { clockEndpoints } from './endpoints/clock-endpoints.ts';
+import { conditionEndpoints, conditionLists } from './endpoints/condition-endpoints.ts';
 import { deliveryEndpoints, presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
 import { hostEndpoints } from './endpoints/host-endpoints.ts';
@@ -20,7 +22,10 @@ import { oauthEndpoints } from './endpoints/oauth-endpoints.ts';
 import { outageEndpoints } from './endpoints/outage-endpoints.ts';
 import { pairingEndpoints } from './endpoints/pairing-endpoints.ts';
 import { peopleEndpoints } from './endpoints/people-endpoints.ts';
+import { type Snapshots, snapshotEndpoints } from './endpoints/snapshot-endpoints.ts';
 import { followService } from './follow-service.ts';
+import { createFlightRecorder, type FlightRecorder } from './recorder/flight-recorder.ts';
+import { recordCalls } from './recorder/record-calls.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 import { createSeed, healSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
 import { ensureSelfCheckNumber, type SelfCheckNumber } from './self-check-number.ts';
@@ -51,10 +56,18 @@ export interface SandboxOptions {
   readonly clock: Clock;
   readonly addresses: () => SandboxAddresses;
   readonly connector?: AttachedConnector;
+  /** If absent, the sandbox has no snapshots. */
+  readonly snapshots?: Snapshots;
   /** Called after each reset, with the new key. */
   readonly onReset?: (info: SandboxInfo) => void;
-  /** Values of `Host` that the control API accepts besides this machine's own names. */
-  readonly allowedHosts?: readonly string[];
+  /** Where this process reaches `baseUrl`. Default: there. */
+  readonly serviceTarget?: () => string;
+  /** Whether the sandbox works, for probes. */
+  readonly isHealthy?: () => Promise<boolean>;
+  /** Names that the control API accepts besides this machine's own. */
+  readonly allowedHosts?: AllowedHosts | undefined;
+  /** What has happened since the last reset as a scenario. If absent, the console cannot save it. */
+  readonly scenario?: () => Promise<string>;
 }
 
 /** Controls what no client of the service can: people, phones, time and faults. */
@@ -73,7 +86,9 @@ export interface Sandbox {
   selfCheckNumber(): Promise<SelfCheckNumber>;
   /** Restores the seeded state, with new ids, and keeps the time. Concurrent calls are serialized. */
   reset(): Promise<SandboxInfo>;
-  /** Ends present and future streams, so that a server can drain. */
+  /** Keeps what comes from outside, for `GET /recording`. */
+  readonly recorder: FlightRecorder;
+  /** Ends present and future streams and waits, so that a server can drain. */
   endStreams(): void;
 }
 
@@ -114,6 +129,11 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
 
+  const recorder = createFlightRecorder(() => platform.time.now());
+  const beginRecording = (complete: boolean): void =>
+    recorder.restart({ complete, frozen: platform.time.frozen, sendScale: platform.timing.sendScale });
+  const recorded = recordCalls({ recorder, now: () => platform.time.now() });
+
   const serviceKeys = createServiceKeys({ platform, database });
 
   const emptyAndPlant = async (): Promise<SandboxSeed> => {
@@ -134,6 +154,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   let seed = stored ?? (await plant());
   await healSeed({ platform, database }, seed);
   ports.seeded(seed.workspaceId);
+  beginRecording(stored === null);
   for (const tunnel of (await storedTunnels.load()) ?? []) {
     try {
       ports.hosts.put(tunnel.host, tunnel.target);
@@ -157,16 +178,26 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     seed = await emptyAndPlant();
     ports.seeded(seed.workspaceId);
     await connector?.reset(seed);
+    beginRecording(true);
     options.onReset?.(info());
     return info();
   };
 
   let turn: Promise<unknown> = Promise.resolve();
-  const reset = (): Promise<SandboxInfo> => {
-    const result = turn.then(resetOnce, resetOnce);
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = turn.then(work, work);
     turn = result.catch(() => undefined);
     return result;
   };
+  const reset = (): Promise<SandboxInfo> => inTurn(resetOnce);
+
+  const lists = {
+    ...peopleEndpoints(platform),
+    ...pairingEndpoints(platform, database),
+    ...deliveryEndpoints(platform, control, ports.held),
+    ...callEndpoints(ports.calls),
+  };
+  const ending = new AbortController();
 
   return {
     app: createSandboxApp({
@@ -176,23 +207,38 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
       connector: () => attached?.() ?? null,
       serviceKey: (workspaceId = seed.workspaceId) =>
         workspaceId === seed.workspaceId ? seed.apiKey : serviceKeys.find(workspaceId),
-      ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
+      serviceTarget: options.serviceTarget,
+      isHealthy: options.isHealthy,
+      allowedHosts: options.allowedHosts,
+      scenario: options.scenario,
       handlers: {
         getInfo: info,
         reset,
+        readRecording: () => ({ ...recorder.read(), hiddenWorkspaceIds: [...ports.hidden()] }),
         ...clockEndpoints(platform),
         ...faultEndpoints(platform, ports.faults),
         ...accessEndpoints(platform),
         ...oauthEndpoints(platform),
-        ...peopleEndpoints(platform),
-        ...pairingEndpoints(platform, database),
+        ...lists,
         ...outageEndpoints(platform),
-        ...deliveryEndpoints(platform, control, ports.held),
-        ...callEndpoints(ports.calls),
         ...hostEndpoints(ports.hosts, saveTunnels),
+        ...(options.snapshots === undefined ? {} : snapshotEndpoints(options.snapshots, inTurn)),
+        ...conditionEndpoints({
+          lists: conditionLists(lists),
+          events: ports.events,
+          clock,
+          ending: ending.signal,
+        }),
       },
       streams: { streamEvents: followed.streams.handle },
-      onServed: followed.served,
+      watch(name, request) {
+        const record = recorded.watch(name, request);
+        return (answer) => {
+          record(answer);
+          followed.served(name);
+        };
+      },
+      watchForward: recorded.watchForward,
     }),
     get seed() {
       return seed;
@@ -205,6 +251,10 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
       return number;
     },
     reset,
-    endStreams: followed.streams.end,
+    recorder,
+    endStreams() {
+      ending.abort();
+      followed.streams.end();
+    },
   };
 }

@@ -85,6 +85,23 @@ describe('files of people on the network', () => {
     expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
   });
 
+  it('has many messages with a text arrive at the same moment, and no files', async () => {
+    const { status, body } = await write({ connectionId, text: 'Hello', times: 101 });
+    expect(status).toBe(201);
+    const listed = await test.call('GET', `/messages?q=contact:${PERSON}&limit=200`);
+    const hellos = listed.body.entries.filter((entry: { text: string }) => entry.text === 'Hello');
+    expect(hellos).toHaveLength(101);
+    expect(hellos[0].id).toBe(body.messageId);
+    for (const refused of [
+      { media, times: 2 },
+      { text: 'Hello', times: 1001 },
+      { text: 'Hello', times: 0 },
+    ]) {
+      const answer = await write({ connectionId, ...refused });
+      expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'times' }]);
+    }
+  });
+
   it('answers 404 for an unknown connection', async () => {
     expect((await write({ connectionId: 'unknown', media })).status).toBe(404);
   });

@@ -73,7 +73,9 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
         webhookUrl: null,
       }),
       ...(connector === undefined ? {} : { connector }),
-      ...(allowedHosts === undefined ? {} : { allowedHosts }),
+      ...(allowedHosts === undefined
+        ? {}
+        : { allowedHosts: { names: allowedHosts, setting: 'PLATFORM_ALLOWED_HOSTS' } }),
     });
   const sandbox = await make(ports);
   const server = await listen(sandbox.app);

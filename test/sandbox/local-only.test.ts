@@ -36,7 +36,7 @@ describe('the control API is for this machine alone', () => {
     expect({ status, ...body }).toEqual({
       status: 403,
       error: 'foreign_origin',
-      message: `\`Host: ${host}\` is not this machine. Use http://127.0.0.1:${test.port}, or localhost with the same port.`,
+      message: `\`Host: ${host}\` is not this machine. Use http://127.0.0.1:${test.port}, or localhost with the same port. To allow another name, list it in PLATFORM_ALLOWED_HOSTS.`,
     });
   });
 

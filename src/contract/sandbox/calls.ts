@@ -106,6 +106,7 @@ export const CHANGED_LISTS = [
   'hosts',
   'timers',
   'timing',
+  'snapshots',
   'connector',
 ] as const;
 const changedList = z.enum(CHANGED_LISTS);

@@ -57,16 +57,28 @@ export const contactWritesRequest = z
     connectionId: id.describe('The connection that the person writes to.'),
     text: sendMessageRequest.shape.text.describe('The text that the person sends.'),
     media: z.strictObject(mediaObject.shape).optional().describe('The file that the person sends.'),
+    times: z
+      .int()
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe('How many messages with this text arrive, all at the same moment. Defaults to 1.'),
   })
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
     message: 'must have exactly one of `text` and `media`',
     path: ['text'],
   })
-  .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
+  .refine((body) => body.media === undefined || body.times === undefined, {
+    message: 'must not be given with `media`',
+    path: ['times'],
+  })
+  .meta({ oneOf: [{ required: ['text'] }, { required: ['media'], not: { required: ['times'] } }] });
 export type ContactWritesRequest = z.infer<typeof contactWritesRequest>;
 
 export const contactWrote = z.object({
-  messageId: id.describe("Id of the message in the service's `GET /messages`."),
+  messageId: id.describe(
+    "Id of the message in the service's `GET /messages`; with `times`, of the last one.",
+  ),
 });
 export type ContactWrote = z.infer<typeof contactWrote>;
 

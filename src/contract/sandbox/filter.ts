@@ -27,7 +27,8 @@ export interface FilterTerm<Key extends string = string> {
 /** Conditions: an entry must match at least one term of each clause. */
 export type Filter<Key extends string = string> = readonly (readonly FilterTerm<Key>[])[];
 
-const LONGEST_FILTER = 1_000;
+/** The largest length of a filter, in characters. */
+export const LONGEST_FILTER = 1_000;
 const LONGEST_QUOTED = 60;
 
 function quote(token: string): string {
@@ -80,6 +81,18 @@ export function parseFilter<Keys extends FilterKeys>(
   const isAlternative = ({ key, negated }: FilterTerm): boolean => key !== null && !negated;
   const byKey = Map.groupBy(terms.filter(isAlternative), ({ key }) => key);
   return [...byKey.values(), ...terms.filter((term) => !isAlternative(term)).map((term) => [term])];
+}
+
+function writeTerm({ key, value, prefix, negated }: FilterTerm): string {
+  const head = `${negated ? '!' : ''}${key === null ? '' : `${key}:`}`;
+  // The beginning of a value ends in a star outside of quotation marks.
+  if (prefix) return `${head}${value.replace(/\s+/g, '"$&"')}*`;
+  return `${head}${/^[^\s:*!]+$/.test(value) ? value : `"${value}"`}`;
+}
+
+/** The text that `parseFilter` reads as these conditions. */
+export function writeFilter(filter: Filter): string {
+  return filter.flat().map(writeTerm).join(' ');
 }
 
 /** A filter for exact values; undefined ones are left out. */

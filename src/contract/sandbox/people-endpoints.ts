@@ -87,6 +87,13 @@ export const PEOPLE_ENDPOINTS = {
     answers: [{ status: 200, description: 'A page.', schema: contacts.contactList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
+  readContact: {
+    method: 'GET',
+    path: '/contacts/{phone}',
+    summary: 'Returns the behavior of a person on the network: the default one unless it was set.',
+    answers: [{ status: 200, description: 'The current behavior.', schema: contacts.contact }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
   putContact: {
     method: 'PUT',
     path: '/contacts/{phone}',

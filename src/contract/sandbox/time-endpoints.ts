@@ -1,6 +1,7 @@
 import * as clock from './clock.ts';
 import * as faults from './faults.ts';
 import { sandboxInfo } from './info.ts';
+import { recording } from './recording.ts';
 import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
 
 /** The sandbox itself, its time and its faults. */
@@ -24,6 +25,14 @@ export const TIME_ENDPOINTS = {
       },
     ],
     errors: WRITE_ERRORS,
+  },
+  readRecording: {
+    method: 'GET',
+    path: '/recording',
+    summary:
+      'Returns what came from outside since the last reset: the calls through this port that changed something, with their responses. The latest 10,000 are kept, at most 8 MB.',
+    answers: [{ status: 200, description: 'The recording.', schema: recording }],
+    errors: READ_ERRORS,
   },
   getClock: {
     method: 'GET',

@@ -5,7 +5,7 @@ import type { Logger } from '../logger/logger.ts';
 import { ensureCluster } from './embedded/cluster.ts';
 import { EmbeddedPostgresFailed } from './embedded/embedded-postgres-error.ts';
 import { type Binaries, locateBinaries } from './embedded/locate-binaries.ts';
-import { joinMembers, leaveMembers } from './embedded/members.ts';
+import { countMembers, joinMembers, leaveMembers } from './embedded/members.ts';
 import { place } from './embedded/placement.ts';
 import { findServer, type ServerOptions, startServer, stopServer } from './embedded/server.ts';
 import { withStartLock } from './embedded/start-lock.ts';
@@ -31,6 +31,8 @@ export interface EmbeddedPostgres {
   readonly joined: boolean;
   /** A note for the user, such as the location of data kept elsewhere. */
   readonly note?: string;
+  /** How many users it has, this one included: processes, and starts in the same process. */
+  users(): Promise<number>;
   /** Leaves; the last process to leave stops the server. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -84,6 +86,7 @@ async function enter(home: string, installed: Binaries, options: EmbeddedOptions
     location: placement.storage,
     joined,
     ...(placement.note === undefined ? {} : { note: placement.note }),
+    users: () => withStartLock(home, { clock, deadlineMs: LOCK_DEADLINE_MS }, () => countMembers(members)),
     stop: () => {
       stopping ??= leave(member, serverOptions, logger);
       return stopping;

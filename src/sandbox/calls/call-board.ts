@@ -15,6 +15,12 @@ export interface CallFilter {
   readonly limit: number;
 }
 
+/** The calls of a board. */
+export interface SavedCalls {
+  readonly position: number;
+  readonly kept: readonly Numbered[];
+}
+
 /** The latest calls to the service, with the reason for each answer. */
 export interface CallBoard {
   /** Adds a call. */
@@ -27,6 +33,9 @@ export interface CallBoard {
   onEntry(listener: (entry: ApiCall) => void): () => void;
   /** Removes all calls; positions continue. */
   clear(): void;
+  /** The calls and the last position, for `load`. */
+  save(): SavedCalls;
+  load(saved: SavedCalls): void;
 }
 
 interface Numbered {
@@ -104,6 +113,13 @@ export function createCallBoard(most: number = MAX_CALLS): CallBoard {
 
     clear() {
       kept = [];
+    },
+
+    save: () => ({ position, kept: kept.slice(-most) }),
+
+    load(saved) {
+      ({ position } = saved);
+      kept = [...saved.kept];
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import type { z } from 'zod';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
 import { inputWords } from '../../contract/schema/input-words.ts';
@@ -33,6 +33,8 @@ export interface SandboxCall<Name extends SandboxEndpointName> {
   readonly param: (name: string) => string;
   readonly query: QueryOf<Name>;
   readonly body: BodyOf<Name>;
+  /** Aborts when the client closes the connection before the answer. */
+  readonly gone: AbortSignal;
 }
 
 type Handler<Name extends SandboxEndpointName> = (
@@ -71,14 +73,14 @@ function refuseUnstorable(error: unknown, params: readonly unknown[]): never {
   throw new SandboxError('invalid_request', 'A text contains a character that cannot be stored.');
 }
 
-/**
- * Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status.
- * `onServed` is told of each call that succeeded, before its answer.
- */
+/** Called when a call arrives. If the call succeeds, what it returns is called with the response before that is sent. */
+export type WatchCalls = (name: SandboxEndpointName, request: Request) => (answer: unknown) => void;
+
+/** Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status. */
 export function serveEndpoint<Name extends SandboxEndpointName>(
   name: Name,
   handle: Handler<Name>,
-  onServed: (name: Name) => void,
+  watch: WatchCalls,
 ): RequestHandler {
   const endpoint: {
     readonly query?: z.ZodType;
@@ -87,10 +89,14 @@ export function serveEndpoint<Name extends SandboxEndpointName>(
   } = SANDBOX_ENDPOINTS[name];
   const status = endpoint.answers[0]?.status ?? 200;
   return async (request, response) => {
+    const served = watch(name, request);
     const { body } = endpoint;
     const isAbsent = body?.required === false && request.body === undefined;
     if (body === undefined) refuseFields(request.body);
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
     const call = {
+      gone: gone.signal,
       param: (key: string) => String(request.params[key] ?? ''),
       query: read(endpoint.query, request.query),
       body: isAbsent ? undefined : read(body?.schema, request.body),
@@ -98,7 +104,7 @@ export function serveEndpoint<Name extends SandboxEndpointName>(
     const answer = await Promise.resolve(handle(call)).catch((error: unknown) =>
       refuseUnstorable(error, Object.values(request.params)),
     );
-    onServed(name);
+    served(answer);
     response.status(status).json(answer);
   };
 }

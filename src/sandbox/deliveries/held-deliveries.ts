@@ -30,6 +30,11 @@ export class HeldDeliveries {
     return begin !== undefined;
   }
 
+  /** Whether any delivery is held. */
+  get any(): boolean {
+    return this.#held.size > 0;
+  }
+
   has(id: number): boolean {
     return this.#held.has(id);
   }

@@ -23,6 +23,15 @@ export class IssuedSecrets {
     return { own, others };
   }
 
+  /** The secrets by the owners of the webhooks, for `load`. */
+  save(): readonly (readonly [owner: string, secrets: readonly string[]])[] {
+    return [...this.#secrets];
+  }
+
+  load(saved: ReturnType<IssuedSecrets['save']>): void {
+    for (const [owner, secrets] of saved) this.#secrets.set(owner, secrets);
+  }
+
   clear(): void {
     this.#secrets.clear();
   }

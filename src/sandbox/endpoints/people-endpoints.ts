@@ -24,13 +24,17 @@ export function peopleEndpoints({ contacts, messages }: Platform) {
       return pageAfter(skip, await contacts.list({ where, skip, limit: limit + 1 }), limit, (each) => each);
     },
 
+    readContact: async ({ param }) => ({ ...(await contacts.get(readPhone(param('phone')))) }),
+
     putContact: ({ param, body }) => contacts.put(readPhone(param('phone')), givenFields(body)),
 
-    contactWrites({ param, body }) {
+    async contactWrites({ param, body }) {
       const from = readPhone(param('phone'));
-      const { connectionId, text, media } = body;
-      if (media !== undefined) return messages.receiveFile(connectionId, from, media);
-      return messages.receive(connectionId, { from, text: text ?? '' });
+      const { connectionId, text = '', media, times } = body;
+      if (media !== undefined) return await messages.receiveFile(connectionId, from, media);
+      if (times === undefined) return await messages.receive(connectionId, { from, text });
+      const written = Array.from({ length: times }, () => ({ from, text }));
+      return { messageId: (await messages.receiveMany(connectionId, written)).at(-1) ?? '' };
     },
 
     async listContactMessages({ param, query: { limit, cursor } }) {

@@ -33,6 +33,9 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   removeFault: ['faults'],
   putHost: ['hosts'],
   deleteHost: ['hosts'],
+  takeSnapshot: ['snapshots'],
+  restoreSnapshot: ['everything'],
+  removeSnapshot: ['snapshots'],
 };
 
 /** The lists that a successful call of the control API has changed. */

@@ -7,7 +7,7 @@ import type {
 } from '../../contract/sandbox/faults.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ApiFault, ApiFaults } from './call-faults.ts';
-import { ActiveRule } from './fault-rule.ts';
+import { ActiveRule, type SavedRule } from './fault-rule.ts';
 import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
 const DEFAULT_SEED = 1;
@@ -17,6 +17,12 @@ const REORDER_MS = 3_000;
 const MAX_RETIRED = 100;
 /** A minute longer than a receiver accepts. */
 const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
+
+/** The rules of a board. */
+export interface SavedFaults {
+  readonly seed: number;
+  readonly rules: readonly SavedRule[];
+}
 
 /** The active rules, for the ports of the service and for the control API. */
 export interface FaultBoard {
@@ -33,6 +39,9 @@ export interface FaultBoard {
   remove(id: string): Faults | null;
   /** Removes all rules and restores the initial seed. */
   clear(): Faults;
+  /** The rules with their counts, for `load`. */
+  save(): SavedFaults;
+  load(saved: SavedFaults): void;
   /** The same after a reset of the service: event ids start again, so decisions for earlier ids are discarded. */
   reset(): void;
 }
@@ -174,6 +183,11 @@ export function createFaultBoard(): FaultBoard {
     clear() {
       seed = DEFAULT_SEED;
       return replace([]);
+    },
+    save: () => ({ seed, rules: rules.map((active) => active.save()) }),
+    load(saved) {
+      seed = saved.seed;
+      rules = saved.rules.map(ActiveRule.load);
     },
     reset() {
       seed = DEFAULT_SEED;

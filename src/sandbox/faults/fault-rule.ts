@@ -14,6 +14,15 @@ export function draw(seed: number, ruleId: string, subject: number, attempt: num
   return digest.readUIntBE(0, 6) / 2 ** 48;
 }
 
+/** A rule with everything that it has counted and decided. */
+export interface SavedRule {
+  readonly rule: FaultRuleRequest;
+  readonly seed: number;
+  readonly hits: number;
+  readonly asked: number;
+  readonly decided: readonly (readonly [event: number, hits: boolean])[];
+}
+
 /** An active rule with its counts. */
 export class ActiveRule {
   readonly rule: FaultRuleRequest;
@@ -26,6 +35,20 @@ export class ActiveRule {
   constructor(rule: FaultRuleRequest, seed: number) {
     this.rule = rule;
     this.#seed = seed;
+  }
+
+  /** The rule as it was saved. */
+  static load({ rule, seed, hits, asked, decided }: SavedRule): ActiveRule {
+    const loaded = new ActiveRule(rule, seed);
+    loaded.#hits = hits;
+    loaded.#asked = asked;
+    for (const [event, isHit] of decided) loaded.#decided.set(event, isHit);
+    return loaded;
+  }
+
+  save(): SavedRule {
+    const { rule } = this;
+    return { rule, seed: this.#seed, hits: this.#hits, asked: this.#asked, decided: [...this.#decided] };
   }
 
   /** The rule for the control API. */

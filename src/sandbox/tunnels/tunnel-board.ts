@@ -17,6 +17,8 @@ export interface TunnelBoard extends TunnelHosts {
   list(): { host: string; target: string }[];
   /** All open tunnels, including pinned ones, by name. */
   all(): { host: string; target: string }[];
+  /** The pinned tunnels that were closed with `remove`. */
+  closed(): string[];
   /** Closes all tunnels except pinned ones. */
   clear(): void;
 }
@@ -81,6 +83,7 @@ export function createTunnelBoard(allowed: readonly string[] = []): TunnelBoard 
       const open = new Map([...[...pinned].filter(([host]) => !closed.has(host)), ...opened]);
       return [...open].sort().map(([host, target]) => ({ host, target }));
     },
+    closed: () => [...closed],
     clear() {
       opened.clear();
       closed.clear();

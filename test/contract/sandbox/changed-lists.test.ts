@@ -21,6 +21,7 @@ const READ_AT: Readonly<Record<(typeof CHANGED_LISTS)[number], string | null>> =
   hosts: '/hosts',
   timers: '/clock/due',
   timing: '/timing',
+  snapshots: '/snapshots',
   connector: null,
 };
 

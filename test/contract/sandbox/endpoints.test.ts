@@ -6,6 +6,52 @@ import { isErrorCode } from '../../../src/contract/service/errors.ts';
 
 const endpoints: readonly EndpointDefinition[] = Object.values(SANDBOX_ENDPOINTS);
 
+/** Where what a call has set or done is read; null for calls that change nothing. */
+const READ_AT: Readonly<Record<string, string | null>> = {
+  'POST /reset': '/info',
+  'POST /clock/advance': '/clock',
+  'POST /clock/freeze': '/clock',
+  'POST /clock/run': '/clock',
+  'PUT /timing': '/timing',
+  'PUT /faults': '/faults',
+  'POST /faults': '/faults',
+  'DELETE /faults': '/faults',
+  'DELETE /faults/{id}': '/faults',
+  'POST /workspaces': '/workspaces',
+  'POST /workspaces/{id}/api-keys': '/workspaces',
+  'PATCH /api-keys/{id}': '/workspaces',
+  'DELETE /api-keys/{id}': '/workspaces',
+  'POST /api-keys/{id}/try': null,
+  'POST /workspaces/{id}/connections': '/connections',
+  'PUT /connections/{id}/licence': '/connections/{id}',
+  'POST /connections/{id}/scan': '/connections/{id}',
+  'POST /connections/{id}/enter-code': '/connections/{id}',
+  // Whether an outage heals is the timer that it has set.
+  'POST /connections/{id}/outage': '/clock/due',
+  'POST /connections/{id}/recover': '/connections/{id}',
+  'POST /connections/{id}/phone': '/connections/{id}',
+  'PUT /contacts/{phone}': '/contacts/{phone}',
+  'POST /contacts/{phone}/messages': '/messages',
+  'POST /messages/{id}/status': '/messages',
+  'POST /workspaces/{id}/user-codes': '/grants',
+  'POST /oauth-apps': '/oauth-apps',
+  'PUT /oauth-apps/{id}/webhook': '/webhooks',
+  'PATCH /grants/{id}': '/grants',
+  'DELETE /grants/{id}': '/grants',
+  'POST /deliveries/{id}/resend': '/deliveries/{id}',
+  'POST /deliveries/{id}/copies': '/deliveries',
+  'POST /deliveries/{id}/explain-signature': null,
+  'POST /deliveries/{id}/hold': '/deliveries/{id}',
+  'POST /deliveries/{id}/release': '/deliveries/{id}',
+  'PUT /hosts/{host}': '/hosts',
+  'DELETE /hosts/{host}': '/hosts',
+  'POST /snapshots': '/snapshots',
+  'POST /snapshots/{id}/restore': '/info',
+  'DELETE /snapshots/{id}': '/snapshots',
+  'POST /wait': null,
+  'POST /verify': null,
+};
+
 describe('the endpoints of the control API', () => {
   it('are all there with their success status, and no others', () => {
     expect(
@@ -65,11 +111,19 @@ describe('the endpoints of the control API', () => {
         'POST /oauth-apps 201',
         'PUT /oauth-apps/{id}/webhook 200',
         'GET /oauth-apps 200',
+        'GET /recording 200',
         'POST /workspaces/{id}/user-codes 201',
         'GET /grants 200',
         'PATCH /grants/{id} 200',
         'DELETE /grants/{id} 200',
         'GET /events 200',
+        'GET /contacts/{phone} 200',
+        'POST /wait 200',
+        'POST /verify 200',
+        'GET /snapshots 200',
+        'POST /snapshots 201',
+        'POST /snapshots/{id}/restore 200',
+        'DELETE /snapshots/{id} 200',
       ].sort(),
     );
   });
@@ -89,6 +143,14 @@ describe('the endpoints of the control API', () => {
         path,
       ).toEqual([]);
     }
+  });
+
+  it('read everything that they set', () => {
+    const known = new Set(endpoints.map(({ method, path }) => `${method} ${path}`));
+    expect([...known].filter((each) => !each.startsWith('GET ')).toSorted()).toEqual(
+      Object.keys(READ_AT).toSorted(),
+    );
+    for (const read of Object.values(READ_AT)) if (read !== null) expect(known).toContain(`GET ${read}`);
   });
 
   it('refuse an old picture with 409', () => {

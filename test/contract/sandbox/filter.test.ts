@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { matchesFilter, parseFilter } from '../../../src/contract/sandbox/filter.ts';
+import { matchesFilter, parseFilter, writeFilter } from '../../../src/contract/sandbox/filter.ts';
 
 const KEYS = {
   status: { description: 'the outcome', values: ['pending', 'delivered', 'dropped'] },
@@ -81,4 +81,15 @@ describe('a filter', () => {
       `\`status:${'x'.repeat(53)}…\` has an unknown value; the values of status are pending, delivered, dropped`,
     );
   });
+});
+
+it.each([
+  '',
+  'status:dropped status:pending !connection:c1 hello',
+  'status:d* connection:* !code:200 *',
+  'connection:"a b*" "hello there" !"x:y" "!no"',
+  'connection:a" "b* he"ll o"',
+])('a filter is written as it is read: %j', (text) => {
+  const filter = parseFilter(KEYS, text);
+  expect(parseFilter(KEYS, writeFilter(filter as never))).toEqual(filter);
 });

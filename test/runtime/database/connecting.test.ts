@@ -7,7 +7,8 @@ import {
   openDatabase,
 } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, type TestDatabase, withDatabase } from '../../support/database.ts';
+import { withDatabase } from '../../../src/testing/own-database.ts';
+import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });

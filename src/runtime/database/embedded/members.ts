@@ -19,6 +19,11 @@ export async function joinMembers(folder: string): Promise<string> {
 /** Removes one member and returns how many are still running. Must be called under the start lock. */
 export async function leaveMembers(folder: string, file: string): Promise<number> {
   await rm(file, { force: true });
+  return await countMembers(folder);
+}
+
+/** Returns how many members are still running, and removes the others. Must be called under the start lock. */
+export async function countMembers(folder: string): Promise<number> {
   let running = 0;
   for (const name of await readdir(folder)) {
     const member = join(folder, name);

@@ -92,15 +92,21 @@ function numberIsTaken(pid: number): boolean {
   }
 }
 
+/**
+ * `port`: the port that a server was started with. A file that a crash left behind has another one, and may have the
+ * number of the new process: in a container, processes are numbered anew.
+ */
 async function waitUntilReady(
   server: ProcessIdentity,
   { cluster }: Placement,
   clock: Clock,
+  port?: number,
 ): Promise<RunningServer | undefined> {
   const begun = clock.elapsed();
   while (clock.elapsed() - begun < START_DEADLINE_MS) {
     const file = await readPostmasterFile(cluster);
-    if (file?.pid === server.pid && file.ready) return { process: server, port: file.port };
+    const isOwn = file?.pid === server.pid && (port === undefined || file.port === port);
+    if (isOwn && file.ready) return { process: server, port: file.port };
     if (!(await isRunning(server))) return undefined;
     await clock.sleep(POLL_MS);
   }
@@ -120,8 +126,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ({ size }) => size,
       () => 0,
     );
-    const started = await launch(options, log, await findFreePort());
-    const running = await waitUntilReady(started, options.placement, options.clock);
+    const port = await findFreePort();
+    const started = await launch(options, log, port);
+    const running = await waitUntilReady(started, options.placement, options.clock, port);
     if (running !== undefined) return running;
     lastWords = (await readFile(log, 'utf8')).slice(from);
     if (!/address already in use|could not bind|still in use/i.test(lastWords)) break;

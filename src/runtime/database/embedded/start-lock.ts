@@ -37,6 +37,12 @@ export async function withStartLock<T>(
   }
 }
 
+/** Whether a process works in `folder` under its lock. False for a folder that does not exist. */
+export async function isLocked(folder: string): Promise<boolean> {
+  const [newest = 0] = await listLocks(folder).catch(() => []);
+  return newest > 0 && !(await isFree(join(folder, `lock.${newest}`)));
+}
+
 async function listLocks(folder: string): Promise<number[]> {
   const numbers = (await readdir(folder)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
   return numbers.filter((number) => number > 0).sort((a, b) => b - a);

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -172,6 +172,29 @@ describe('embedded Postgres', () => {
     await second.stop();
     expect(stranger.exitCode).toBeNull();
     stranger.stdin?.end();
+  });
+
+  it('is not ready before it is, although a left-over pid file has its number: containers count anew', async () => {
+    const first = await startHere();
+    const left = join(folder, 'left.pid');
+    await cp(join(first.location, 'cluster', 'postmaster.pid'), left);
+    await first.stop();
+    const { directory, version } = await locateBinaries();
+    const slow = join(folder, 'slow');
+    await mkdir(join(slow, 'bin'), { recursive: true });
+    await symlink(join(directory, 'share'), join(slow, 'share'));
+    const script = `#!/bin/sh\nsed "1s/.*/$$/" ${left} > "$2/postmaster.pid"\nsleep 0.3\nexec ${directory}/bin/postgres "$@"\n`;
+    await writeFile(join(slow, 'bin', 'postgres'), script, { mode: 0o755 });
+    await chmod(left, 0o644);
+    const second = await startEmbeddedPostgres({
+      ...{ dataDir, clock: systemClock, logger, settings: { fsync: 'off' } },
+      binaries: { directory: slow, version },
+    });
+    try {
+      expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    } finally {
+      await second.stop();
+    }
   });
 
   it('joins a server whose start was never recorded, because its starter crashed right then', async () => {

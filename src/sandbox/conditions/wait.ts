@@ -1,0 +1,114 @@
+import {
+  type ConditionList,
+  WAIT_MS,
+  type Waited,
+  type WaitRequest,
+} from '../../contract/sandbox/conditions.ts';
+import { type Filter, writeFilter } from '../../contract/sandbox/filter.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import { type ConditionLists, findAlmost, nameEntry, readCondition } from './condition-lists.ts';
+
+export interface WaitOptions {
+  readonly lists: ConditionLists;
+  readonly events: EventHub;
+  /** The system clock. */
+  readonly clock: Clock;
+}
+
+/** How many entries that come near are shown. */
+const SHOWN = 3;
+
+/** Resolves at the next event after the previous call, or when `over` aborts. */
+function followEvents(events: EventHub, over: AbortSignal) {
+  let hasNews = false;
+  let wake = (): void => undefined;
+  const tell = (): void => {
+    hasNews = true;
+    wake();
+  };
+  const leave = events.listen({ event: tell, changed: tell });
+  over.addEventListener('abort', () => wake(), { once: true });
+  return {
+    leave,
+    async next(): Promise<void> {
+      if (!hasNews && !over.aborted)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      hasNews = false;
+    },
+  };
+}
+
+/**
+ * Waits until `count` entries of the list match, looking again after each event of the service, or until the time or
+ * `signal` is over. Throws `invalid_request` for a filter that the list does not take.
+ */
+export async function waitFor(
+  { lists, events, clock }: WaitOptions,
+  { list, q = '', count = 1, timeoutMs = WAIT_MS.default }: WaitRequest,
+  signal: AbortSignal,
+): Promise<Waited> {
+  const filter = readCondition(list, q);
+  const begunAt = clock.elapsed();
+  const timeout = new AbortController();
+  const cancel = clock.after(timeoutMs, () => timeout.abort());
+  const over = AbortSignal.any([timeout.signal, signal]);
+  const news = followEvents(events, over);
+  try {
+    for (;;) {
+      // Read before looking: what happens while it looks is news.
+      const isLast = over.aborted || timeoutMs === 0;
+      const entries = await lists[list](q, count);
+      const holds = entries.length >= count;
+      if (holds || isLast) {
+        const found = { list, holds, waitedMs: Math.round(clock.elapsed() - begunAt), entries };
+        const rest = holds
+          ? { explanation: `${count} of ${count} found: ${nameAll(list, entries)}.` }
+          : await explainMiss(lists, list, filter, entries, count);
+        return { ...found, ...rest } as Waited;
+      }
+      await news.next();
+    }
+  } finally {
+    cancel();
+    news.leave();
+  }
+}
+
+function nameAll(list: ConditionList, entries: readonly Waited['entries'][number][]): string {
+  const shown = entries.slice(0, SHOWN).map((entry) => nameEntry(list, entry));
+  const more = entries.length > SHOWN ? ` and ${entries.length - SHOWN} more` : '';
+  return `${shown.join(', ')}${more}`;
+}
+
+/** What there is instead: entries that fail one condition, or else the newest of the list. */
+async function explainMiss(
+  lists: ConditionLists,
+  list: ConditionList,
+  filter: Filter,
+  entries: readonly Waited['entries'][number][],
+  count: number,
+): Promise<Pick<Waited, 'nearest' | 'explanation'>> {
+  const found = entries.length === 0 ? '' : ` (${nameAll(list, entries)})`;
+  const so = `${entries.length} of ${count} found${found}.`;
+  const almost = (await findAlmost(lists, list, filter, SHOWN)).slice(0, SHOWN);
+  if (almost.length > 0) {
+    const near = almost.map(({ entry, unmet }) => `${nameEntry(list, entry)} does not meet ${unmet}`);
+    return {
+      nearest: almost.map(({ entry, unmet }) => ({ id: entry.id, unmet: [unmet] })),
+      explanation: `${so} Nearest: ${near.join('; ')}.`,
+    };
+  }
+  const matching = new Set(entries.map(({ id }) => id));
+  const others = (await lists[list]('', SHOWN + entries.length)).filter(({ id }) => !matching.has(id));
+  const latest = others.slice(0, SHOWN);
+  const unmet = filter.map((clause) => writeFilter([clause]));
+  if (latest.length === 0) return { nearest: [], explanation: `${so} There are no other ${list}.` };
+  return {
+    // Which of several conditions each fails is not known, so only a single one is named.
+    nearest: unmet.length === 1 ? latest.map(({ id }) => ({ id, unmet })) : [],
+    explanation: `${so} The newest others: ${nameAll(list, latest)}.`,
+  };
+}

@@ -1,0 +1,104 @@
+import type { z } from 'zod';
+import { type AnswerOf, fillAddress } from '../commands/call-endpoint.ts';
+import type { EndpointDefinition } from '../contract/schema/endpoint.ts';
+
+/** An API was called and did not answer with success. */
+export class CallRefused extends Error {
+  override readonly name = 'CallRefused';
+  readonly status: number;
+  /** `error` of the body; null if the answer has none. */
+  readonly code: string | null;
+  /** The parsed body; null if it is not JSON. */
+  readonly body: unknown;
+
+  constructor(call: string, status: number, body: unknown) {
+    const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
+    const code = typeof error === 'string' ? error : null;
+    super(`${call} answered ${[status, code ?? [], message ?? []].flat().join(' ')}`);
+    this.status = status;
+    this.code = code;
+    this.body = body;
+  }
+}
+
+type Endpoints = Readonly<Record<string, EndpointDefinition>>;
+
+type ParameterOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParameterOf<Rest>
+  : never;
+
+type ParamsPart<Endpoint extends EndpointDefinition> = [ParameterOf<Endpoint['path']>] extends [never]
+  ? { readonly params?: never }
+  : { readonly params: Readonly<Record<ParameterOf<Endpoint['path']>, string>> };
+
+type QueryPart<Endpoint> = Endpoint extends { readonly query: infer Schema extends z.ZodType }
+  ? {
+      readonly query?: {
+        readonly [Key in keyof z.input<Schema>]?: string | number | boolean | undefined;
+      };
+    }
+  : { readonly query?: never };
+
+type BodyPart<Endpoint> = Endpoint extends {
+  readonly body: { readonly schema: infer Schema extends z.ZodType; readonly required: infer Required };
+}
+  ? Required extends true
+    ? { readonly body: z.input<Schema> }
+    : { readonly body?: z.input<Schema> }
+  : { readonly body?: never };
+
+/** The input of an endpoint: parameters of its path, its query, its body, and further headers. */
+export type CallInput<Endpoint extends EndpointDefinition> = ParamsPart<Endpoint> &
+  QueryPart<Endpoint> &
+  BodyPart<Endpoint> & { readonly headers?: Readonly<Record<string, string>> };
+
+type Arguments<Endpoint extends EndpointDefinition> =
+  Record<never, never> extends CallInput<Endpoint>
+    ? [input?: CallInput<Endpoint>]
+    : [input: CallInput<Endpoint>];
+
+/**
+ * A method for each endpoint of an API, with the types of its contract. Each resolves with the body of a success and
+ * throws `CallRefused` for any other answer.
+ */
+export type Client<Table extends Endpoints> = {
+  readonly [Name in keyof Table]: (...input: Arguments<Table[Name]>) => Promise<AnswerOf<Table[Name]>>;
+};
+
+interface AnyInput {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A client of the API with these endpoints at the address that `locate` returns. Do not call its streams: they do not end. */
+export function createClient<const Table extends Endpoints>(
+  endpoints: Table,
+  locate: () => string,
+): Client<Table> {
+  const call = async (
+    endpoint: EndpointDefinition,
+    { body, headers, ...input }: AnyInput,
+  ): Promise<unknown> => {
+    const address = fillAddress(endpoint, input);
+    const response = await fetch(`${locate()}${address}`, {
+      method: endpoint.method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const answer: unknown = isJson ? await response.json() : await response.text();
+    if (!response.ok)
+      throw new CallRefused(`${endpoint.method} ${address}`, response.status, isJson ? answer : null);
+    return answer;
+  };
+  const methods = Object.entries(endpoints).map(([name, endpoint]) => [
+    name,
+    (input: AnyInput = {}) => call(endpoint, input),
+  ]);
+  return Object.fromEntries(methods) as Client<Table>;
+}

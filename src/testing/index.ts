@@ -1,0 +1,15 @@
+/** For the tests of a CRM: a loop of their own, and help for the tests of handlers. Needs no test runner. */
+import '../runtime/node-version/demand-node.mjs';
+
+export type { ChangeHandlers, HandlerContext } from '../connector/dispatch/handlers.ts';
+export type { Change } from '../contract/connector/changes.ts';
+export type { Snapshot } from '../contract/sandbox/snapshots.ts';
+export { CallRefused, type Client } from './client.ts';
+export {
+  type Delivered,
+  deliver,
+  failsThenTakes,
+  type HandlerCall,
+  type RecordingHandlers,
+} from './deliver.ts';
+export { startTestLoop, type TestLoop, type TestLoopOptions } from './test-loop.ts';

@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { callPortAt } from '../commands/call-sandbox.ts';
+import { type LoopOptions, startLoop } from '../commands/loop.ts';
+import { portsFrom } from '../commands/ports.ts';
+import { runService } from '../commands/run-service.ts';
+import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
+import { CONNECTOR_ENDPOINTS } from '../contract/connector/endpoints.ts';
+import { ADVANCE_FORMS, readAdvance } from '../contract/sandbox/advance.ts';
+import type { AdvancedClock } from '../contract/sandbox/clock.ts';
+import type { Waited, WaitRequest } from '../contract/sandbox/conditions.ts';
+import { SANDBOX_ENDPOINTS } from '../contract/sandbox/endpoints.ts';
+import type { SandboxInfo } from '../contract/sandbox/info.ts';
+import type { Snapshot } from '../contract/sandbox/snapshots.ts';
+import { SERVICE_ENDPOINTS } from '../contract/service/endpoints.ts';
+import { systemClock } from '../runtime/clock/system-clock.ts';
+import { createLogger } from '../runtime/logger/logger.ts';
+import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
+import { record } from '../scenario/replay.ts';
+import { writeScenario } from '../scenario/scenario.ts';
+import { type Client, createClient } from './client.ts';
+import { createOwnDatabase } from './own-database.ts';
+import { openSharedServer } from './shared-server.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** How a loop for tests is started. */
+export interface TestLoopOptions {
+  /** False starts only the service and its sandbox, for your own client of the service. Default: true. */
+  readonly connector?: boolean;
+  /** Your own code, which the connector calls with each change. */
+  readonly handlers?: ChangeHandlers;
+  /**
+   * The Postgres server on which the loop creates a database of its own. Default: `DATABASE_URL` of the environment;
+   * without it, an embedded server that all test processes of the project share.
+   */
+  readonly databaseUrl?: string;
+  /** The folder of the embedded server. Default: `node_modules/.cache/messaging-connector` of the project. */
+  readonly dataDir?: string;
+}
+
+const { streamEvents: _events, ...SANDBOX_CALLS } = SANDBOX_ENDPOINTS;
+
+/** The entries of the list that a wait is about. */
+type EntriesOf<List extends WaitRequest['list']> = Extract<Waited, { readonly list: List }>['entries'];
+
+/** A running loop: phone network, service, sandbox and, by default, a connector. Nobody else uses it. */
+export interface TestLoop {
+  /** Addresses and credentials; a reset creates new ones. */
+  info(): SandboxInfo;
+  /** People, phones, time and faults. */
+  readonly sandbox: Client<typeof SANDBOX_CALLS>;
+  /** The service, with an API key of the workspace that it starts with. */
+  readonly service: Client<typeof SERVICE_ENDPOINTS>;
+  /** The connector's own API. Throws for a loop without a connector. */
+  readonly connector: Client<typeof CONNECTOR_ENDPOINTS>;
+  /** Advances virtual time by `500ms`, `30s`, `5m`, `2h` or `7d`, by milliseconds, or to a date-time. */
+  advance(time: string | number): Promise<AdvancedClock>;
+  /**
+   * Waits until entries of a list match a filter, as `POST /sandbox/v1/wait` does, and resolves with them. Throws if
+   * they do not in time, with what there is instead.
+   */
+  waitFor<List extends WaitRequest['list']>(
+    wanted: WaitRequest & { readonly list: List },
+  ): Promise<EntriesOf<List>>;
+  /**
+   * Waits until `condition` returns something truthy, and resolves with it. It is evaluated after each event of the
+   * sandbox, and ten times a second. Throws after `timeoutMs`, by default 5,000.
+   */
+  waitFor<Value>(condition: () => Value | Promise<Value>, options?: { timeoutMs?: number }): Promise<Value>;
+  /**
+   * Resolves when nothing is in progress: deliveries with all their attempts, polls, sends, calls of your handler.
+   * Retries of sends and of your handler wait for their time.
+   */
+  settle(): Promise<void>;
+  /** Starts over with the numbers and a new key that the sandbox begins with, without faults. Virtual time is kept. */
+  reset(): Promise<void>;
+  /**
+   * Saves the state of the loop once nothing is in progress: all data of service and connector, virtual time, faults,
+   * calls. It is kept until the loop is closed.
+   */
+  snapshot(): Promise<Snapshot>;
+  /**
+   * Returns to a snapshot, in a fraction of the time of a reset: ids, keys, virtual time and the connector's feed are as
+   * they were. What is in progress is interrupted.
+   */
+  restore(snapshot: Pick<Snapshot, 'id'>): Promise<void>;
+  /**
+   * Writes what has come from outside since the last reset as a scenario, for `messaging-connector scenario replay`:
+   * calls through `sandbox`, `service` and `connector`.
+   */
+  record(file: string): Promise<void>;
+  /** Stops the loop and removes its database. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What `startLoop` takes, with sends without delay and a poll that no test waits for. */
+export function loopOptions(databaseUrl: string, options: Partial<LoopOptions> = {}): LoopOptions {
+  return {
+    connectorDatabaseUrl: databaseUrl,
+    platformDatabaseUrl: databaseUrl,
+    ports: portsFrom(0),
+    secrets: {
+      connectorToken: randomBytes(24).toString('base64url'),
+      sealingKey: generateSealingKey(),
+    },
+    sendScale: 0,
+    reconcileIntervalMs: 60_000,
+    inboxRetentionDays: 30,
+    onTakenOver: () => undefined,
+    clock: systemClock,
+    logger: createLogger({ level: 'silent', name: 'testing' }),
+    ...options,
+  };
+}
+
+/** What a loop with a connector and one without have in common. */
+interface StartedLoop {
+  info(): SandboxInfo;
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function startService(databaseUrl: string): Promise<StartedLoop> {
+  const { platformDatabaseUrl, connectorDatabaseUrl: _, secrets: __, ...options } = loopOptions(databaseUrl);
+  const service = await runService({ ...options, databaseUrl: platformDatabaseUrl });
+  return { info: () => service.sandbox.info(), settle: () => service.settle(), close: () => service.close() };
+}
+
+/**
+ * Starts a loop on free ports, with a database of its own. Throws if the server cannot be used; everything that was
+ * started is closed again.
+ */
+export async function startTestLoop(options: TestLoopOptions = {}): Promise<TestLoop> {
+  const { connector = true, handlers, databaseUrl = process.env['DATABASE_URL'], dataDir } = options;
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
+  };
+  try {
+    const server = await openSharedServer(databaseUrl, dataDir);
+    closers.push(() => server.close());
+    const database = await createOwnDatabase(
+      server.url,
+      connector ? ['connector', 'platform'] : ['platform'],
+    );
+    closers.push(() => database.drop());
+    const loop = connector
+      ? await startLoop(loopOptions(database.url, { handlers }))
+      : await startService(database.url);
+    closers.push(() => loop.close());
+    return describeLoop(loop, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
+  const { sandboxUrl } = loop.info();
+  const sandbox = createClient(SANDBOX_CALLS, () => `${sandboxUrl}/sandbox/v1`);
+
+  const waitForEntries = async (wanted: WaitRequest): Promise<Waited['entries']> => {
+    const { holds, entries, explanation } = await sandbox.wait({ body: wanted });
+    if (!holds) throw new Error(`${wanted.list} ${wanted.q ?? ''}: ${explanation}`);
+    return entries;
+  };
+
+  return {
+    info: loop.info,
+    sandbox,
+    // Through the port of the sandbox, which records the calls and adds the credentials.
+    service: createClient(SERVICE_ENDPOINTS, () => `${sandboxUrl}/service`),
+    connector: createClient(CONNECTOR_ENDPOINTS, () => {
+      if (loop.info().connectorUrl === null) throw new Error('This loop was started without a connector.');
+      return `${sandboxUrl}/connector`;
+    }),
+    async advance(time) {
+      const body = typeof time === 'number' ? { ms: time } : readAdvance(time);
+      if (body === null) throw new Error(`"${time}" is not a time: ${ADVANCE_FORMS}.`);
+      return await sandbox.advanceClock({ body });
+    },
+    waitFor: ((wanted: WaitRequest | (() => unknown), { timeoutMs = 5_000 } = {}) =>
+      typeof wanted === 'function'
+        ? waitUntil(`${sandboxUrl}/sandbox/v1/events`, wanted, timeoutMs)
+        : waitForEntries(wanted)) as TestLoop['waitFor'],
+    settle: () => loop.settle(),
+    async reset() {
+      await sandbox.reset();
+    },
+    snapshot: () => sandbox.takeSnapshot({ body: {} }),
+    async restore({ id }) {
+      await sandbox.restoreSnapshot({ params: { id } });
+    },
+    async record(file) {
+      const { scenario } = await record(callPortAt(sandboxUrl));
+      await writeFile(file, writeScenario(scenario));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

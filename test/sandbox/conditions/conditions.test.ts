@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { useHookedSandbox } from '../hooked-sandbox.ts';
+
+const hook = useHookedSandbox();
+const settle = () => hook.service.platform.settle();
+const wait = async (body: object) => {
+  const { status, body: answer } = await hook.call('POST', '/wait', body);
+  expect(status, JSON.stringify(answer)).toBe(200);
+  return answer;
+};
+const verify = async (body: object) => {
+  const { status, body: answer } = await hook.call('POST', '/verify', body);
+  expect(status, JSON.stringify(answer)).toBe(200);
+  return answer;
+};
+const write = async (text: string): Promise<string> => (await hook.write(text)).body.messageId;
+
+/** Two deliveries: of a message that arrived, and of one that was lost. */
+async function oneArrivesOneIsLost() {
+  const arrived = await write('arrives');
+  await settle();
+  await hook.call('PUT', '/faults', {
+    rules: [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' }],
+  });
+  const lost = await write('is lost');
+  await hook.clock.timerSet(500);
+  await hook.clock.advance(1_500);
+  await settle();
+  const { body } = await hook.call('GET', '/deliveries');
+  const [second, first] = body.entries;
+  return { arrived, lost, first, second };
+}
+
+describe('POST /wait', () => {
+  it('is answered at once by what is there', async () => {
+    const messageId = await write('hello');
+    await settle();
+    expect(await wait({ list: 'deliveries', q: `message:${messageId} status:delivered` })).toMatchObject({
+      list: 'deliveries',
+      holds: true,
+      entries: [{ messageId, outcome: 'delivered' }],
+      explanation: expect.stringMatching(/^1 of 1 found: delivery \d+ \(message\.received, delivered\)\.$/),
+    });
+  });
+
+  it('is answered by the event that meets it, without a timer', async () => {
+    const waiting = wait({ list: 'deliveries', q: 'status:delivered', count: 2, timeoutMs: 60_000 });
+    await hook.clock.timerSet(60_000);
+    const [first, second] = [await write('one'), await write('two')];
+    const { holds, entries } = await waiting;
+    expect({ holds, of: entries.map((entry: { messageId: string }) => entry.messageId) }).toEqual({
+      holds: true,
+      of: [second, first],
+    });
+  });
+
+  it('waits for calls, messages and connections in the same way', async () => {
+    const call = wait({ list: 'calls', q: 'path:/account status:200' });
+    const message = wait({ list: 'messages', q: 'direction:incoming "good morning"' });
+    const connection = wait({ list: 'connections', q: `outage:phone_off connection:${hook.connectionId}` });
+    await hook.clock.timerSet(5_000);
+    await hook.api('GET', '/account');
+    const messageId = await write('Good morning');
+    await hook.call('POST', `/connections/${hook.connectionId}/phone`, { on: false });
+    expect(await call).toMatchObject({ holds: true, entries: [{ path: '/account' }] });
+    expect(await message).toMatchObject({ holds: true, entries: [{ id: messageId }] });
+    expect(await connection).toMatchObject({ holds: true, entries: [{ id: hook.connectionId }] });
+  });
+
+  it('names what comes nearest, and the condition that it does not meet', async () => {
+    const { arrived, first } = await oneArrivesOneIsLost();
+    const answer = await wait({ list: 'deliveries', q: `message:${arrived} status:dropped`, timeoutMs: 0 });
+    expect(answer).toMatchObject({
+      holds: false,
+      entries: [],
+      nearest: expect.arrayContaining([{ id: first.id, unmet: ['status:dropped'] }]),
+    });
+    expect(answer.explanation).toContain(`0 of 1 found. Nearest: `);
+    expect(answer.explanation).toContain(
+      `delivery ${first.id} (message.received, delivered) does not meet status:dropped`,
+    );
+  });
+
+  it('says how many it found, and what else there is', async () => {
+    const { lost, first, second } = await oneArrivesOneIsLost();
+    expect(await wait({ list: 'deliveries', q: `message:${lost}`, count: 2, timeoutMs: 0 })).toMatchObject({
+      holds: false,
+      entries: [{ id: second.id }],
+      explanation: `1 of 2 found (delivery ${second.id} (message.received, dropped)). The newest others: delivery ${first.id} (message.received, delivered).`,
+    });
+    expect(await wait({ list: 'messages', q: 'direction:outgoing status:read', timeoutMs: 0 })).toMatchObject(
+      {
+        explanation: expect.stringMatching(/^0 of 1 found\. The newest others: message \w+ \(incoming, /),
+      },
+    );
+  });
+
+  it('ends after its time', async () => {
+    const waiting = wait({ list: 'calls', q: 'path:/nowhere', timeoutMs: 700 });
+    await hook.clock.timerSet(700);
+    await hook.clock.advance(700);
+    expect(await waiting).toMatchObject({ holds: false, waitedMs: 700 });
+  });
+
+  it('refuses a filter that the list does not take', async () => {
+    const { status, body } = await hook.call('POST', '/wait', { list: 'calls', q: 'outcome:dropped' });
+    expect({ status, body }).toMatchObject({ status: 400, body: { error: 'invalid_request', field: 'q' } });
+    expect(body.message).toContain('`outcome:dropped` has an unknown key; the keys are status, method');
+  });
+});
+
+describe('POST /verify', () => {
+  const received = 'type:message.received';
+
+  it('holds for what is there, in this order', async () => {
+    await oneArrivesOneIsLost();
+    const expected = [{ q: `${received} arrives` }, { q: `${received} status:dropped` }];
+    expect(await verify({ list: 'deliveries', expected, only: true })).toEqual({
+      holds: true,
+      looked: 2,
+      differences: [],
+      explanation: 'All 2 expected entries are there in this order, and no others.',
+    });
+    expect(
+      await verify({ list: 'deliveries', expected: [{ q: received, count: 2 }], only: true }),
+    ).toMatchObject({
+      holds: true,
+    });
+  });
+
+  it('finds an entry out of order, unless any order is accepted', async () => {
+    const { first } = await oneArrivesOneIsLost();
+    const expected = [{ q: 'status:dropped' }, { q: 'status:delivered' }];
+    const { holds, differences } = await verify({ list: 'deliveries', expected });
+    expect({ holds, differences }).toEqual({
+      holds: false,
+      differences: [
+        {
+          kind: 'out_of_order',
+          place: 2,
+          q: 'status:delivered',
+          id: first.id,
+          reading: `delivery ${first.id} (message.received, delivered) comes before the entry of place 1.`,
+        },
+      ],
+    });
+    expect(await verify({ list: 'deliveries', expected, anyOrder: true, only: true })).toMatchObject({
+      holds: true,
+      explanation: 'All 2 expected entries are there, and no others.',
+    });
+  });
+
+  it('finds what is missing, and names what comes nearest', async () => {
+    const { arrived, first } = await oneArrivesOneIsLost();
+    const q = `message:${arrived} status:dropped`;
+    expect(await verify({ list: 'deliveries', expected: [{ q: received }, { q }] })).toMatchObject({
+      holds: false,
+      differences: [{ kind: 'missing', place: 2, q }],
+    });
+    expect(await verify({ list: 'deliveries', expected: [{ q }] })).toMatchObject({
+      differences: [
+        {
+          id: expect.any(String),
+          reading: expect.stringMatching(/^No further entry matches\. delivery \d+ .* does not meet /),
+        },
+      ],
+    });
+    expect(
+      await verify({ list: 'deliveries', expected: [{ q: `message:${arrived}`, count: 2 }] }),
+    ).toMatchObject({
+      differences: [{ kind: 'missing', place: 2, reading: 'No further entry matches.' }],
+    });
+    expect(first.messageId).toBe(arrived);
+  });
+
+  it('finds what nothing expects, among the entries that are looked at', async () => {
+    const { arrived, second } = await oneArrivesOneIsLost();
+    const expected = [{ q: `message:${arrived}` }];
+    expect(await verify({ list: 'deliveries', expected, only: true })).toMatchObject({
+      holds: false,
+      differences: [
+        {
+          kind: 'unexpected',
+          id: second.id,
+          reading: `delivery ${second.id} (message.received, dropped) is not expected.`,
+        },
+      ],
+    });
+    expect(await verify({ list: 'deliveries', q: 'status:delivered', expected, only: true })).toMatchObject({
+      holds: true,
+      looked: 1,
+    });
+    expect(await verify({ list: 'calls', q: 'path:/messages', expected: [], only: true })).toMatchObject({
+      holds: true,
+      explanation: 'All 0 expected entries are there, and no others.',
+    });
+  });
+
+  it('refuses a filter with the place at which it is', async () => {
+    const { status, body } = await hook.call('POST', '/verify', {
+      list: 'messages',
+      expected: [{ q: '' }, { q: 'status:lost' }],
+    });
+    expect({ status, field: body.field }).toEqual({ status: 400, field: 'expected.1.q' });
+  });
+});
+
+it('GET /contacts/{phone} is the behavior that was set, or the default one', async () => {
+  const { body: set } = await hook.call('PUT', '/contacts/447700900210', { readAfterMs: null });
+  expect((await hook.call('GET', '/contacts/447700900210')).body).toEqual(set);
+  expect(set.readAfterMs).toBeNull();
+  const { body: other } = await hook.call('GET', '/contacts/447700900211');
+  expect(other).toMatchObject({ onNetwork: true, autoReply: null });
+  expect((await hook.call('GET', '/contacts/+447')).status).toBe(400);
+});

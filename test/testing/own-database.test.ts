@@ -1,0 +1,21 @@
+import { expect, inject, it } from 'vitest';
+import { createOwnDatabase } from '../../src/testing/own-database.ts';
+import { asAdmin } from '../support/database.ts';
+
+const exists = (url: string): Promise<boolean> =>
+  asAdmin(async (sql) => {
+    const name = new URL(url).pathname.slice(1);
+    return (await sql`select 1 from pg_database where datname = ${name}`).length > 0;
+  });
+
+it('a database that is in use is kept, from whichever database others are created', async () => {
+  const server = inject('databaseUrl');
+  const used = await createOwnDatabase(server, []);
+  const inside = await createOwnDatabase(used.url, []);
+  const next = await createOwnDatabase(server, []);
+  expect(await Promise.all([used, inside, next].map(({ url }) => exists(url)))).toEqual([true, true, true]);
+  for (const database of [next, inside, used]) {
+    await database.drop();
+    expect(await exists(database.url)).toBe(false);
+  }
+});

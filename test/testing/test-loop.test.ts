@@ -1,0 +1,115 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { readScenario } from '../../src/scenario/scenario.ts';
+import { type Change, startTestLoop, type TestLoop } from '../../src/testing/index.ts';
+
+const CONTACT = '447700900201';
+
+describe('a test loop', () => {
+  const seen: Change[] = [];
+  let loop: TestLoop;
+
+  beforeAll(async () => {
+    const onChange = (change: Change): void => void seen.push(change);
+    loop = await startTestLoop({ databaseUrl: inject('databaseUrl'), handlers: { onChange } });
+  });
+  afterAll(() => loop.close());
+  beforeEach(async () => {
+    await loop.reset();
+    await loop.settle();
+    seen.length = 0;
+  });
+
+  async function write(text: string): Promise<string> {
+    const { connections } = await loop.service.listConnections();
+    const connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
+    const { messageId } = await loop.sandbox.contactWrites({
+      params: { phone: CONTACT },
+      body: { connectionId, text },
+    });
+    return messageId;
+  }
+
+  it('brings a message from a phone to the handler, and shows it in all three APIs', async () => {
+    const messageId = await write('Hello');
+    await loop.settle();
+    expect(seen).toMatchObject([{ type: 'message.created', messageId, data: { text: 'Hello' } }]);
+    expect((await loop.connector.getMessage({ params: { id: messageId } })).peer).toBe(CONTACT);
+    expect((await loop.service.listMessages({ query: { limit: 1 } })).messages).toMatchObject([
+      { id: messageId },
+    ]);
+    expect(await loop.waitFor({ list: 'deliveries', q: `message:${messageId}` })).toMatchObject([
+      { outcome: 'delivered' },
+    ]);
+  });
+
+  it('waits for what only the test sees, and says what a condition threw last', async () => {
+    const messageId = await write('Soon');
+    const found = await loop.waitFor(() => seen.find((change) => 'messageId' in change));
+    expect(found).toMatchObject({ messageId });
+    await expect(
+      loop.waitFor(
+        () => {
+          throw new Error('not yet');
+        },
+        { timeoutMs: 0 },
+      ),
+    ).rejects.toThrow('The condition did not hold within 0 ms: not yet');
+    await expect(loop.waitFor({ list: 'calls', q: 'path:/nowhere', timeoutMs: 0 })).rejects.toThrow(
+      'calls path:/nowhere: 0 of 1 found.',
+    );
+  });
+
+  it('records what came from outside as a scenario', async () => {
+    const messageId = await write('Hello');
+    await loop.settle();
+    const { connectionId } = await loop.connector.getMessage({ params: { id: messageId } });
+    const body = { connectionId, to: CONTACT, text: 'Good morning', reference: 'recorded' };
+    await loop.connector.queueMessage({ body });
+    await loop.settle();
+    const folder = mkdtempSync(join(tmpdir(), 'scenario-'));
+    const file = join(folder, 'failed.jsonl');
+    await loop.record(file);
+    const { causes, observations } = readScenario(readFileSync(file, 'utf8'));
+    rmSync(folder, { recursive: true });
+    expect(causes.map(({ method, surface }) => `${method} ${surface}`)).toEqual([
+      'POST sandbox',
+      'POST connector',
+    ]);
+    expect(observations.length).toBeGreaterThan(0);
+  });
+
+  it('moves virtual time', async () => {
+    const { now: before } = await loop.sandbox.getClock();
+    const { now } = await loop.advance('2h');
+    expect(Date.parse(now) - Date.parse(before)).toBeGreaterThanOrEqual(7_200_000);
+    await expect(loop.advance('soon')).rejects.toThrow('"soon" is not a time: write 500ms');
+  });
+
+  it('throws the refusal of a call with its status, code and body', async () => {
+    const refused = loop.service.sendMessage({ body: { connectionId: 'x', to: '1', text: 'a' } });
+    await expect(refused).rejects.toMatchObject({
+      name: 'CallRefused',
+      status: expect.any(Number),
+      code: expect.stringMatching(/^\w+$/),
+      message: expect.stringMatching(/^POST \/messages answered 4\d\d \w+$/),
+    });
+  });
+
+  it('begins again with other ids', async () => {
+    const { workspaceId } = loop.info();
+    await write('before');
+    await loop.reset();
+    expect(loop.info().workspaceId).not.toBe(workspaceId);
+    expect((await loop.connector.listMessages()).messages).toEqual([]);
+  });
+});
+
+it('a test loop without a connector is the service and its sandbox', async () => {
+  await using loop = await startTestLoop({ databaseUrl: inject('databaseUrl'), connector: false });
+  expect(loop.info().connectorUrl).toBeNull();
+  expect((await loop.service.getAccount()).connections.total).toBe(4);
+  await expect(loop.connector.listMessages()).rejects.toThrow('This loop was started without a connector.');
+});
