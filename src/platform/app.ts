@@ -24,31 +24,45 @@ export interface AppOptions {
    * Requests from them may have any `Host`.
    */
   readonly trustedProxies: readonly string[];
+  /** Names in `Host` that are accepted besides this machine's own. */
+  readonly allowedHosts: readonly string[] | undefined;
   /** Any address of the service, read on each request. */
   readonly ownUrl: () => string;
 }
 
 // [choice.host.foreign]
-const FOREIGN = new PlatformError(ASSUMPTIONS.foreignHost.value, {
-  field: 'Host',
-  hint: 'must be 127.0.0.1, localhost or [::1] while the service has no other address',
-});
+const foreignHost = (besides: string): PlatformError =>
+  new PlatformError(ASSUMPTIONS.foreignHost.value, {
+    field: 'Host',
+    hint: `must be 127.0.0.1, localhost or [::1] ${besides}`,
+  });
 
 /**
  * A service on a loopback address accepts only loopback names in `Host`, so that a web page cannot reach it by DNS
- * rebinding. A service with a public address leaves this check to the server in front of it.
+ * rebinding; one whose names are listed accepts those as well, wherever it listens. Otherwise, a service with a public
+ * address leaves this check to the server in front of it.
  */
 function ownHostsOnly({
   ownUrl,
   trustedProxies,
-}: Pick<AppOptions, 'ownUrl' | 'trustedProxies'>): RequestHandler {
+  allowedHosts,
+}: Pick<AppOptions, 'ownUrl' | 'trustedProxies' | 'allowedHosts'>): RequestHandler {
+  const names = new Set(allowedHosts?.map((name) => name.toLowerCase()));
+  const foreign = foreignHost(
+    allowedHosts === undefined
+      ? 'while the service has no other address'
+      : 'unless PLATFORM_ALLOWED_HOSTS lists other names',
+  );
+  const isOurs = (host: string): boolean => {
+    const name = hostNameOf(host) ?? '';
+    return isLoopbackHost(name) || names.has(name);
+  };
   return (request, response, next) => {
-    const isOurs = (host: string): boolean => isLoopbackHost(hostNameOf(host) ?? '');
     const hosts = request.headersDistinct['host'] ?? [];
-    const isForeign = isLoopbackHost(new URL(ownUrl()).hostname) && !hosts.every(isOurs);
+    const isChecked = allowedHosts !== undefined || isLoopbackHost(new URL(ownUrl()).hostname);
     const { remoteAddress = '' } = request.socket;
-    if (!isForeign || findEntry(trustedProxies, remoteAddress) !== null) next();
-    else writeAnswer(response, refusal(FOREIGN));
+    if (!isChecked || hosts.every(isOurs) || findEntry(trustedProxies, remoteAddress) !== null) next();
+    else writeAnswer(response, refusal(foreign));
   };
 }
 
@@ -56,14 +70,14 @@ function ownHostsOnly({
  * The HTTP interface of the service. Every refusal is `{ error }`. The caller's address is the rightmost address of
  * `X-Forwarded-For` and the socket that is not a trusted proxy: the addresses left of it were written by the caller.
  */
-export function createApp({ rest, auth = [], media, trustedProxies, ownUrl }: AppOptions): Express {
+export function createApp({ rest, auth = [], media, trustedProxies, ...hosts }: AppOptions): Express {
   const app = createJsonApp();
   app.enable('case sensitive routing');
   app.set('query parser', false);
   // [choice.forwarded-for]
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
-  app.use(ownHostsOnly({ ownUrl, trustedProxies }));
+  app.use(ownHostsOnly({ ...hosts, trustedProxies }));
   app.use(API_PREFIX, rest);
   // [versioning.auth-host]
   if (auth.length > 0) app.use(shareWithPages, ...auth);

@@ -60,6 +60,11 @@ export interface PlatformOptions {
   readonly sendsPerMinute?: number;
   /** Addresses and CIDR ranges of proxies whose `X-Forwarded-For` is trusted; default: none. */
   readonly trustedProxies?: readonly string[];
+  /**
+   * Names in `Host` that are accepted besides those of this machine, wherever the service listens. Default: none on a
+   * loopback address, and elsewhere any name.
+   */
+  readonly allowedHosts?: readonly string[];
   readonly ports?: PlatformPorts;
   /** Called when another process has taken over the database; this process must end. */
   readonly onTakenOver?: () => void;

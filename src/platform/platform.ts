@@ -162,6 +162,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     rest: createRestRouter({ shell, sources, endpoints }),
     media: serveMedia(mediaStore, logger),
     trustedProxies: options.trustedProxies ?? [],
+    allowedHosts: options.allowedHosts,
     ownUrl: () => baseUrls().api,
   };
 

@@ -49,14 +49,17 @@ function exists(pid: number): boolean {
 }
 
 /**
- * True if a process has certainly ended: it ran in this pid namespace, and no process has its pid and start time.
- * False for a process of another host, boot or container, where this cannot be known.
+ * Whether a process runs: it is gone if it ran in this pid namespace, and no process has its pid and start time. Of a
+ * process of another host, boot or container, this cannot be known.
  */
-export function isGone(other: ProcessIdentity): boolean {
-  if (other.host !== hostname()) return false;
+export function findState(other: ProcessIdentity): 'running' | 'gone' | 'unknown' {
+  if (other.host !== hostname()) return 'unknown';
   const space = readPidSpace();
-  if (other.pidStart === '' || space === '') return other.pidStart === space && !exists(other.pid);
+  if (other.pidStart === '' || space === '') {
+    if (other.pidStart !== space) return 'unknown';
+    return exists(other.pid) ? 'running' : 'gone';
+  }
   const end = other.pidStart.lastIndexOf(SEPARATOR);
-  if (other.pidStart.slice(0, end) !== space) return false;
-  return readStart(other.pid) !== other.pidStart.slice(end + 1);
+  if (other.pidStart.slice(0, end) !== space) return 'unknown';
+  return readStart(other.pid) === other.pidStart.slice(end + 1) ? 'running' : 'gone';
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { currentProcess, isGone, type ProcessIdentity } from './process-identity.ts';
+import { currentProcess, findState } from './process-identity.ts';
 import { processLease } from './time-tables.ts';
 
 const LIFETIME_MS = 10_000;
@@ -16,14 +16,17 @@ type LeaseRow = typeof processLease.$inferSelect;
 export class PlatformAlreadyRuns extends Error {
   override readonly name = 'PlatformAlreadyRuns';
   readonly pid: number;
+  /** When its lease expires unless it is renewed, if it cannot be known whether the process runs; null if it does. */
+  readonly expiresAt: number | null;
 
-  constructor(holder: ProcessIdentity) {
+  constructor(holder: LeaseRow) {
     super(
       `another platform runs on this database: process ${holder.pid} on host '${holder.host}'. ` +
         `Stop it, or use another database for this one. ` +
         `If it crashed on another machine, its lease expires ${LIFETIME_MS / 1_000} s after its last heartbeat.`,
     );
     this.pid = holder.pid;
+    this.expiresAt = findState(holder) === 'unknown' ? holder.expiresAt : null;
   }
 }
 
@@ -68,7 +71,7 @@ export async function takeProcessLease(options: LeaseOptions): Promise<ProcessLe
   const { database, clock, logger, onLost } = options;
   const owner = randomUUID();
   let held = await claim(database, owner, clock.now(), null);
-  if (held.owner !== owner && isGone(held)) {
+  if (held.owner !== owner && findState(held) === 'gone') {
     held = await claim(database, owner, clock.now(), held.owner);
   }
   if (held.owner !== owner) {

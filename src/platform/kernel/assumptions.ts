@@ -545,7 +545,7 @@ const REQUESTS = {
   },
   foreignHost: {
     id: 'choice.host.foreign',
-    rule: 'On a loopback address, a `Host` other than this machine returns 400 `invalid_request` with `field: "Host"`.',
+    rule: 'On loopback, or with `PLATFORM_ALLOWED_HOSTS`, a `Host` that is neither this machine nor listed returns 400 with `field: "Host"`.',
     because: 'It comes from a web page whose domain was rebound to this machine.',
     value: 'invalid_request',
   },

@@ -3,11 +3,8 @@ import { isPublicAddress } from '../../runtime/public-network/public-address.ts'
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 const LONGEST_NAME = 253;
-/**
- * A URL that a parser does not change: without control characters, spaces and backslashes.
- * [webhook.url.https]
- */
-const PLAIN_HTTPS = /^https:\/\/([^\s\\\p{Cc}/?#]+)[^\s\\\p{Cc}]*$/iu;
+/** A URL that a parser does not change: without control characters, spaces and backslashes. */
+const PLAIN_URL = /^[a-z]+:\/\/([^\s\\\p{Cc}/?#]+)[^\s\\\p{Cc}]*$/iu;
 /** The host as it is written, and a port; no credentials. */
 const HOST_AND_PORT = /^(\[[^[\]@]+\]|[^:@[\]]+)(?::\d{1,5})?$/u;
 const ASCII = /^[\x21-\x7e]+$/;
@@ -80,7 +77,7 @@ export function parseWebhookUrl(text: string): URL | string {
   const url = new URL(text);
   // [webhook.url.https]
   if (url.protocol !== 'https:') return 'it is not https';
-  const authority = PLAIN_HTTPS.exec(text)?.[1];
+  const authority = PLAIN_URL.exec(text)?.[1];
   if (authority === undefined) return 'it is malformed: spaces, backslashes or slashes';
   if (authority.includes('@')) return 'it contains a user name or password';
   const written = HOST_AND_PORT.exec(authority)?.[1];

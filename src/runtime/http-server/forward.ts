@@ -51,8 +51,18 @@ function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record
 export interface ForwardTarget {
   /** Its address. A path in it precedes the path of each request. */
   readonly url: string;
+  /** The `Host` that it is asked for. Default: that of its address. */
+  readonly host?: string;
   readonly token: string;
 }
+
+/**
+ * Called when a request is forwarded. What it returns is called with the bodies of the request and of its response, once
+ * a 2xx has ended; null stands for a body that is too long to keep.
+ */
+export type WatchForward = (
+  request: Request,
+) => ((body: string | null, answer: string | null) => void) | undefined;
 
 export interface ForwardOptions {
   /** Where a request goes; what it throws is the response. */
@@ -61,6 +71,26 @@ export interface ForwardOptions {
   readonly refuse: (why: 'unreachable' | 'dot_segment') => Error;
   /** Headers, in lower case, that `target` reads and the server is not sent. */
   readonly ownHeaders?: readonly string[];
+  readonly watch?: WatchForward | undefined;
+}
+
+/** A longer body is not kept for `watch`, in bytes. */
+const LONGEST_KEPT = 1024 * 1024;
+
+/** Keeps what flows through a stream; null if it is too long. */
+function keep(stream: NodeJS.ReadableStream): () => string | null {
+  let chunks: Buffer[] | null = [];
+  let length = 0;
+  stream.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > LONGEST_KEPT) chunks = null;
+    chunks?.push(chunk);
+  });
+  return () => (chunks === null ? null : Buffer.concat(chunks).toString());
+}
+
+function isSuccess(status = 0): boolean {
+  return status >= 200 && status < 300;
 }
 
 /**
@@ -68,12 +98,14 @@ export interface ForwardOptions {
  * needs neither the token nor CORS. Streams in both directions; a client that leaves ends the call.
  * The path is sent as it came, so that no path can lead the token to another host or out of the target's path.
  */
-export function forward({ target, refuse, ownHeaders = [] }: ForwardOptions): RequestHandler {
+export function forward({ target, refuse, ownHeaders = [], watch }: ForwardOptions): RequestHandler {
   return async (request, response, next) => {
     const [path = ''] = request.url.split('?', 1);
     if (DOT_SEGMENT.test(path)) throw refuse('dot_segment');
-    const { url, token } = await target(request);
+    const { url, host, token } = await target(request);
     if (response.destroyed) return;
+    const forwarded = watch?.(request);
+    const body = forwarded && keep(request);
     const { protocol, hostname, port, pathname } = new URL(url);
     const call = (protocol === 'https:' ? callHttps : callHttp)({
       host: hostname.replace(/^\[|\]$/g, ''),
@@ -83,11 +115,16 @@ export function forward({ target, refuse, ownHeaders = [] }: ForwardOptions): Re
       headers: {
         ...passOn(request.headers, ownHeaders),
         ...framing(request.headers),
+        ...(host === undefined ? {} : { host }),
         authorization: `Bearer ${token}`,
       },
     });
     call.on('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, without(answer.headers, HOP_HEADERS));
+      if (forwarded !== undefined && isSuccess(answer.statusCode)) {
+        const answered = keep(answer);
+        answer.on('end', () => forwarded(body?.() ?? null, answered()));
+      }
       answer.pipe(response);
       answer.on('error', () => response.destroy());
     });

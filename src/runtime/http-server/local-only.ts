@@ -28,19 +28,27 @@ function single(request: Request, header: string): string | undefined {
   return values?.[0];
 }
 
+/** Values of `Host`, without a port, that are accepted besides this machine's own names. */
+export interface AllowedHosts {
+  readonly names: readonly string[];
+  /** The setting that lists them. */
+  readonly setting: string;
+}
+
 /**
  * Refuses whatever a page of another origin could send: a `Host` that is not this machine (a rebound name), an
  * `Origin` other than the one that was asked, and what a browser marks as coming from another site. `ownUrl` is named as
- * the one to use.
+ * the one to use. `allowed` names further hosts, and the setting that lists them.
  * @throws {LocalRefusal} `foreign_origin`
  */
-export function localOnly(ownUrl: () => string, allowedHosts: readonly string[] = []): RequestHandler {
-  const names = new Set(allowedHosts.map((host) => host.toLowerCase()));
+export function localOnly(ownUrl: () => string, allowed?: AllowedHosts): RequestHandler {
+  const names = new Set(allowed?.names.map((host) => host.toLowerCase()));
+  const toAllow = allowed === undefined ? '' : ` To allow another name, list it in ${allowed.setting}.`;
   return (request, _response, next) => {
     const host = single(request, 'host') ?? '';
     const name = hostNameOf(host);
     if (name === null || !(isLoopbackHost(name) || names.has(name))) {
-      throw refuse('Host', host, `Use ${ownUrl()}, or localhost with the same port.`);
+      throw refuse('Host', host, `Use ${ownUrl()}, or localhost with the same port.${toAllow}`);
     }
     const origin = single(request, 'origin');
     if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {

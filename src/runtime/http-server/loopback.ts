@@ -5,6 +5,11 @@ export function isLoopbackHost(hostname: string): boolean {
   return LOOPBACK.test(hostname);
 }
 
+/** True for an address to listen on, as written in a setting, that other machines cannot reach. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || isLoopbackHost(address);
+}
+
 /** The host name of an authority (`name:port`), in lower case; null if the value is not an authority. */
 export function hostNameOf(authority: string): string | null {
   if (!URL.canParse(`http://${authority}`)) return null;
