@@ -59,6 +59,8 @@ async function build(): Promise<void> {
   const words = [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
   try {
     await promisify(execFile)(process.execPath, words, { cwd: ROOT });
+    // Another process has built the same page meanwhile. Nobody who is reading it is disturbed.
+    if (await isFresh()) return;
     await rename(BUILT_PAGE, old).catch(() => undefined);
     // Another process may have put the same page there meanwhile.
     await rename(fresh, BUILT_PAGE).catch(async (error: unknown) => {

@@ -1,6 +1,7 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { KEYBOARD, tabTo } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { createCaller } from '../support/read-lists.ts';
 
@@ -33,52 +34,22 @@ async function createKey(): Promise<{ readonly id: string; readonly key: string 
 const listWith = (key: string): Promise<unknown> =>
   createCaller(test.loop.info().baseUrl, key)('GET', '/connections');
 
-/** Moves the focus on until something with this name has it. */
-async function tabTo(page: Page, name: RegExp): Promise<void> {
-  for (let presses = 0; presses < 80; presses += 1) {
-    await page.keyboard.press('Tab');
-    const focused = await page.locator(':focus').evaluate(
-      // Runs in the page: the text of what has the focus, or of its label.
-      (element: { labels?: Iterable<{ textContent: string }>; textContent: string }) =>
-        `${[...(element.labels ?? [])].map(({ textContent }) => textContent).join(' ')} ${element.textContent}`,
-    );
-    if (name.test(focused)) return;
-  }
-  throw new Error(`the keyboard does not reach ${name}`);
-}
-
 describe('Access', () => {
-  it('narrows a key, whose next call is refused with the check that refused it', async () => {
+  it('narrows a key, whose next call is refused with the check that refused it, by keyboard alone', async () => {
     const { id, key } = await createKey();
     await listWith(key);
     const { page, complaints } = await openPage(browser, url('/access'));
-    await page.getByRole('link', { name: id }).click();
-    await page.getByLabel('messaging.read').uncheck();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Takes effect on the next call.').waitFor();
-
-    await expect(listWith(key)).rejects.toThrow('answered 403');
-    await page.getByRole('link', { name: 'Calls of this key' }).click();
-    await page.getByRole('link', { name: /403.*insufficient_scope/ }).click();
-    await page.getByRole('heading', { name: 'Refused by the check scope' }).waitFor();
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  });
-
-  it('narrows a key by keyboard alone', async () => {
-    const { id, key } = await createKey();
-    const { page, complaints } = await openPage(browser, url('/access'));
-    await page.getByRole('link', { name: id }).waitFor();
-    await page.keyboard.press('j');
-    await tabTo(page, new RegExp(id));
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('link', { name: id }));
     await page.getByRole('heading', { name: id }).waitFor();
-    await tabTo(page, /messaging\.read/);
+    await tabTo(page.getByLabel('messaging.read'));
     await page.keyboard.press('Space');
-    await tabTo(page, /Save/);
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Save' }));
     await page.getByText('Takes effect on the next call.').waitFor();
+
     await expect(listWith(key)).rejects.toThrow('answered 403');
+    await KEYBOARD.press(page.getByRole('link', { name: 'Calls of this key' }));
+    await KEYBOARD.press(page.getByRole('link', { name: /403.*insufficient_scope/ }));
+    await page.getByRole('heading', { name: 'Refused by the check scope' }).waitFor();
     expect(complaints).toEqual([]);
     await page.context().close();
   });
@@ -134,15 +105,9 @@ describe('Access', () => {
     await page.context().close();
   });
 
-  it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible, %s at %d px', async (colorScheme, width) => {
+  it('is accessible', async () => {
     const { id } = await createKey();
-    const viewport = { width, height: 800 };
-    const { page } = await openPage(browser, url('/access'), { colorScheme, viewport });
+    const { page } = await openPage(browser, url('/access'));
     await page.getByRole('link', { name: id }).waitFor();
     await expectAccessible(page);
     await page.getByRole('link', { name: id }).click();

@@ -89,7 +89,7 @@ describe('what webhooks need', () => {
     };
     const lane = { webhooks: [], held: 2, faults: { seed: 1, rules: [rule] }, isFrozen: true };
     expect(laneConcerns(lane).map(({ title, hint }) => `${title}: ${hint}`)).toEqual([
-      'No webhook is set: Every event is dropped until your program calls PUT /webhook with the address of its receiver.',
+      'No webhook is set: Every event is dropped until PUT /webhook sets an address.',
       '2 deliveries held: Nothing is sent until you release them.',
       '1 fault rule armed: lost (1 hit)',
       'Virtual time stands still: Nothing falls due until it is moved or runs again.',

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { KEYBOARD, tabTo } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
@@ -19,19 +20,6 @@ async function create(label: string): Promise<string> {
     .id;
 }
 
-/** Moves the focus forward until it is on what has this text, as somebody without a mouse does. */
-async function tabTo(page: Page, text: string): Promise<void> {
-  for (let presses = 0; presses < 60; presses += 1) {
-    await page.keyboard.press('Tab');
-    // Runs in the page.
-    const focused = await page.evaluate(
-      'document.activeElement.closest("a, button, input, summary")?.textContent',
-    );
-    if (String(focused).includes(text)) return;
-  }
-  throw new Error(`no key leads to ${text}`);
-}
-
 const row = (page: Page, text: string | RegExp) =>
   page.getByRole('region', { name: 'Connections' }).getByRole('link').filter({ hasText: text });
 const transitions = (page: Page) =>
@@ -45,6 +33,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await test?.close();
+});
+
+it('lists the newest first, also after the screen Phone, whose list begins with the oldest', async () => {
+  const { page } = await openPage(browser, url('/phone'));
+  await page.getByRole('link', { name: 'Front desk' }).waitFor();
+  await create('The newest');
+  await page.getByRole('link', { name: 'Connections', exact: true }).first().click();
+  await row(page, 'The newest').waitFor();
+  expect(await row(page, /./).first().innerText()).toContain('The newest');
+  await page.context().close();
 });
 
 describe('creating a connection', () => {
@@ -81,7 +79,7 @@ describe('creating a connection', () => {
     await page.waitForURL('**/connections/c*');
     await row(page, 'By keyboard').waitFor();
 
-    await tabTo(page, 'Scan it with the phone');
+    await tabTo(page.getByRole('link', { name: 'Scan it with the phone' }));
     await page.keyboard.press('Tab');
     await page.keyboard.insertText('+44 7700');
     await page.keyboard.press('Enter');
@@ -141,19 +139,14 @@ describe('an outage', () => {
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Keyboard outage' }).waitFor();
-    await tabTo(page, 'Cause an outage');
-    await page.keyboard.press('Enter');
-    await tabTo(page, 'Zombie session');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Cause an outage' }));
+    await KEYBOARD.press(page.getByRole('button', { name: 'Zombie session' }));
     await page.getByText('Outage: zombie session.').waitFor();
-    await tabTo(page, 'Move the time to then');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Move the time to then' }));
     await page.getByText('The service has found it').waitFor();
-    await tabTo(page, 'Heal');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Heal' }));
     await row(page, 'Keyboard outage').getByText('connected').waitFor();
-    await tabTo(page, 'What the states mean');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.locator('summary', { hasText: 'What the states mean' }));
     const states = page.getByRole('list', { name: 'States' }).getByRole('listitem');
     expect(await states.allInnerTexts()).toEqual([
       expect.stringMatching(/^connecting: /),
@@ -170,15 +163,13 @@ describe('a connection', () => {
   it('is logged out, restarted and, once that is confirmed, deleted, by keyboard alone', async () => {
     const id = await pair('447700900172', 'Short-lived');
     const { page } = await openPage(browser, url(`/connections/${id}`));
-    await tabTo(page, 'Log out');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Log out' }));
     await page.locator('.state-node[data-current=true]').getByText('logged out').waitFor();
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
     await page.locator('.state-node[data-current=true]').getByText('connecting').waitFor();
 
-    await tabTo(page, 'Delete');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Delete' }));
     await page.getByText('Delete “Short-lived”? This cannot be undone').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -203,14 +194,8 @@ describe('a connection', () => {
     await page.context().close();
   });
 
-  it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
-    const viewport = { width, height: 800 };
-    const { page } = await openPage(browser, url('/connections?q=nothing'), { colorScheme, viewport });
+  it('is accessible', async () => {
+    const { page } = await openPage(browser, url('/connections?q=nothing'));
     await page.getByText('No connection matches').waitFor();
     await page.getByRole('button', { name: 'New connection' }).click();
     await expectAccessible(page);

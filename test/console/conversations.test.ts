@@ -5,7 +5,7 @@ import {
   messageOf,
   readConversationId,
 } from '../../src/console/screens/inbox/conversations.ts';
-import { describeSend } from '../../src/console/screens/inbox/describe-send.ts';
+import { describeSend } from '../../src/console/ui/describe-send.ts';
 import type { ConnectorMessage } from '../../src/contract/connector/messages.ts';
 import { OUTBOUND_STATES } from '../../src/contract/connector/outbound.ts';
 

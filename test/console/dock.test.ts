@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { mergeDue } from '../../src/console/screens/dock/due.ts';
 import { readRule } from '../../src/console/screens/dock/rules.ts';
+import { readScenario } from '../../src/scenario/scenario.ts';
 import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { KEYBOARD, tabTo } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
@@ -29,17 +32,6 @@ const rules = async (): Promise<{ id: string; hits: number }[]> =>
 
 /** What the browser says about a call that the server refuses. */
 const REFUSED = 'Failed to load resource: the server responded with a status of 400 (Bad Request)';
-
-/** Moves the focus on until it is on something that is called this. */
-async function tabTo(page: Page, name: string): Promise<void> {
-  for (let presses = 0; presses < 60; presses += 1) {
-    const focused = page.locator(':focus');
-    const called = await focused.getAttribute('aria-label').catch(() => null);
-    if ((called ?? (await focused.textContent()) ?? '').trim() === name) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`the keyboard does not reach ${name}`);
-}
 
 const open = async (path: string, options: Parameters<typeof openPage>[2] = {}) => {
   const opened = await openPage(browser, url(path), options);
@@ -90,17 +82,10 @@ describe('Faults in the dock', () => {
     await expect.poll(() => page.locator(':focus').textContent()).toBe('Lossy 10 %');
 
     const field = page.locator(':focus');
-    const toField = async (name: string): Promise<void> => {
-      for (let presses = 0; presses < 40; presses += 1) {
-        if ((await field.getAttribute('name').catch(() => null)) === name) return;
-        await page.keyboard.press('Tab');
-      }
-      throw new Error(`the keyboard does not reach ${name}`);
-    };
-    await toField('id');
+    await tabTo(page.locator('[name="id"]'));
     await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.insertText('<img src=x onerror=alert(1)>');
-    await toField('match.connectionId');
+    await tabTo(page.locator('[name="match.connectionId"]'));
     await page.keyboard.insertText('nobody');
     await page.keyboard.press('Enter');
     const wrong = page.getByRole('alert');
@@ -108,7 +93,7 @@ describe('Faults in the dock', () => {
     expect(await field.getAttribute('aria-invalid')).toBe('true');
     await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.press('Delete');
-    await toField('first');
+    await tabTo(page.locator('[name="first"]'));
     await page.keyboard.insertText('1');
     await page.keyboard.press('Enter');
     await page.getByText('Webhooks · drop · first 1').waitFor();
@@ -120,12 +105,10 @@ describe('Faults in the dock', () => {
     expect(await page.getByRole('region', { name: 'Presets' }).count()).toBe(0);
 
     await page.keyboard.press('f');
-    await tabTo(page, 'Show what <img src=x onerror=alert(1)> has hit');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('link', { name: 'Show what <img src=x onerror=alert(1)> has hit' }));
     await page.getByRole('link', { name: /After the fault/ }).waitFor();
     await expect.poll(() => page.getByRole('link', { name: /Before the fault/ }).count()).toBe(0);
-    await tabTo(page, 'Turn <img src=x onerror=alert(1)> off');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Turn <img src=x onerror=alert(1)> off' }));
     await page.getByText('Nothing goes wrong.', { exact: false }).waitFor();
     await expect.poll(() => page.locator(':focus').getAttribute('aria-label')).toBe('Armed rules');
     expect(complaints).toEqual([REFUSED]);
@@ -222,8 +205,7 @@ describe('Time in the dock', () => {
     const { page, complaints } = await open(`/connections/${id}`);
     await page.keyboard.press('t');
     await expect.poll(() => page.locator(':focus').textContent()).toBe('Run');
-    await tabTo(page, 'To the next event');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(page.getByRole('button', { name: 'To the next event' }));
     await page.getByText(/^It is .* now\./).waitFor();
     await licenseIn(page).getByText('expired', { exact: true }).waitFor();
 
@@ -265,19 +247,29 @@ describe('Time in the dock', () => {
 });
 
 describe('The dock', () => {
-  it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+  it('saves what has happened as a scenario', async () => {
+    const id = await test.client.write(await test.client.qrConnection(), 'To be repeated');
+    const { page, complaints } = await open('/deliveries');
+    await page.keyboard.press('t');
+    const saving = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Save a scenario' }).click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toBe('scenario.jsonl');
+    const { causes, names } = readScenario(readFileSync(await saved.path(), 'utf8'));
+    expect(causes.at(-1)?.body).toMatchObject({ text: 'To be repeated' });
+    expect(JSON.stringify([causes, names])).not.toContain(id);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is accessible', async () => {
     await test.sandbox('POST', '/faults', {
       id: '<b>hostile</b>',
       match: { surface: 'webhook' },
       action: { type: 'drop' },
       first: 1,
     });
-    const { page, complaints } = await open('/deliveries', { colorScheme, viewport: { width, height: 800 } });
+    const { page, complaints } = await open('/deliveries');
     await page.keyboard.press('t');
     await page.getByRole('region', { name: 'What happens' }).waitFor();
     await expectAccessible(page);

@@ -165,17 +165,9 @@ describe('Inbox', () => {
     await page.context().close();
   });
 
-  it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+  it('is accessible', async () => {
     await say('447700900237', 'Hello');
-    const { page } = await openPage(browser, url('/inbox?peer=447700900299'), {
-      colorScheme,
-      viewport: { width, height: 800 },
-    });
+    const { page } = await openPage(browser, url('/inbox?peer=447700900299'));
     await page.getByText('No messages with +447700900299 yet').waitFor();
     await expectAccessible(page);
     await page.goto(url('/inbox'));

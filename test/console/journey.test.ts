@@ -82,25 +82,16 @@ describe('Journey', () => {
     await page.context().close();
   });
 
-  it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+  it('is accessible', async () => {
     const id = await test.client.write(await test.client.qrConnection(), HOSTILE);
     await test.loop.settle();
-    const { page, complaints } = await openPage(browser, url('/journey'), {
-      colorScheme,
-      viewport: { width, height: 800 },
-    });
+    const { page, complaints } = await openPage(browser, url('/journey'));
     await page.getByText(HOSTILE).first().waitFor();
     await expectAccessible(page);
     await page.goto(url(`/journey/${id}`));
     await page.getByText('A webhook reported it first.').waitFor();
     for (const line of await page.locator('.journey-step > summary').all()) await line.click();
     await expectAccessible(page);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
     expect(complaints).toEqual([]);
     await page.context().close();
   });

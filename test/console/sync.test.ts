@@ -125,20 +125,11 @@ describe('Sync', () => {
     await page.context().close();
   });
 
-  it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible when %s and %d px wide', async (colorScheme, width) => {
+  it('is accessible', async () => {
     await setAside([HOSTILE]);
-    const { page } = await openPage(browser, heard('/sync'), {
-      colorScheme,
-      viewport: { width, height: 800 },
-    });
+    const { page } = await openPage(browser, heard('/sync'));
     await letters(page).first().waitFor();
     await expectAccessible(page);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
     await page.context().close();
   });
 });

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { gathered } from './gather.ts';
-import type { StreamEvent } from './stream.ts';
+import type { StreamEvent } from './stream-event.ts';
 
 /** What a fault has affected has changed its hit count. */
 const hitsOf = (

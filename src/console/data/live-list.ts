@@ -1,10 +1,10 @@
-import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { gathered } from './gather.ts';
-import { stream } from './live.ts';
-import type { StreamEvent } from './stream.ts';
+import type { StreamEvent } from './stream-event.ts';
 
 /** Rows of a list that are held at most; older ones are found by filtering. */
 export const MOST_ROWS = 5_000;
+/** Of these, rows that wait at most while the list is paused. */
+const MOST_WAITING = MOST_ROWS / 2;
 
 export interface Page<Row> {
   readonly entries: readonly Row[];
@@ -71,10 +71,10 @@ export class LiveList<Row> {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Follows the stream until the answer is called. */
-  follow(): () => void {
+  /** Follows a stream until the answer is called. */
+  follow(listen: (listener: (event: StreamEvent) => void) => () => void): () => void {
     void this.#readHead();
-    return stream().listen((event) => this.#hear(event));
+    return listen((event) => this.hear(event));
   }
 
   pause(): void {
@@ -82,7 +82,9 @@ export class LiveList<Row> {
   }
 
   resume(): void {
-    const rows = [...this.#waiting, ...this.#state.rows];
+    // If more came than could wait, some are missing between these and the older ones.
+    const older = this.#waiting.length < MOST_WAITING ? this.#state.rows : [];
+    const rows = [...this.#waiting, ...older];
     this.#waiting = [];
     this.#set({ isPaused: false, waiting: 0, ...this.#cut(rows) });
     if (this.#isStale) this.#gather();
@@ -107,7 +109,8 @@ export class LiveList<Row> {
     this.#gather();
   }
 
-  #hear(event: StreamEvent): void {
+  /** Takes over what an event says, within a tenth of a second. */
+  hear(event: StreamEvent): void {
     const { idOf, rowOf } = this.source;
     const find = (rows: readonly Row[], id: string): Row | undefined =>
       rows.find((each) => idOf(each) === id);
@@ -148,8 +151,8 @@ export class LiveList<Row> {
 
   #addNew(rows: readonly Row[]): void {
     if (this.#state.isPaused) {
-      this.#waiting = [...rows, ...this.#waiting].slice(0, MOST_ROWS);
-      this.#set({ waiting: this.#waiting.length });
+      this.#waiting = [...rows, ...this.#waiting].slice(0, MOST_WAITING);
+      this.#set({ waiting: this.#waiting.length, ...this.#cut(this.#state.rows) });
     } else this.#set(this.#cut([...rows, ...this.#state.rows]));
   }
 
@@ -185,7 +188,7 @@ export class LiveList<Row> {
       const page = new Map(entries.map((row) => [idOf(row), row]));
       this.#waiting = entries.filter((row) => !places.has(idOf(row)));
       const updated = rows.map((row) => page.get(idOf(row)) ?? row);
-      this.#set({ rows: updated, waiting: this.#waiting.length });
+      this.#set({ waiting: this.#waiting.length, ...this.#cut(updated) });
     } else if (covered === -1 || nextCursor === undefined) {
       this.#cursor = nextCursor;
       this.#set({ rows: entries, hasMore: nextCursor !== undefined, isCut: false });
@@ -193,34 +196,13 @@ export class LiveList<Row> {
   }
 
   #cut(rows: readonly Row[]): Partial<LiveListState<Row>> {
-    if (rows.length <= MOST_ROWS) return { rows };
-    return { rows: rows.slice(0, MOST_ROWS), hasMore: false, isCut: true };
+    const most = MOST_ROWS - this.#waiting.length;
+    if (rows.length <= most) return { rows };
+    return { rows: rows.slice(0, most), hasMore: false, isCut: true };
   }
 
   #set(change: Partial<LiveListState<Row>>): void {
     this.#state = { ...this.#state, ...change };
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** The lists of the last few filters, so that going back finds the same rows at the same place. */
-const kept = new Map<string, LiveList<unknown>>();
-const MOST_KEPT = 6;
-
-function keep<Row>(source: LiveListSource<Row>): LiveList<Row> {
-  const known = kept.get(source.key) as LiveList<Row> | undefined;
-  const list = known ?? new LiveList(source);
-  kept.delete(source.key);
-  kept.set(source.key, list as LiveList<unknown>);
-  const [oldest] = kept.keys();
-  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
-  return list;
-}
-
-/** A live list for a component; it follows the stream while the component is mounted. */
-export function useLiveList<Row>(source: LiveListSource<Row>): [LiveListState<Row>, LiveList<Row>] {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the source
-  const list = useMemo(() => keep(source), [source.key]);
-  useEffect(() => list.follow(), [list]);
-  return [useSyncExternalStore(list.subscribe, list.snapshot), list];
 }

@@ -3,7 +3,8 @@ import { useSyncExternalStore } from 'react';
 import type { ConsoleMode } from '../../contract/console/screens.ts';
 import { ApiError } from './client.ts';
 import { createInvalidator } from './invalidate.ts';
-import { type EventStream, openEventStream, type StreamEvent, type StreamState } from './stream.ts';
+import { type EventStream, openEventStream, type StreamState } from './stream.ts';
+import type { StreamEvent } from './stream-event.ts';
 
 /** The queries of the page. The stream says when they are stale, so nothing is read again by age or by focus. */
 export const queries = new QueryClient({

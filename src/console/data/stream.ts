@@ -1,11 +1,4 @@
-import type { Change } from '../../contract/connector/changes.ts';
-import type { SandboxEvent } from '../../contract/sandbox/calls.ts';
-
-/** What the stream carries: the sandbox's events, and the changes of an attached connector. */
-export type StreamEvent =
-  | SandboxEvent
-  | { readonly type: 'change'; readonly change: Change }
-  | { readonly type: 'changed'; readonly what: 'connector' };
+import type { StreamEvent } from './stream-event.ts';
 
 /** `live`: events arrive. `gone`: the server does not respond; the browser keeps trying. */
 export type StreamState = 'connecting' | 'live' | 'gone';
@@ -30,12 +23,14 @@ const RETRY_MS = 2_000;
 /**
  * One stream for the whole browser, because HTTP/1.1 permits six connections to an origin. One tab holds a lock and
  * the stream, and passes on what it hears; when it closes, the lock goes to the next. Events may have been
- * missed at each beginning, so it is announced as `changed: everything`.
+ * missed at each beginning, so it is announced as `changed: everything`. A browser has locks only over HTTPS and on
+ * this machine; without them, each tab has a stream of its own.
  */
 export function openEventStream(url: string, read: (data: string) => StreamEvent): EventStream {
   const listeners = new Set<(event: StreamEvent) => void>();
   const stateListeners = new Set<() => void>();
-  const channel = new BroadcastChannel(NAME);
+  const locks = (navigator as { readonly locks?: LockManager }).locks;
+  const channel = locks === undefined ? undefined : new BroadcastChannel(NAME);
   let state: StreamState = 'connecting';
   let isLeader = false;
 
@@ -47,13 +42,14 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
     state = next;
     for (const listener of stateListeners) listener();
   };
-  const tell = (message: TabMessage): void => channel.postMessage(message);
+  const tell = (message: TabMessage): void => channel?.postMessage(message);
 
-  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
-    if (data.kind === 'event') hear(data.event);
-    else if (data.kind === 'state') setState(data.state);
-    else if (isLeader) tell({ kind: 'state', state });
-  };
+  if (channel !== undefined)
+    channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+      if (data.kind === 'event') hear(data.event);
+      else if (data.kind === 'state') setState(data.state);
+      else if (isLeader) tell({ kind: 'state', state });
+    };
   tell({ kind: 'hello' });
 
   const lead = (): void => {
@@ -77,8 +73,9 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
     };
   };
 
+  if (locks === undefined) lead();
   // Held until the tab closes: the promise never resolves.
-  void navigator.locks.request(NAME, () => {
+  void locks?.request(NAME, () => {
     isLeader = true;
     lead();
     return new Promise<never>(() => undefined);

@@ -1,18 +1,29 @@
 import type { ReactNode } from 'react';
 
+interface FactsProps {
+  readonly facts: readonly (readonly [name: string, value: ReactNode])[];
+}
+
+/** Names and values. */
+export function Facts({ facts, valueClass }: FactsProps & { readonly valueClass?: string }) {
+  return (
+    <dl className="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd className={valueClass}>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 /** What a thing is, as names and values: the end of its detail. */
-export function About({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {
+export function About({ facts }: FactsProps) {
   return (
     <section aria-label="About">
       <h2>About</h2>
-      <dl className="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="mono">{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} valueClass="mono" />
     </section>
   );
 }

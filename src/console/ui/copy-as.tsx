@@ -1,5 +1,6 @@
 import { useId, useState } from 'react';
 import type { RequestShape } from '../data/client.ts';
+import { copyText } from './copy-text.ts';
 import './screen.css';
 
 /** `'` inside of single quotes of a shell. */
@@ -55,7 +56,7 @@ export function CopyAs({
   const [copied, setCopied] = useState<string>();
   const all = [...FORMS.map(([label, form]) => ({ label, text: form(request, location.origin) })), ...items];
   const copy = async ({ label, text }: CopyItem): Promise<void> => {
-    await navigator.clipboard.writeText(text);
+    await copyText(text);
     document.getElementById(id)?.hidePopover();
     setCopied(label);
   };

@@ -1,12 +1,14 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
+import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { About } from '../../ui/about.tsx';
 import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
-import { APPS, GRANTS, readEntries, SCOPES, type Scope, WORKSPACES } from './lists.ts';
+import { APPS, GRANTS, readEntries, SCOPES, WORKSPACES } from './lists.ts';
 import { Secrets } from './secrets.tsx';
 
 /** An OAuth app, its webhook, and its grants. */
@@ -34,26 +36,16 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
           Calls of this app
         </Link>
       </header>
-      <section aria-label="About">
-        <h2>About</h2>
-        <dl className="facts">
-          {(
-            [
-              ['client_id', app.clientId],
-              ['Redirect URIs', app.redirectUris.join('\n')],
-              ['Scopes', app.scopes.join('\n')],
-              ['Owner', app.ownerWorkspaceId ?? 'no workspace: a page always asks for consent'],
-              ['Webhook', app.webhookUrl ?? 'none'],
-              ...(app.legacySubscription ? [['Events', 'message.received only'] as const] : []),
-            ] as const
-          ).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd className="mono lines">{value}</dd>
-            </div>
-          ))}
-        </dl>
-      </section>
+      <About
+        facts={[
+          ['client_id', app.clientId],
+          ['Redirect URIs', <Lines key="r" lines={app.redirectUris} />],
+          ['Scopes', <Lines key="s" lines={app.scopes} />],
+          ['Owner', app.ownerWorkspaceId ?? 'no workspace: a page always asks for consent'],
+          ['Webhook', app.webhookUrl ?? 'none'],
+          ...(app.legacySubscription ? [['Events', 'message.received only'] as const] : []),
+        ]}
+      />
       <form
         className="form"
         aria-label="Webhook"
@@ -97,6 +89,10 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
       </section>
     </div>
   );
+}
+
+function Lines({ lines }: { readonly lines: readonly string[] }) {
+  return <span className="lines">{lines.join('\n')}</span>;
 }
 
 const FIELDS = ['name', 'redirectUris', 'scopes', 'webhookUrl', 'ownerWorkspaceId'];

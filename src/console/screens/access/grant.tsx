@@ -1,13 +1,15 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
+import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { Chip } from '../../ui/chip.tsx';
-import { Confirmed, FormFailure, Ticked } from '../../ui/form.tsx';
+import { FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
-import { GRANTS, type Grant, type Scope } from './lists.ts';
+import { CredentialHeader } from './credential.tsx';
+import { GRANTS, type Grant } from './lists.ts';
 
 /** What a customer granted to an app, and the family of its refresh tokens. */
 export function GrantDetail({ id }: { readonly id: string }) {
@@ -24,10 +26,6 @@ export function GrantDetail({ id }: { readonly id: string }) {
       }),
     onSuccess: reread,
   });
-  const revoke = useMutation({
-    mutationFn: () => sandbox('DELETE', '/grants/{id}', { params: { id } }),
-    onSuccess: reread,
-  });
   if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading label="Loading the grant" />;
   const grant = data.find((each) => each.id === id);
@@ -36,32 +34,18 @@ export function GrantDetail({ id }: { readonly id: string }) {
   const isRevoked = grant.revokedAt !== null;
   return (
     <div className="detail">
-      <header>
-        <div className="line">
-          <Chip tone={isRevoked ? 'plain' : 'good'}>{isRevoked ? 'revoked' : 'valid'}</Chip>
-          <h1 className="mono">{id}</h1>
-        </div>
-        <p className="soft">
-          <Link to="/access/$id" params={{ id: `app-${grant.clientId}` }} className="mono">
-            {grant.clientId}
-          </Link>{' '}
-          in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
-        </p>
-        <div className="line">
-          <Link to="/calls" search={{ q: `credential:${id}` }}>
-            Calls with this grant
-          </Link>
-          {isRevoked ? null : (
-            <Confirmed
-              label="Revoke"
-              question="Its tokens end with the next call. The customer must consent again."
-              isPending={revoke.isPending}
-              onConfirm={() => revoke.mutate()}
-            />
-          )}
-        </div>
-        {revoke.error === null ? null : <Failure error={revoke.error} />}
-      </header>
+      <CredentialHeader
+        id={id}
+        revokedAt={grant.revokedAt}
+        calls="Calls with this grant"
+        question="Its tokens end with the next call. The customer must consent again."
+        revoke={() => sandbox('DELETE', '/grants/{id}', { params: { id } }).then(reread)}
+      >
+        <Link to="/access/$id" params={{ id: `app-${grant.clientId}` }} className="mono">
+          {grant.clientId}
+        </Link>{' '}
+        in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
+      </CredentialHeader>
       {isRevoked ? null : (
         <form
           className="form"

@@ -2,13 +2,15 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { ApiKeyAccess } from '../../../contract/sandbox/access.ts';
+import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { Chip } from '../../ui/chip.tsx';
-import { Confirmed, Field, FormFailure, Ticked } from '../../ui/form.tsx';
+import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
-import { connectionsOf, readEntries, SCOPES, type Scope, WORKSPACES } from './lists.ts';
+import { CredentialHeader } from './credential.tsx';
+import { connectionsOf, readEntries, SCOPES, WORKSPACES } from './lists.ts';
 import { Secrets } from './secrets.tsx';
 
 type Limits = Pick<ApiKeyAccess, 'scopes' | 'ipAllowlist' | 'connectionIds'>;
@@ -34,10 +36,6 @@ export function KeyDetail({ id }: { readonly id: string }) {
     mutationFn: (body: Limits) => sandbox('PATCH', '/api-keys/{id}', { params: { id }, body }),
     onSuccess: reread,
   });
-  const revoke = useMutation({
-    mutationFn: () => sandbox('DELETE', '/api-keys/{id}', { params: { id } }),
-    onSuccess: reread,
-  });
   if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading label="Loading the key" />;
   const workspace = data.find(({ apiKeys }) => apiKeys.some((each) => each.id === id));
@@ -47,30 +45,16 @@ export function KeyDetail({ id }: { readonly id: string }) {
   const isRevoked = key.revokedAt !== null;
   return (
     <div className="detail">
-      <header>
-        <div className="line">
-          <Chip tone={isRevoked ? 'plain' : 'good'}>{isRevoked ? 'revoked' : 'valid'}</Chip>
-          <h1 className="mono">{id}</h1>
-        </div>
-        <p className="soft">
-          SHA-256 begins with <span className="mono">{key.hint}</span> · created{' '}
-          {showDateTime(Date.parse(key.createdAt))} virtual time
-        </p>
-        <div className="line">
-          <Link to="/calls" search={{ q: `credential:${id}` }}>
-            Calls of this key
-          </Link>
-          {isRevoked ? null : (
-            <Confirmed
-              label="Revoke"
-              question="Every later call with this key is refused. This cannot be undone."
-              isPending={revoke.isPending}
-              onConfirm={() => revoke.mutate()}
-            />
-          )}
-        </div>
-        {revoke.error === null ? null : <Failure error={revoke.error} />}
-      </header>
+      <CredentialHeader
+        id={id}
+        revokedAt={key.revokedAt}
+        calls="Calls of this key"
+        question="Every later call with this key is refused. This cannot be undone."
+        revoke={() => sandbox('DELETE', '/api-keys/{id}', { params: { id } }).then(reread)}
+      >
+        SHA-256 begins with <span className="mono">{key.hint}</span> · created{' '}
+        {showDateTime(Date.parse(key.createdAt))} virtual time
+      </CredentialHeader>
       {isRevoked ? null : (
         <LimitsForm
           key={JSON.stringify([key.scopes, key.ipAllowlist, key.connectionIds])}

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { grantList } from '../../../contract/sandbox/access.ts';
+import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 
 export type Grant = z.infer<typeof grantList>['entries'][number];
@@ -27,8 +28,14 @@ export const connectionsOf = (workspaceId: string) => ({
     (await sandbox('GET', '/connections', { query: { ...query, q: `workspace:${workspaceId}` } })).entries,
 });
 
-export const SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'] as const;
-export type Scope = (typeof SCOPES)[number];
+const GRANTED: Readonly<Record<Scope, true>> = {
+  'messaging.read': true,
+  'messaging.send': true,
+  'messaging.events': true,
+  'messaging.manage': true,
+};
+/** Every scope of the contract, whose values the page cannot import. */
+export const SCOPES = Object.keys(GRANTED) as readonly Scope[];
 
 /** `read, send`; `everything` for all of them. */
 export function showScopes(scopes: readonly Scope[]): string {

@@ -6,6 +6,7 @@ import { useKeys } from '../../ui/keys.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { AppDetail, RegisterApp } from './app.tsx';
+import { State } from './credential.tsx';
 import { GrantDetail } from './grant.tsx';
 import { CreateKey, KeyDetail } from './key.tsx';
 import { APPS, GRANTS, showConnections, showScopes, WORKSPACES } from './lists.ts';
@@ -164,11 +165,6 @@ function Row({
       </Link>
     </li>
   );
-}
-
-/** Whether a credential is valid, in one word. */
-export function State({ revokedAt }: { readonly revokedAt: string | null }) {
-  return revokedAt === null ? <Chip tone="good">valid</Chip> : <Chip>revoked</Chip>;
 }
 
 function moveFocus(by: number): void {

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { copyText } from '../../ui/copy-text.ts';
 
 /** What the service shows only once. */
 export function Secrets({ secrets }: { readonly secrets: readonly (readonly [string, string])[] }) {
@@ -15,7 +16,7 @@ export function Secrets({ secrets }: { readonly secrets: readonly (readonly [str
               <button
                 type="button"
                 className="button quiet"
-                onClick={() => void navigator.clipboard.writeText(value).then(() => setCopied(name))}
+                onClick={() => void copyText(value).then(() => setCopied(name))}
               >
                 Copy
               </button>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import type { ApiCall, CallKey } from '../../../contract/sandbox/calls.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';

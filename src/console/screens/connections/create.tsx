@@ -4,6 +4,7 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { sandbox, service } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { Field, FormFailure } from '../../ui/form.tsx';
+import { randomId } from '../../ui/random-id.ts';
 import { qrKey } from './qr.tsx';
 
 /** Creates a connection over the API of the service, as an integration does, and opens it. */
@@ -14,7 +15,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
   const [label, setLabel] = useState('');
   const [workspace, setWorkspace] = useState('');
   // A repeated submit of the same form is the same connection.
-  const [key] = useState(() => crypto.randomUUID());
+  const [key] = useState(() => randomId());
   const { data: workspaces = [] } = useQuery({
     queryKey: ['workspaces', 'ids'],
     queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,

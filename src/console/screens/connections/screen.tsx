@@ -2,7 +2,7 @@ import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { useKeys } from '../../ui/keys.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';

@@ -3,12 +3,12 @@ import type { EventType } from '../../../contract/service/events.ts';
 import type { Tone } from '../../ui/chip.tsx';
 
 /** The types of events, the most common first. */
-export const EVENTS = [
-  'message.received',
-  'message.status',
-  'connection.disconnected',
-  'connection.connected',
-] as const satisfies readonly EventType[];
+export const EVENTS = Object.keys({
+  'message.received': 0,
+  'message.status': 0,
+  'connection.disconnected': 0,
+  'connection.connected': 0,
+} satisfies Record<EventType, 0>) as readonly EventType[];
 
 /** The outcome in one word, and what it means. */
 export function outcomeOf({ outcome, held }: Delivery): { readonly word: string; readonly tone: Tone } {

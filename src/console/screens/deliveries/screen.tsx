@@ -1,7 +1,7 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import type { Delivery, DeliveryKey } from '../../../contract/sandbox/deliveries.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';

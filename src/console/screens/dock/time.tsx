@@ -151,6 +151,12 @@ export function TimePane() {
             ? ''
             : `It is ${showDateTime(Date.parse(advance.data.now))} now. ${countDue(advance.data.fired) || 'No timer was due'}.`}
         </p>
+        <p className="line">
+          <a className="button" href="/scenario.jsonl" download>
+            Save a scenario
+          </a>
+          <span className="soft">What has happened since the last reset, to repeat it.</span>
+        </p>
       </section>
       <section aria-label="What happens" aria-live="polite">
         <h2>{until === undefined ? 'What happens next' : `What happens until ${showDateTime(until)}`}</h2>

@@ -6,14 +6,15 @@ import type { Outbound } from '../../../contract/connector/outbound.ts';
 import { connector } from '../../data/client.ts';
 import { useRealNow, virtualLead } from '../../data/clock.ts';
 import { mode } from '../../data/live.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
+import { describeSend } from '../../ui/describe-send.ts';
+import { randomId } from '../../ui/random-id.ts';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';
 import { showDuration } from '../../ui/times.tsx';
 import { messageOf, readConversationId } from './conversations.ts';
-import { describeSend } from './describe-send.ts';
 import { nameOf, useConnections } from './use-connections.ts';
 
 const SEEN: Readonly<Record<ConnectorMessage['firstSeenBy'], string>> = {
@@ -255,7 +256,7 @@ function Answer({ connectionId, peer }: { readonly connectionId: string; readonl
   const tried = useRef({ content: '', reference: '' });
   const send = async (content: Content): Promise<void> => {
     const text = JSON.stringify(content);
-    if (tried.current.content !== text) tried.current = { content: text, reference: crypto.randomUUID() };
+    if (tried.current.content !== text) tried.current = { content: text, reference: randomId() };
     const { reference } = tried.current;
     await connector('POST', '/v1/messages', { body: { connectionId, to: peer, reference, ...content } });
     tried.current = { content: '', reference: '' };

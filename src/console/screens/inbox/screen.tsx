@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react';
 import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
 import { connector } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { Ticks } from '../../ui/chip.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';

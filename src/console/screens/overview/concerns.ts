@@ -47,7 +47,7 @@ export const CONNECTION_CONCERNS: readonly ConnectionConcern[] = [
     q: 'license:expired',
     tone: 'bad',
     title: 'with an expired license',
-    hint: 'It is hidden from the list of the service, its sends are refused, and it emits no events.',
+    hint: 'The service hides it, refuses its sends and emits no events.',
   },
   {
     q: 'outage:* status:connected',
@@ -114,7 +114,7 @@ export function laneConcerns(lane: {
     webhooks.length === 0 && {
       tone: 'bad',
       title: 'No webhook is set',
-      hint: 'Every event is dropped until your program calls PUT /webhook with the address of its receiver.',
+      hint: 'Every event is dropped until PUT /webhook sets an address.',
       to: '/deliveries',
       q: 'reason:no_webhook',
     },

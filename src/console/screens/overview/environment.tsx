@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { envLines } from '../../../contract/console/env-lines.ts';
 import { sandbox } from '../../data/client.ts';
+import { copyText } from '../../ui/copy-text.ts';
 import { Failure } from '../../ui/states.tsx';
 
 const HIDDEN = '••••••••';
@@ -15,8 +16,7 @@ export function Environment() {
     },
   });
   const copy = useMutation({
-    mutationFn: async () =>
-      navigator.clipboard.writeText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
+    mutationFn: async () => copyText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
   });
   if (error !== null) return <Failure error={error} />;
   if (data === undefined) return null;

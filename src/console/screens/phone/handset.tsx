@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { Ticks } from '../../ui/chip.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';

@@ -2,7 +2,7 @@ import { getRouteApi, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
-import { useLiveList } from '../../data/live-list.ts';
+import { useLiveList } from '../../data/use-live-list.ts';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
@@ -148,7 +148,8 @@ const CONNECTION_COLUMNS: readonly Column<ListedConnection>[] = [
 
 function Connections({ q, id }: ListProps) {
   const list = useLiveList<ListedConnection>({
-    key: `connections ${q}`,
+    // The screen Connections orders its list in another way.
+    key: `phones ${q}`,
     name: 'connections',
     isWhole: false,
     pauses: false,

@@ -3,13 +3,15 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConnectorAccount } from '../../../contract/connector/accounts.ts';
 import type { DeadLetter } from '../../../contract/connector/changes.ts';
-import type { Outbound, OutboundState } from '../../../contract/connector/outbound.ts';
+import type { Outbound } from '../../../contract/connector/outbound.ts';
 import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/connector/sync.ts';
 import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { mode, queries } from '../../data/live.ts';
+import { Facts } from '../../ui/about.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
+import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
 import { Confirmed } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
@@ -100,19 +102,6 @@ function Ago({ iso, none }: { readonly iso: string | null; readonly none: string
       <time dateTime={iso}>{showDateTime(at)}</time>
       {at > now ? null : <span className="faint"> {showSpan(now - at)} ago</span>}
     </>
-  );
-}
-
-function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {
-  return (
-    <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }
 
@@ -239,20 +228,9 @@ function Account({ account }: { readonly account: AccountSync }) {
   );
 }
 
-/** What is certain about sends in a state, and what to do. */
-const CERTAINTY: Readonly<Record<OutboundState, readonly [Tone, string]>> = {
-  queued: ['plain', 'Not sent yet.'],
-  sending: ['plain', 'An attempt is running, or the outcome of a lost one is being looked up.'],
-  sent: ['good', 'Certain: the service accepted it.'],
-  rejected: ['bad', 'Certain: nothing was sent.'],
-  unknown: ['warn', 'Uncertain: it may have been sent. Look for it in the chat before you retry it.'],
-  delivered_not_stored: ['warn', 'Certain: it was delivered, but the service has no record of it.'],
-  cancelled: ['plain', 'Certain: it was cancelled before it was sent.'],
-};
-
 function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
   const { state } = route.useSearch();
-  const chosen = Object.keys(CERTAINTY).find((each) => each === state) as OutboundState | undefined;
+  const chosen = SEND_STATES.find((each) => each === state);
   const { data, error, refetch } = useQuery({
     queryKey: ['connector', 'outbound', chosen],
     queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
@@ -267,7 +245,7 @@ function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
         ]}
       />
       <nav className="line" aria-label="States of sends">
-        {[undefined, ...(Object.keys(CERTAINTY) as OutboundState[])].map((each) => (
+        {[undefined, ...SEND_STATES].map((each) => (
           <Link
             key={each ?? 'all'}
             to="/sync"
@@ -279,7 +257,9 @@ function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
           </Link>
         ))}
       </nav>
-      {chosen === undefined ? null : <p className="soft">{CERTAINTY[chosen][1]}</p>}
+      {chosen === undefined ? null : (
+        <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
+      )}
       {error === null ? null : <Failure error={error} onRetry={() => void refetch()} />}
       {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
       <ul className="sync-rows" aria-label="Latest sends">
@@ -293,7 +273,7 @@ function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
 
 function Send({ send }: { readonly send: Outbound }) {
   const { state, to, text, media, messageId, lastError, attempts, updatedAt } = send;
-  const [tone, certainty] = CERTAINTY[state];
+  const { tone, certain } = describeSend(send);
   return (
     <li>
       <span>
@@ -304,7 +284,7 @@ function Send({ send }: { readonly send: Outbound }) {
           +{to} {text ?? media?.filename}
         </bdi>
       </span>
-      <span className="soft" title={certainty}>
+      <span className="soft" title={certain}>
         {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
         {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
       </span>

@@ -1,5 +1,5 @@
-import type { Outbound, OutboundState } from '../../../contract/connector/outbound.ts';
-import type { Tone } from '../../ui/tone.ts';
+import type { Outbound, OutboundState } from '../../contract/connector/outbound.ts';
+import type { Tone } from './tone.ts';
 
 /** A send in words: what is certain, and what to do. */
 export interface SendWords {
@@ -25,7 +25,8 @@ const WORDS: Readonly<Record<OutboundState, Pick<SendWords, 'word' | 'tone' | 'c
   unknown: {
     word: 'unknown',
     tone: 'warn',
-    certain: 'It may have been sent. Ask the contact, or look for it above, before you retry it.',
+    certain:
+      'Uncertain: it may have been sent. Ask the contact, or look for it in the chat, before you retry it.',
   },
   delivered_not_stored: {
     word: 'delivered',
@@ -34,6 +35,9 @@ const WORDS: Readonly<Record<OutboundState, Pick<SendWords, 'word' | 'tone' | 'c
   },
   cancelled: { word: 'cancelled', tone: 'plain', certain: 'It was cancelled before it was sent.' },
 };
+
+/** The states of a send, in the order of its life. */
+export const SEND_STATES = Object.keys(WORDS) as readonly OutboundState[];
 
 /** What to do about an error of the service. Other codes are shown as they are. */
 const REMEDIES: Readonly<Record<string, string>> = {

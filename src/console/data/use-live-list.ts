@@ -1,0 +1,25 @@
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { stream } from './live.ts';
+import { LiveList, type LiveListSource, type LiveListState } from './live-list.ts';
+
+/** The lists of the last few filters, so that going back finds the same rows at the same place. */
+const kept = new Map<string, LiveList<unknown>>();
+const MOST_KEPT = 6;
+
+function keep<Row>(source: LiveListSource<Row>): LiveList<Row> {
+  const known = kept.get(source.key) as LiveList<Row> | undefined;
+  const list = known ?? new LiveList(source);
+  kept.delete(source.key);
+  kept.set(source.key, list as LiveList<unknown>);
+  const [oldest] = kept.keys();
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+  return list;
+}
+
+/** A live list for a component; it follows the stream while the component is mounted. */
+export function useLiveList<Row>(source: LiveListSource<Row>): [LiveListState<Row>, LiveList<Row>] {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the source
+  const list = useMemo(() => keep(source), [source.key]);
+  useEffect(() => list.follow(stream().listen), [list]);
+  return [useSyncExternalStore(list.subscribe, list.snapshot), list];
+}

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LiveList } from '../../src/console/data/live-list.ts';
+import type { StreamEvent } from '../../src/console/data/stream-event.ts';
+
+interface Row {
+  readonly id: number;
+}
+
+describe('a live list', () => {
+  let list: LiveList<Row>;
+  let next = 0;
+  /** The newest page of the server. */
+  let head: readonly Row[] = [];
+  beforeEach(() => {
+    vi.useFakeTimers();
+    next = 0;
+    head = [];
+    list = new LiveList<Row>({
+      key: 'rows',
+      name: 'messages',
+      isWhole: true,
+      read: async () => ({ entries: head }),
+      idOf: ({ id }) => String(id),
+      rowOf: (event) => event as unknown as Row,
+    });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** So many rows come, each with an event. */
+  function come(count: number): void {
+    for (const end = next + count; next < end; next += 1)
+      list.hear({ type: 'row', id: next } as unknown as StreamEvent);
+    vi.advanceTimersByTime(100);
+  }
+  const shown = () => {
+    const { rows, waiting, isCut } = list.snapshot();
+    return { newest: rows[0]?.id, oldest: rows.at(-1)?.id, rows: rows.length, waiting, isCut };
+  };
+
+  it('holds 5,000 rows at most, the newest', () => {
+    come(6_000);
+    expect(shown()).toEqual({ newest: 5_999, oldest: 1_000, rows: 5_000, waiting: 0, isCut: true });
+  });
+
+  it('holds no more while it is paused: for each row that waits, the oldest goes', () => {
+    come(5_000);
+    list.pause();
+    come(37);
+    expect(shown()).toEqual({ newest: 4_999, oldest: 37, rows: 4_963, waiting: 37, isCut: true });
+    list.resume();
+    expect(shown()).toEqual({ newest: 5_036, oldest: 37, rows: 5_000, waiting: 0, isCut: true });
+  });
+
+  it('holds no more while it is paused and the newest page is read again', async () => {
+    come(5_000);
+    list.pause();
+    head = [{ id: 5_001 }, { id: 5_000 }, { id: 4_999 }];
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(shown()).toEqual({ newest: 4_999, oldest: 2, rows: 4_998, waiting: 2, isCut: true });
+  });
+
+  it('has no gap after more came than could wait', () => {
+    come(5_000);
+    list.pause();
+    come(4_000);
+    expect(shown()).toMatchObject({ newest: 4_999, rows: 2_500, waiting: 2_500 });
+    list.resume();
+    expect(shown()).toMatchObject({ newest: 8_999, oldest: 6_500, rows: 2_500, waiting: 0 });
+  });
+});
