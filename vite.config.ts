@@ -42,10 +42,10 @@ export default defineConfig({
             },
             {
               name: 'page',
-              test: /console\/(?:main|data|shell|ui\/(?:chip|count|keys|states|times|tokens|ui))/,
+              test: /console\/(?:main|data\/(?!(?:use-)?live-list)|shell|ui\/(?:copy-text|count|keys|states|times|tokens|ui))/,
               priority: 2,
             },
-            { name: 'screens', test: /console\/(?:screens\/(?!overview)|ui)|virtual/, priority: 1 },
+            { name: 'screens', test: /console\/(?:screens\/(?!overview)|ui|data)|virtual/, priority: 1 },
           ],
         },
       },

@@ -1,11 +1,16 @@
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
 import { PROJECTS } from './test/support/projects.ts';
 
 const { unit, process: processes, campaign } = PROJECTS;
 
+const TESTING = fileURLToPath(new URL('src/testing/index.ts', import.meta.url));
+
 export default defineConfig({
+  // For the example, which imports it as a CRM does.
+  resolve: { alias: { 'messaging-connector/testing': TESTING } },
   test: {
     projects: [
       { test: { name: 'unit', include: [...unit] } },

@@ -8,7 +8,10 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   replay: () => import('./replay-command.ts'),
   sandbox: () => import('./sandbox-command.ts'),
   console: () => import('./console-command.ts'),
+  scenario: () => import('./scenario-command.ts'),
+  capture: () => import('./capture-command.ts'),
   conformance: () => import('./conformance-command.ts'),
+  certify: () => import('./certify-command.ts'),
 };
 
 const WRONG_USE = 2;

@@ -1,7 +1,7 @@
-import type { z } from 'zod';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { type SandboxErrorBody, sandboxErrorBody } from '../contract/sandbox/errors.ts';
 import { ERRORS, type ErrorCode, errorBody } from '../contract/service/errors.ts';
+import { type AnswerOf, type EndpointInput, fillAddress } from './call-endpoint.ts';
 import { invoke } from './invocation.ts';
 
 /** An advance of time is answered after everything that was due has happened. */
@@ -10,18 +10,8 @@ const DEADLINE_MS = 120_000;
 /** Endpoints whose answer is one JSON object. */
 type Name = Exclude<SandboxEndpointName, 'streamEvents'>;
 
-type AnswerOf<Called extends Name> = (typeof SANDBOX_ENDPOINTS)[Called]['answers'][0] extends {
-  readonly schema: infer Schema extends z.ZodType;
-}
-  ? z.output<Schema>
-  : never;
-
 /** The input of a call. */
-export interface SandboxRequest {
-  /** Parameters of the path by their names. */
-  readonly params?: Readonly<Record<string, string>>;
-  /** Undefined values are omitted. */
-  readonly query?: Readonly<Record<string, string | undefined>>;
+export interface SandboxRequest extends EndpointInput {
   readonly body?: object;
 }
 
@@ -29,7 +19,7 @@ export interface SandboxRequest {
 export type CallSandbox = <Called extends Name>(
   name: Called,
   request?: SandboxRequest,
-) => Promise<AnswerOf<Called>>;
+) => Promise<AnswerOf<(typeof SANDBOX_ENDPOINTS)[Called]>>;
 
 /** Any call of the sandbox's port. `body` is JSON. */
 export interface PortRequest {
@@ -67,14 +57,12 @@ export function callPortAt(url: string): CallPort {
 /** A client of the control API at a base address, without its prefix. */
 export function callSandboxAt(url: string): CallSandbox {
   const callPort = callPortAt(url);
-  return async (name, { params = {}, query = {}, body } = {}) => {
-    const { method, path, answers } = SANDBOX_ENDPOINTS[name];
-    const filled = path.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''));
-    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  return async (name, { body, ...input } = {}) => {
+    const endpoint = SANDBOX_ENDPOINTS[name];
+    const { method, answers } = endpoint;
     const answer = await callPort({
       method,
-      path: `/sandbox/v1${filled}${search}`,
+      path: `/sandbox/v1${fillAddress(endpoint, input)}`,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const read = answers[0].schema.safeParse(answer);

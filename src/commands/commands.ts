@@ -7,7 +7,11 @@ export const COMMANDS = {
   replay: 'merges the stored deliveries again and shows how the stored messages differ.',
   sandbox: 'controls people, phones, time and faults of a running service: say, scan, advance, faults, …',
   console: 'serves the console beside a connector in production; it only reads unless --write is given.',
+  scenario: 'replays a recorded scenario, shows it as a page, or shrinks it to the causes of a failure.',
+  capture:
+    'makes a scenario of what a connector in production has of one message, without its text and number.',
   conformance: 'checks an implementation of the service over its public API.',
+  certify: 'checks a webhook receiver in any language: what it answers, and what it makes of deliveries.',
 } as const;
 
 export type CommandName = keyof typeof COMMANDS;

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { createConsoleApp } from '../console-host/console-app.ts';
 import { changeList } from '../contract/connector/changes.ts';
-import type { Environment } from '../runtime/config/read-settings.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
-import { type CommandOptions, UsageError } from './command-line.ts';
+import { UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
+import { CONNECTOR_OPTIONS, readConnectorUrl, readToken } from './connector-target.ts';
 import { runCommand } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 
@@ -16,11 +15,7 @@ const COMMAND = {
   name: 'console',
   summary: COMMANDS.console,
   options: {
-    connector: {
-      type: 'string',
-      value: 'URL',
-      description: 'address of the connector, for example https://connector.example.com',
-    },
+    connector: CONNECTOR_OPTIONS.connector,
     port: {
       type: 'string',
       value: 'N',
@@ -30,11 +25,7 @@ const COMMAND = {
       type: 'boolean',
       description: 'also forward calls that change something; without it, the console only reads',
     },
-    'token-file': {
-      type: 'string',
-      value: 'FILE',
-      description: "file with the token of the connector's API (default: CONNECTOR_API_TOKEN)",
-    },
+    'token-file': CONNECTOR_OPTIONS['token-file'],
     json: {
       type: 'boolean',
       description: 'print one JSON line when ready, {"url", "connectorUrl", "write"}',
@@ -48,34 +39,6 @@ function readPort(value: string | boolean | undefined): number {
   const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (port <= 65_535) return port;
   throw new UsageError(`--port must be 0 or a number up to 65535, not "${String(value)}".`);
-}
-
-function readConnectorUrl(value: string | boolean | undefined): string {
-  if (value === undefined)
-    throw new UsageError('--connector is missing: pass the address of the connector. See --help.');
-  const text = String(value);
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new UsageError(
-      `--connector must be an address such as https://connector.example.com, not "${text}".`,
-    );
-  return text.replace(/\/+$/, '');
-}
-
-function readToken(options: CommandOptions, env: Environment): string {
-  const file = options['token-file'];
-  if (file === undefined) {
-    const token = env['CONNECTOR_API_TOKEN']?.trim() ?? '';
-    if (token === '')
-      throw new UsageError('The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.');
-    return token;
-  }
-  try {
-    const token = readFileSync(String(file), 'utf8').trim();
-    if (token !== '') return token;
-  } catch (error) {
-    throw new UsageError(`--token-file cannot be read: ${(error as Error).message}`);
-  }
-  throw new UsageError(`--token-file ${String(file)} is empty.`);
 }
 
 /** Calls the connector once, so that a wrong address or token is reported here and not by every screen. */

@@ -6,16 +6,20 @@ import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
+import { saveTables } from '../runtime/database/saved-tables.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 import type { LoopPorts } from './ports.ts';
-import { type RunningConnector, runConnector } from './run-connector.ts';
+import { type RunningConnector, runConnector, type ServiceOfConnector } from './run-connector.ts';
 import { runService } from './run-service.ts';
 import { checkLoop, type LeftOut, type SelfCheck } from './self-check.ts';
 import { migrateSchema } from './server-database.ts';
 
 /** Its tunnel stays open after the check, so that a late attempt needs no DNS lookup. */
 const SELF_CHECK_HOST = 'self-check.example.com';
+
+/** Tables that describe the running process, and are not part of the connector's data. */
+const OF_THE_PROCESS = ['processes', 'leases'];
 
 export interface LoopOptions {
   readonly connectorDatabaseUrl: string;
@@ -77,6 +81,16 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     logger: logger.child({ component: 'platform' }),
     connector: {
       token: secrets.connectorToken,
+      settle: () => running().settle(),
+      save: () => saveTables(running().database, 'connector', OF_THE_PROCESS),
+      async restore(saved, work) {
+        const stopped = running();
+        await stopped.restart(async () => {
+          await work();
+          await saved.restore(stopped.database);
+          return await findService(portOf(stopped));
+        });
+      },
       async reset() {
         await connector?.close();
         await clearConnector(options);
@@ -85,10 +99,19 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     },
   });
 
+  function running(): RunningConnector {
+    if (connector === undefined) throw new Error('the connector has not started yet');
+    return connector;
+  }
+
   /** Read at each start, because a reset of the sandbox creates another key. */
+  async function findService(port: number): Promise<ServiceOfConnector> {
+    const { baseUrl, apiKey } = service.sandbox.info();
+    return { service: { baseUrl, apiKey }, oauth: await oauthApp(port) };
+  }
+
   async function start(port: number): Promise<RunningConnector> {
-    const { baseUrl, apiKey, workspaceId } = service.sandbox.info();
-    const oauth = await oauthApp(port);
+    const { workspaceId } = service.sandbox.info();
     const running = await runConnector({
       databaseUrl: options.connectorDatabaseUrl,
       redisUrl: options.redisUrl,
@@ -98,8 +121,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       role: 'all',
       apiToken: secrets.connectorToken,
       sealingKeys: [secrets.sealingKey],
-      service: { baseUrl, apiKey },
-      oauth,
+      ...(await findService(port)),
       webhookPublicUrl: service.webhookUrl,
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
@@ -142,16 +164,18 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
 
   async function check(): Promise<SelfCheck | LeftOut> {
     const { sandboxUrl, baseUrl } = service.sandbox.info();
-    return checkLoop({
+    const number = await service.sandbox.selfCheckNumber();
+    const checking = {
       sandboxUrl,
       baseUrl,
-      number: await service.sandbox.selfCheckNumber(),
+      number,
       webhookUrl: `https://${SELF_CHECK_HOST}/webhooks/messaging`,
-      tunnel: (url) => service.tunnel(SELF_CHECK_HOST, url),
+      tunnel: (url: string) => service.tunnel(SELF_CHECK_HOST, url),
       databaseUrl: options.connectorDatabaseUrl,
       clock,
       logger: logger.child({ component: 'self-check' }),
-    });
+    };
+    return service.sandbox.recorder.pausedFor(() => checkLoop(checking));
   }
 
   async function close(): Promise<void> {

@@ -31,7 +31,8 @@ export interface CommandStreams {
   exit(code: number): void;
 }
 
-const PROCESS: CommandStreams = {
+/** Those of this process. */
+export const PROCESS_STREAMS: CommandStreams = {
   print: (text) => void process.stdout.write(text),
   printError: (text) => void process.stderr.write(text),
   exit: (code) => process.exit(code),
@@ -46,7 +47,7 @@ export async function runCommand(
   command: CommandDefinition,
   main: (context: CommandContext) => Promise<void>,
   argv: readonly string[] = process.argv.slice(2),
-  { print, printError, exit }: CommandStreams = PROCESS,
+  { print, printError, exit }: CommandStreams = PROCESS_STREAMS,
 ): Promise<void> {
   const typos: NearName[] = [];
   const warnAboutTypos = (): void => {

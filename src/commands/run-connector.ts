@@ -1,16 +1,19 @@
 import type { ApiToken } from '../connector/api/token-guard.ts';
-import { createConnector } from '../connector/connector.ts';
+import { type Connector, createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-server.ts';
-import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
+import { isLoopbackAddress } from '../runtime/http-server/loopback.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { Metrics } from '../runtime/metrics/metrics.ts';
 import { openNotifier } from '../runtime/notifier/open-notifier.ts';
 import { createKeyRing } from '../runtime/sealing/key-ring.ts';
 import { migrateSchema } from './server-database.ts';
+
+/** The service that a connector uses. */
+export type ServiceOfConnector = Pick<RunConnectorOptions, 'service' | 'oauth'>;
 
 export interface RunConnectorOptions {
   readonly databaseUrl: string;
@@ -75,6 +78,13 @@ export interface RunningConnector {
   untilReady(): Promise<boolean>;
   /** Resolves when everything received has been processed. */
   settle(): Promise<void>;
+  /** The connections that its work uses. */
+  readonly database: Database;
+  /**
+   * Stops the work, runs `work`, and starts again with the service that it resolves with, or with the one of the
+   * start if it throws. The listener and the database connections stay open.
+   */
+  restart(work: () => Promise<ServiceOfConnector>): Promise<void>;
   /** Answers open requests, then stops. No accepted webhook is lost. */
   close(): Promise<void>;
 }
@@ -109,33 +119,35 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       logger,
     });
     closers.push(() => notifier.close());
-    const connector = await createConnector({
-      database,
-      ...(options.role === 'worker'
-        ? {}
-        : { receiverDatabase: open('connector-receiver', RECEIVER_CONNECTIONS) }),
-      notifier,
-      clock,
-      logger,
-      role: options.role,
-      apiToken: options.apiToken,
-      apiTokens: options.apiTokens,
-      keyRing: createKeyRing(options.sealingKeys),
-      ...hostsOf(options),
-      reconcileIntervalMs: options.reconcileIntervalMs,
-      inboxRetentionDays: options.inboxRetentionDays,
-      ...(options.service === undefined ? {} : { service: options.service }),
-      ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),
-      ...(options.oauth === undefined ? {} : { oauth: options.oauth }),
-      ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
-      ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
-      ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
-      ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
-    });
+    const receiverDatabase =
+      options.role === 'worker' ? undefined : open('connector-receiver', RECEIVER_CONNECTIONS);
+    const create = ({ service, oauth }: ServiceOfConnector): Promise<Connector> =>
+      createConnector({
+        database,
+        ...(receiverDatabase === undefined ? {} : { receiverDatabase }),
+        notifier,
+        clock,
+        logger,
+        role: options.role,
+        apiToken: options.apiToken,
+        apiTokens: options.apiTokens,
+        keyRing: createKeyRing(options.sealingKeys),
+        ...hostsOf(options),
+        reconcileIntervalMs: options.reconcileIntervalMs,
+        inboxRetentionDays: options.inboxRetentionDays,
+        ...(service === undefined ? {} : { service }),
+        ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),
+        ...(oauth === undefined ? {} : { oauth }),
+        ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
+        ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
+        ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
+        ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
+      });
+    let connector = await create(options);
     closers.push(() => connector.close());
     if (options.sharesPort === true) await connector.untilAdmitted();
     const server = await startHttpServer({
-      app: connector.app,
+      app: (request, response) => connector.app(request, response),
       limits: HTTP_LIMITS,
       trustedProxies: options.trustedProxies,
       closesStrangers: true,
@@ -151,8 +163,20 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     await connector.start();
     return {
       url: server.url,
+      database,
       untilReady: () => connector.untilReady(),
       settle: () => connector.settle(),
+      async restart(work) {
+        connector.endStreams();
+        await connector.close();
+        let next: ServiceOfConnector = options;
+        try {
+          next = await work();
+        } finally {
+          connector = await create(next);
+          await connector.start();
+        }
+      },
       close,
     };
   } catch (error) {
@@ -165,8 +189,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
 function hostsOf({ host, trustedProxies, webhookPublicUrl, oauth }: RunConnectorOptions): {
   hosts?: readonly string[];
 } {
-  const isLoopback = host === '::1' || isLoopbackHost(host);
-  if (!isLoopback || trustedProxies !== undefined) return {};
+  if (!isLoopbackAddress(host) || trustedProxies !== undefined) return {};
   const publicUrls = [webhookPublicUrl, oauth?.publicUrl].filter((url) => url !== undefined);
   return { hosts: publicUrls.map((url) => new URL(url).hostname) };
 }

@@ -1,7 +1,7 @@
 import { callPortAt, callSandboxAt } from './call-sandbox.ts';
 import { type CommandDefinition, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
-import { type CommandStreams, runCommand } from './run-command.ts';
+import { type CommandStreams, PROCESS_STREAMS, runCommand } from './run-command.ts';
 import { SUBCOMMANDS } from './sandbox-subcommands.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:4000';
@@ -32,7 +32,10 @@ function baseUrl(text: string): string {
 }
 
 /** Runs the subcommand that the words of a command line name, as `runCommand` does. */
-export async function runSandbox(given: readonly string[], streams?: CommandStreams): Promise<void> {
+export async function runSandbox(
+  given: readonly string[],
+  streams: CommandStreams = PROCESS_STREAMS,
+): Promise<void> {
   // Options may come before the subcommand, too.
   const place = given.findIndex((word, index) => !word.startsWith('-') && given[index - 1] !== '--url');
   const name = given[place] ?? '';
@@ -62,7 +65,11 @@ export async function runSandbox(given: readonly string[], streams?: CommandStre
         throw new UsageError(`${what}.\n${listSubcommands()}`);
       }
       const url = baseUrl(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL));
-      const { json, text } = await chosen.run({
+      const {
+        json,
+        text,
+        failed = false,
+      } = await chosen.run({
         call: callSandboxAt(url),
         callPort: callPortAt(url),
         word: (of) => words[of] ?? '',
@@ -70,6 +77,7 @@ export async function runSandbox(given: readonly string[], streams?: CommandStre
         options,
       });
       print(options['json'] ? `${JSON.stringify(json)}\n` : `${text}\n`);
+      if (failed) streams.exit(1);
     },
     chosen === undefined ? given : given.toSpliced(place, 1),
     streams,

@@ -2,14 +2,18 @@ import { z } from 'zod';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { LIMITS } from '../contract/service/limits.ts';
 import { PlatformAlreadyRuns } from '../platform/db/process-lease.ts';
-import { createPlatform } from '../platform/platform.ts';
+import { createPlatform, type Platform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { type HttpServer, startHttpServer } from '../runtime/http-server/http-server.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
-import { createSandboxPorts } from '../sandbox/sandbox-ports.ts';
+import { createSandboxPorts, type SandboxPorts } from '../sandbox/sandbox-ports.ts';
 import { type StoredValue, storeValue } from '../sandbox/state-store.ts';
+import { record } from '../scenario/replay.ts';
+import { writeScenario } from '../scenario/scenario.ts';
+import { callPortAt } from './call-sandbox.ts';
+import { createSnapshots, type SavedConnector } from './keep-snapshots.ts';
 import type { ServicePorts } from './ports.ts';
 import { migrateSchema } from './server-database.ts';
 
@@ -28,6 +32,13 @@ const API_LIMITS = { headersTimeoutMs: 30_000, requestTimeoutMs: LIMITS.sendClie
 export interface RunServiceOptions {
   readonly databaseUrl: string;
   readonly ports: ServicePorts;
+  /** The address to listen on. Default: 127.0.0.1. */
+  readonly host?: string | undefined;
+  /**
+   * Names in `Host` that service and sandbox accept besides those of this machine. Addresses that they give out contain
+   * the first one. Default: on this machine only its own names.
+   */
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Scale of the send latency: 1 is real, 0 is none. */
   readonly sendScale: number;
   /** Proxies whose `X-Forwarded-For` is trusted. */
@@ -37,7 +48,7 @@ export interface RunServiceOptions {
   /** Addresses, CIDR ranges and host names that tunnels may target, besides this machine. */
   readonly tunnelTargets?: readonly string[] | undefined;
   /** If absent, no connector is attached. */
-  readonly connector?: AttachedConnector | undefined;
+  readonly connector?: (AttachedConnector & SavedConnector) | undefined;
   /** How to start with other data, for the message printed when this data is in use. */
   readonly ownData?: string | undefined;
   /** Called after each reset, which creates a new key. */
@@ -48,11 +59,24 @@ export interface RunServiceOptions {
   readonly logger: Logger;
 }
 
+const LOOPBACK = '127.0.0.1';
+
+/** Timers may fire a little early. */
+const LEASE_MARGIN_MS = 100;
+
 /** The data of a connector, identified by its feed, and the workspace of the service that it belongs to. */
 const connectorData = z.object({ feedId: z.string(), workspaceId: z.string() });
 
+/** What a restore of a snapshot replaces. */
+interface Parts {
+  readonly platform: Platform;
+  readonly sandbox: Sandbox;
+  readonly ports: SandboxPorts;
+}
+
 /** The running service and its sandbox. */
 export interface RunningService {
+  /** Another one after a snapshot was restored. */
   readonly sandbox: Sandbox;
   /** The data of the most recently attached connector. A reset without that connector leaves the data unchanged. */
   readonly connectorData: StoredValue<z.infer<typeof connectorData>>;
@@ -76,7 +100,17 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
   const webhookUrl = `https://${CONNECTOR_HOST}/webhooks/messaging`;
   const servers: Partial<Record<keyof ServicePorts, HttpServer>> = {};
   let connectorUrl: string | null = null;
-  const urlOf = (name: keyof ServicePorts): string => servers[name]?.url ?? 'http://127.0.0.1';
+  const { host = LOOPBACK, allowedHosts } = options;
+  /** Where this process reaches a server. */
+  const localUrlOf = (name: keyof ServicePorts): string =>
+    servers[name]?.url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:') ??
+    `http://${LOOPBACK}`;
+  /** Where clients reach a server. */
+  const urlOf = (name: keyof ServicePorts): string => {
+    const url = new URL(localUrlOf(name));
+    if (allowedHosts?.[0] !== undefined) url.hostname = allowedHosts[0];
+    return url.origin;
+  };
   const closers: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
@@ -89,7 +123,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     const server = await startHttpServer({
       ...more,
       app,
-      host: '127.0.0.1',
+      host,
       port: options.ports[name],
       portSetting: '--port-base',
       clock,
@@ -102,62 +136,124 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     await migrateSchema('platform', { url: databaseUrl, clock, logger });
     const database = openDatabase({ url: databaseUrl, name: 'platform', clock, logger });
     closers.push(() => database.close());
-    const ports = createSandboxPorts({
-      ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
-      ...(options.tunnelTargets === undefined ? {} : { tunnelTargets: options.tunnelTargets }),
-    });
     const listensAt = storeValue(database, 'listens_at', z.url());
-    const platform = await createPlatform({
+    /** Tunnels that every sandbox of this process has. */
+    const pins = new Map<string, string>();
+
+    async function startParts(): Promise<Parts> {
+      const ports = createSandboxPorts({
+        ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
+        ...(options.tunnelTargets === undefined ? {} : { tunnelTargets: options.tunnelTargets }),
+      });
+      for (const [host, url] of pins) ports.hosts.pin(host, url);
+      const platform = await createPlatform({
+        database,
+        systemClock: clock,
+        logger,
+        baseUrls: () => ({
+          api: `${urlOf('platform')}/api/v1`,
+          legacyApi: `${urlOf('legacy')}/api/v1`,
+          auth: urlOf('platform'),
+        }),
+        sendScale: options.sendScale,
+        ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
+        ...(allowedHosts === undefined ? {} : { allowedHosts }),
+        ports: ports.platform,
+        onTakenOver: options.onTakenOver,
+      });
+      const sandbox = await createSandbox({
+        platform,
+        ports,
+        database,
+        logger,
+        clock,
+        addresses: () => ({
+          baseUrl: `${urlOf('platform')}/api/v1`,
+          legacyBaseUrl: `${urlOf('legacy')}/api/v1`,
+          authUrl: urlOf('platform'),
+          mcpUrl: `${urlOf('platform')}/api/mcp`,
+          sandboxUrl: urlOf('sandbox'),
+          connectorUrl,
+          webhookUrl: options.connector === undefined ? null : webhookUrl,
+        }),
+        serviceTarget: () => `${localUrlOf('platform')}/api/v1`,
+        isHealthy: () =>
+          database.ping().then(
+            () => true,
+            () => false,
+          ),
+        allowedHosts: allowedHosts && { names: allowedHosts, setting: 'PLATFORM_ALLOWED_HOSTS' },
+        snapshots,
+        scenario: async () => writeScenario((await record(callPortAt(localUrlOf('sandbox')))).scenario),
+        ...(options.connector === undefined ? {} : { connector: options.connector }),
+        ...(options.onReset === undefined ? {} : { onReset: options.onReset }),
+      }).catch(async (error: unknown) => {
+        await platform.close();
+        throw error;
+      });
+      return { platform, sandbox, ports };
+    }
+
+    const snapshots = createSnapshots({
       database,
-      systemClock: clock,
-      logger,
-      baseUrls: () => ({
-        api: `${urlOf('platform')}/api/v1`,
-        legacyApi: `${urlOf('legacy')}/api/v1`,
-        auth: urlOf('platform'),
-      }),
-      sendScale: options.sendScale,
-      ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
-      ports: ports.platform,
-      onTakenOver: options.onTakenOver,
-    }).catch(async (error: unknown) => {
+      parts: () => parts,
+      async restart(put) {
+        parts.sandbox.endStreams();
+        await parts.platform.close();
+        try {
+          await put();
+        } finally {
+          parts = await startParts();
+        }
+      },
+      connector: options.connector,
+      clock,
+    });
+    /** A container or machine that crashed leaves a lease that nobody renews. */
+    async function startWhenFree(): Promise<Parts> {
+      try {
+        return await startParts();
+      } catch (error) {
+        if (!(error instanceof PlatformAlreadyRuns) || error.expiresAt === null) throw error;
+        logger.warn({ pid: error.pid }, 'waiting for the lease of a process on another machine or container');
+        await clock.sleep(Math.max(0, error.expiresAt - clock.now()) + LEASE_MARGIN_MS);
+        return await startParts();
+      }
+    }
+
+    let parts = await startWhenFree().catch(async (error: unknown) => {
       throw error instanceof PlatformAlreadyRuns
         ? await explainSecondStart(error, await listensAt.load(), options.ownData)
         : error;
     });
-    closers.push(() => platform.close());
-    const sandbox = await createSandbox({
-      platform,
-      ports,
-      database,
-      logger,
-      clock,
-      addresses: () => ({
-        baseUrl: `${urlOf('platform')}/api/v1`,
-        legacyBaseUrl: `${urlOf('legacy')}/api/v1`,
-        authUrl: urlOf('platform'),
-        mcpUrl: `${urlOf('platform')}/api/mcp`,
-        sandboxUrl: urlOf('sandbox'),
-        connectorUrl,
-        webhookUrl: options.connector === undefined ? null : webhookUrl,
-      }),
-      ...(options.connector === undefined ? {} : { connector: options.connector }),
-      ...(options.onReset === undefined ? {} : { onReset: options.onReset }),
+    closers.push(() => parts.platform.close());
+    const pin = (host: string, url: string): void => {
+      pins.set(host, url);
+      parts.ports.hosts.pin(host, url);
+    };
+    await listen('platform', (request, response) => parts.platform.app(request, response), {
+      limits: API_LIMITS,
+      onDrain: () => parts.platform.endWaits(),
     });
-    await listen('platform', platform.app, { limits: API_LIMITS, onDrain: () => platform.endWaits() });
-    await listen('legacy', platform.legacyApp, { limits: API_LIMITS });
-    await listen('sandbox', sandbox.app, { onDrain: () => sandbox.endStreams() });
-    await listensAt.save(urlOf('sandbox'));
+    await listen('legacy', (request, response) => parts.platform.legacyApp(request, response), {
+      limits: API_LIMITS,
+    });
+    await listen('sandbox', (request, response) => parts.sandbox.app(request, response), {
+      onDrain: () => parts.sandbox.endStreams(),
+    });
+    await listensAt.save(localUrlOf('sandbox'));
     return {
-      sandbox,
+      get sandbox() {
+        return parts.sandbox;
+      },
       connectorData: storeValue(database, 'connector_data', connectorData),
       webhookUrl,
       attach(url) {
         connectorUrl = url;
-        ports.hosts.pin(CONNECTOR_HOST, url);
+        pin(CONNECTOR_HOST, url);
       },
-      tunnel: (host, url) => ports.hosts.pin(host, url),
-      settle: () => platform.settle(),
+      tunnel: pin,
+      settle: () => parts.platform.settle(),
       close,
     };
   } catch (error) {

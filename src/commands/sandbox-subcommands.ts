@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs';
 import { ADVANCE_FORMS, type Advance, readAdvance } from '../contract/sandbox/advance.ts';
 import { FAULT_ACTIONS } from '../contract/sandbox/fault-actions.ts';
 import type { FaultActionType, FaultSurface } from '../contract/sandbox/faults.ts';
 import { givenFields } from '../sandbox/endpoints/given-fields.ts';
+import { record } from '../scenario/replay.ts';
+import { writeScenario } from '../scenario/scenario.ts';
 import type { CallPort, CallSandbox } from './call-sandbox.ts';
 import type { CommandDefinition, CommandOptions } from './command-line.ts';
 import { UsageError } from './command-line.ts';
@@ -22,6 +25,8 @@ interface Given {
 interface Answered {
   readonly json: unknown;
   readonly text: string;
+  /** True ends the command with exit code 1. */
+  readonly failed?: boolean;
 }
 
 /** A subcommand: it calls the control API and describes the response. */
@@ -288,10 +293,14 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   say: {
     words: '<connection> <from> <text...>',
     summary: 'sends a message from the contact with the number <from>, and prints its id.',
-    async run({ call, word }) {
+    options: { times: { type: 'string', value: 'N', description: 'how many messages arrive at once' } },
+    async run({ call, word, options }) {
       const connectionId = await readConnection(call, word('connection'));
-      const params = { phone: word('from') };
-      const json = await call('contactWrites', { params, body: { connectionId, text: word('text') } });
+      const times = readText(options, 'times');
+      const json = await call('contactWrites', {
+        params: { phone: word('from') },
+        body: { connectionId, text: word('text'), ...(times === undefined ? {} : { times: Number(times) }) },
+      });
       return { json, text: json.messageId };
     },
   },
@@ -446,6 +455,47 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json, text: `${table(rows, '')}\n${json.explanation}` };
     },
   },
+  wait: {
+    words: '<list> [filter...]',
+    summary:
+      'waits until an entry of deliveries, calls, messages or connections matches a filter; exit code 1 if none does.',
+    options: {
+      count: { type: 'string', value: 'N', description: 'how many must match (default 1)' },
+      timeout: { type: 'string', value: 'MS', description: 'longest wait in milliseconds (default 5000)' },
+    },
+    async run({ call, word, optional, options }) {
+      const given = {
+        q: optional('filter'),
+        count: readNumber(options['count'], '--count'),
+        timeoutMs: readNumber(options['timeout'], '--timeout'),
+      };
+      const json = await call('wait', { body: { list: word('list'), ...givenFields(given) } });
+      return { json, text: json.explanation, failed: !json.holds };
+    },
+  },
+  verify: {
+    words: '<list> <expected...>',
+    summary:
+      'compares deliveries, calls or messages with filters separated by "then", oldest first; exit code 1 if they differ.',
+    options: {
+      q: { type: 'string', value: 'FILTER', description: 'look only at entries that match' },
+      'any-order': { type: 'boolean', description: 'accept them in any order' },
+      only: { type: 'boolean', description: 'accept no other entries' },
+    },
+    async run({ call, word, options }) {
+      const expected = word('expected').split(/(?:^| )then(?: |$)/);
+      const json = await call('verify', {
+        body: {
+          list: word('list'),
+          expected: expected.map((q) => ({ q })),
+          ...givenFields({ q: readText(options, 'q') }),
+          anyOrder: options['any-order'] === true,
+          only: options['only'] === true,
+        },
+      });
+      return { json, text: json.explanation, failed: !json.holds };
+    },
+  },
   call: {
     words: '<method> <path> [body]',
     summary: 'calls /service, /connector or /sandbox/v1 with a JSON body, and prints the response.',
@@ -549,6 +599,36 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json, text: table(rows, 'no webhooks') };
     },
   },
+  record: {
+    words: '[file]',
+    summary:
+      'writes what came from outside since the last reset as a scenario, which "scenario replay" repeats.',
+    options: {
+      last: { type: 'string', value: 'TIME', description: 'only causes of this virtual time, such as 5m' },
+    },
+    async run({ callPort, optional, options }) {
+      const last = readText(options, 'last');
+      const advance = last === undefined ? undefined : advanceOf(last);
+      if (advance !== undefined && 'to' in advance) throw new UsageError('--last must be a time such as 5m.');
+      const { scenario, differences, unknownIds } = await record(callPort, advance?.ms);
+      const lines = writeScenario(scenario);
+      const file = optional('file');
+      if (file === undefined) return { json: scenario, text: lines.trimEnd() };
+      writeFileSync(file, lines);
+      const { causes, observations, complete } = scenario;
+      const text = [
+        `${causes.length} causes and ${observations.length} observations are in ${file}`,
+        ...(complete ? [] : ['earlier causes are missing, so a replay may differ: reset the sandbox first']),
+        ...(unknownIds.length === 0
+          ? []
+          : [`the origin of these ids is not known: ${unknownIds.join(', ')}`]),
+        ...differences.map(
+          ({ of, field, expected, actual }) => `${of}: ${field} is ${actual}, but should be ${expected}`,
+        ),
+      ].join('\n');
+      return { json: { file, causes: causes.length, observations: observations.length, differences }, text };
+    },
+  },
   tunnel: {
     words: '<host> <target>',
     summary: 'forwards a public host to a program on this machine, for example http://127.0.0.1:3000.',
@@ -558,6 +638,31 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         body: { target: word('target') },
       });
       return { json, text: `https://${json.host} forwards to ${json.target}` };
+    },
+  },
+  snapshot: {
+    words: '[label]',
+    summary: 'saves the state of service, sandbox and attached connector, and prints the id of the snapshot.',
+    async run({ call, optional }) {
+      const json = await call('takeSnapshot', { body: givenFields({ label: optional('label') }) });
+      return { json, text: json.id };
+    },
+  },
+  snapshots: {
+    words: '',
+    summary: 'lists the snapshots, oldest first.',
+    async run({ call }) {
+      const json = await call('listSnapshots');
+      const rows = json.entries.map(({ id, now, label }) => [id, now, label]);
+      return { json, text: table(rows, 'no snapshots') };
+    },
+  },
+  restore: {
+    words: '<snapshot>',
+    summary: 'returns to a snapshot, with the same ids, keys and virtual time.',
+    async run({ call, word }) {
+      const json = await call('restoreSnapshot', { params: { id: word('snapshot') }, body: {} });
+      return { json, text: `restored; virtual time is ${json.now}` };
     },
   },
   reset: {

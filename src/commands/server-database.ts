@@ -16,7 +16,8 @@ export interface ServerDatabase {
   close(): Promise<void>;
 }
 
-const MIGRATIONS = new URL('../../drizzle/', import.meta.url);
+/** Contains a folder with the migrations of each half. */
+export const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle/', import.meta.url));
 
 /** The server of `url`, or a real Postgres in `dataDir` if there is none. */
 export async function openServerDatabase(options: {
@@ -49,5 +50,5 @@ export async function migrateSchema(
   schema: 'connector' | 'platform',
   options: { readonly url: string; readonly clock: Clock; readonly logger: Logger },
 ): Promise<void> {
-  await migrateDatabase({ ...options, schema, folder: join(fileURLToPath(MIGRATIONS), schema) });
+  await migrateDatabase({ ...options, schema, folder: join(MIGRATIONS_FOLDER, schema) });
 }

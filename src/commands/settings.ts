@@ -1,10 +1,10 @@
-import { ALL_RIGHTS_NAME } from '../connector/api/token-guard.ts';
-import { RIGHTS, type Right } from '../contract/connector/rights.ts';
+import { ALL_RIGHTS_NAME, RIGHTS, type Right } from '../contract/connector/rights.ts';
 import { LIMITS } from '../contract/service/limits.ts';
 import { isAddressRange } from '../runtime/addresses/address-ranges.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { findWeakness, Secret } from '../runtime/config/secret.ts';
 import * as setting from '../runtime/config/setting.ts';
+import { hostNameOf } from '../runtime/http-server/loopback.ts';
 import { LOG_LEVELS } from '../runtime/logger/logger.ts';
 import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
 import { findKeyProblem, MAKE_SEALING_KEY } from '../runtime/sealing/key-ring.ts';
@@ -21,6 +21,11 @@ const HOST_NAME = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
 
 function isTunnelTarget(text: string): boolean {
   return isAddressRange(text) || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
+}
+
+/** Excludes ports, and spellings of addresses that URLs normalize: no `Host` would match them. */
+function isNameInHost(text: string): boolean {
+  return HOST_NAME.test(text) && hostNameOf(text) === text.toLowerCase();
 }
 
 function isHost(text: string): boolean {
@@ -245,6 +250,19 @@ export function platformSettings() {
       protocols: POSTGRES,
       unset: 'the same server as DATABASE_URL, in its own schema',
       example: 'postgres://user:password@127.0.0.1:5432/platform',
+    }),
+    PLATFORM_HOST: setting.string({
+      description:
+        'Address that npm run platform listens on; beyond this machine, PLATFORM_ALLOWED_HOSTS is required. npm start only listens on 127.0.0.1',
+      default: '127.0.0.1',
+    }),
+    PLATFORM_ALLOWED_HOSTS: setting.list({
+      description:
+        'Names by which npm run platform is reached, besides those of this machine; requests for any other name are refused. The first one is used in the addresses that the service gives out',
+      accepts: isNameInHost,
+      allowed: 'one or more host names or IPv4 addresses without ports, separated by commas',
+      unset: 'only localhost, 127.0.0.1 and [::1]',
+      example: 'messaging-service,localhost',
     }),
     PLATFORM_TRUSTED_PROXIES: trustedProxies('the platform'),
     PLATFORM_TUNNEL_TARGETS: setting.list({

@@ -8,6 +8,10 @@ import { allSettings } from './settings.ts';
 export interface StartOptions {
   readonly databaseUrl: Secret | undefined;
   readonly platformDatabaseUrl: Secret | undefined;
+  /** Only for `npm run platform`. */
+  readonly host: string;
+  /** Names in `Host` that are accepted besides those of this machine; only for `npm run platform`. */
+  readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[] | undefined;
   /** In addition to this machine. */
   readonly tunnelTargets: readonly string[] | undefined;
@@ -44,6 +48,8 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
   return {
     databaseUrl,
     platformDatabaseUrl,
+    host: settings.PLATFORM_HOST,
+    allowedHosts: settings.PLATFORM_ALLOWED_HOSTS ?? [],
     trustedProxies: settings.PLATFORM_TRUSTED_PROXIES,
     tunnelTargets: settings.PLATFORM_TUNNEL_TARGETS,
     redisUrl: settings.REDIS_URL?.reveal(),

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { RIGHTS } from '../contract/connector/rights.ts';
+import { ALL_RIGHTS_NAME, RIGHTS } from '../contract/connector/rights.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
@@ -18,7 +18,7 @@ import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { noteTokens } from './api/loaded-tokens.ts';
-import { ALL_RIGHTS_NAME, type ApiToken, createTokenGuard } from './api/token-guard.ts';
+import { type ApiToken, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit/audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
 import { resealSecrets } from './db/sealed-columns.ts';

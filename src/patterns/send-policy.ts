@@ -67,8 +67,8 @@ export const SEND_POLICY = {
   rate_limited: { next: 'repeat', firstMs: 30 * second, longestMs: 5 * minute },
   send_failed: { next: 'repeat', firstMs: 5 * second, longestMs: 5 * minute },
   pairing_code_unavailable: REJECT,
-  /** The access token has expired: the next attempt uses a new one. */
-  invalid_token: { next: 'repeat', firstMs: second, longestMs: minute },
+  /** Refused again with a new token, because the caller refreshes once after a 401: another refresh soon is of no use. */
+  invalid_token: MISCONFIGURED,
   not_found: REJECT,
   method_not_allowed: REJECT,
   payload_too_large: REJECT,

@@ -27,10 +27,15 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   platform: { folders: ['contract', 'runtime'] },
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   conformance: { folders: ['contract'] },
+  scenario: { folders: ['contract', 'conformance'] },
   // Browser code. Of the contract it imports types and `contract/console`: a test looks at what is built.
   console: { folders: ['contract'], packages: /^(?:react|react-dom|@tanstack|zod)(?:\/|$)/ },
   'console-host': { folders: ['contract', 'runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
+  testing: {
+    folders: ['commands', 'connector', 'contract', 'runtime', 'scenario'],
+    packages: /^(?:node:|postgres$|zod$)/,
+  },
   commands: {
     folders: [
       'contract',
@@ -40,6 +45,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
       'platform',
       'sandbox',
       'conformance',
+      'scenario',
       'console-host',
     ],
   },

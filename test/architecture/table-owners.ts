@@ -78,6 +78,7 @@ export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
 /** Files that run SQL as text, and why drizzle does not serve there. */
 export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/runtime/database/inspect-migrations.ts': 'reads the catalog and the journal of migrations',
+  'src/runtime/database/saved-tables.ts': 'reads and writes the rows of any table, from the catalog',
   'src/runtime/database/orm.ts': 'runs the statements of drizzle',
   'src/runtime/notifier/postgres-notifier.ts': 'calls pg_notify',
   'src/commands/loop.ts': 'drops the schema of the connector',

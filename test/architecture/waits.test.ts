@@ -22,9 +22,12 @@ const REASONS: Readonly<Record<string, string>> = {
   'test/support/read-connector.ts': 'reads until no send is open',
   // What is tested.
   'test/conformance/broken-courier.ts': 'a sender that gives up after a second',
+  'test/conformance/integration-gallery.test.ts': 'the clock of a service, which waits for real',
+  'test/conformance/own-integration.test.ts': 'the clock of a loop, which goes on by itself',
   'test/runtime/clock/system-clock.test.ts': 'the system clock itself',
   'test/runtime/http-server/http-server.test.ts': 'a client that sends a byte now and then',
   'test/runtime/lifecycle/signal-fixture.ts': 'a process that waits for a signal',
+  'test/testing/use-shared-server.ts': 'a process that waits for a signal',
 };
 
 const waiting = readSources('test')

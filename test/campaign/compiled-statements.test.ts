@@ -2,11 +2,11 @@ import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startLoop } from '../../src/commands/loop.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { loopOptions } from '../../src/testing/test-loop.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { readFeed } from '../support/follow-feed.ts';
 import { planLoad } from '../support/load-plan.ts';
 import { createLoadSender } from '../support/load-sender.ts';
-import { loopOptions } from '../support/loop.ts';
 import { INSTALLED_POSTGRES_MISSING, startOwnPostgres } from '../support/own-postgres.ts';
 import { PGBOUNCER, startPgbouncer } from '../support/pgbouncer.ts';
 import { createCaller } from '../support/read-lists.ts';
@@ -66,9 +66,7 @@ async function useEverything(databaseUrl: string): Promise<{ changes: number; ha
   const onChange = async (): Promise<void> => {
     handed += 1;
   };
-  const loop = await startLoop(
-    loopOptions({ url: databaseUrl }, { webhookSecret: SECRET, handlers: { onChange } }),
-  );
+  const loop = await startLoop(loopOptions(databaseUrl, { webhookSecret: SECRET, handlers: { onChange } }));
   onTestFinished(() => loop.close());
   const { baseUrl, apiKey, sandboxUrl, connectorUrl, connectorToken } = loop.info();
   if (connectorUrl === null || connectorToken === null) throw new Error('the loop has no connector');

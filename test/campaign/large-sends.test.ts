@@ -18,6 +18,18 @@ function peakMemory(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
+/** A busy machine sends slowly, and the service gives a slow upload up. Then a client sends again. */
+async function sendPatiently<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      const isSlow = error instanceof Error && error.message.includes('was sent too slowly');
+      if (!isSlow || tries === 5) throw error;
+    }
+  }
+}
+
 it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
   ...proves('limits.media'),
   timeout: 180_000,
@@ -40,10 +52,11 @@ it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
     };
     expect(media.data).toHaveLength(16 * MEBIBYTE);
     const body = Buffer.from(JSON.stringify({ connectionId: connections[0]?.id, to: PHONE, media }));
-    // Throws for any but a 200.
     const answers = await Promise.all(
       Array.from({ length: FILES }, () =>
-        callJson<SendMessageAnswer>(`${baseUrl}/messages`, { method: 'POST', token: apiKey, body }),
+        sendPatiently(() =>
+          callJson<SendMessageAnswer>(`${baseUrl}/messages`, { method: 'POST', token: apiKey, body }),
+        ),
       ),
     );
     const { entries } = await callJson<{ entries: { media: object }[] }>(

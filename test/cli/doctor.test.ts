@@ -7,9 +7,9 @@ import { lookAtSettings } from '../../src/commands/look-at-settings.ts';
 import { startLoop } from '../../src/commands/loop.ts';
 import type { Report } from '../../src/connector/doctor/finding.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { loopOptions } from '../../src/testing/test-loop.ts';
 import { ExaminedSystem } from '../connector/doctor/examined-system.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { loopOptions } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
@@ -76,7 +76,7 @@ describe('npm run doctor beside npm start', () => {
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
       const database = await createTestDatabase({ connector: true, platform: true });
       onTestFinished(() => database.drop());
-      const options = loopOptions(database);
+      const options = loopOptions(database.url);
       const loop = await startLoop(options);
       onTestFinished(() => loop.close());
       // The self-check loses a webhook on purpose: no doctor finds that.

@@ -11,6 +11,8 @@ const file = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8'
 const NAMES = [
   'DATABASE_URL',
   'PLATFORM_DATABASE_URL',
+  'PLATFORM_HOST',
+  'PLATFORM_ALLOWED_HOSTS',
   'PLATFORM_TRUSTED_PROXIES',
   'PLATFORM_TUNNEL_TARGETS',
   'REDIS_URL',
@@ -162,6 +164,15 @@ describe('sealing keys', () => {
 });
 
 describe('the settings of the platform', () => {
+  it('take host names and IPv4 addresses without ports for its own names, and name the setting otherwise', () => {
+    const read = (value: string) => readSettings(platformSettings(), { PLATFORM_ALLOWED_HOSTS: value });
+    const names = ['messaging-service', 'my_service', 'Box.lan', '192.168.7.7'];
+    expect(read(names.join(', ')).PLATFORM_ALLOWED_HOSTS).toEqual(names);
+    for (const wrong of ['*', '*.lan', 'box:4010', 'http://box', 'box/', '127.1', 'a b', '[::1]', ',']) {
+      expect(() => read(wrong), wrong).toThrow('PLATFORM_ALLOWED_HOSTS');
+    }
+  });
+
   it('take addresses and ranges alone for trusted proxies, and name the setting otherwise', () => {
     const read = (value: string) => readSettings(platformSettings(), { PLATFORM_TRUSTED_PROXIES: value });
     expect(read('127.0.0.1, fd00::/8').PLATFORM_TRUSTED_PROXIES).toEqual(['127.0.0.1', 'fd00::/8']);

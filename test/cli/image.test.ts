@@ -1,46 +1,19 @@
-import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, posix } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { findImports } from '../architecture/import-rules.ts';
-import { takeApart } from '../architecture/source-parts.ts';
 import { readComposeService } from '../support/compose-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { readProjectFile } from '../support/markdown.ts';
-import { ROOT } from '../support/root.ts';
+import { findReached, foldersOf, installPackages, readDockerfile } from '../support/docker-image.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const INSTALL_MS = 240_000;
 const SLOW_MS = 120_000;
-const DOCKERFILE = readProjectFile('Dockerfile');
-const IGNORED = readProjectFile('.dockerignore').trim().split('\n');
-
-const instructions = (name: string): string[] =>
-  [...DOCKERFILE.matchAll(new RegExp(`^${name} (.+)$`, 'gm'))].map(([, words = '']) => words);
-
-/** Whether a build sees a file: the last pattern that matches it, or a folder above it, decides. */
-function isSeen(path: string): boolean {
-  const ways = path.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
-  const last = IGNORED.findLast((line) => ways.some((way) => posix.matchesGlob(way, line.replace(/^!/, ''))));
-  return last?.startsWith('!') === true;
-}
-
-/** The files that the image has besides its packages, as the instructions copy them. */
-function filesOfImage(): string[] {
-  const sources = instructions('COPY').flatMap((words) => words.split(' ').slice(0, -1));
-  return sources
-    .flatMap((source) => [
-      source,
-      ...globSync(`${source}/**/*`, { cwd: ROOT, withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1)),
-    ])
-    .filter((path) => /\.\w+$/.test(path) && isSeen(path));
-}
 
 describe('the image of the Dockerfile', () => {
-  const files = filesOfImage();
+  const { image, isSeen } = readDockerfile('Dockerfile', '.dockerignore');
+  const { files, instructions } = image;
   let folder: string;
   let database: TestDatabase;
   let command: SpawnedCommand | undefined;
@@ -48,12 +21,8 @@ describe('the image of the Dockerfile', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'test-image-'));
     database = await createTestDatabase();
-    for (const file of files) cpSync(join(ROOT, file), join(folder, file));
-    // Without what cleans the cache of the machine that builds.
-    const [install = ''] = instructions('RUN').map((line) => line.split(' && ')[0]);
-    const { code, stderr } = await spawnCommand('sh', ['-c', `${install} --prefer-offline`], { cwd: folder })
-      .ended;
-    if (code !== 0) throw new Error(stderr);
+    image.copyTo(folder);
+    await installPackages(image, folder);
   }, INSTALL_MS);
 
   afterAll(async () => {
@@ -63,8 +32,7 @@ describe('the image of the Dockerfile', () => {
   });
 
   it('holds the connector, its migrations and two manifests, and no service, sandbox, test or secret', () => {
-    const kinds = new Set(files.map((file) => /^(?:src|drizzle)\/[^/]+|.*/.exec(file)?.[0]));
-    expect([...kinds].sort()).toEqual([
+    expect(foldersOf(image)).toEqual([
       'drizzle/connector',
       'package-lock.json',
       'package.json',
@@ -83,18 +51,9 @@ describe('the image of the Dockerfile', () => {
   });
 
   it('lacks nothing that its programs import', () => {
-    const reached = new Set<string>();
-    const visit = (path: string): void => {
-      if (reached.has(path)) return;
-      reached.add(path);
-      const source = readFileSync(join(ROOT, path), 'utf8');
-      for (const { target } of findImports({ path, source, ...takeApart(source) })) {
-        if (target !== undefined) visit(target);
-      }
-    };
-    for (const file of files.filter((each) => /^src\/cli\/\w+\.ts$/.test(each))) visit(file);
-    expect(reached.size).toBeGreaterThan(300);
-    expect([...reached].filter((path) => !files.includes(path))).toEqual([]);
+    const reached = findReached(image);
+    expect(reached.length).toBeGreaterThan(300);
+    expect(reached.filter((path) => !files.includes(path))).toEqual([]);
   });
 
   it('has no package that only tests or the service on one machine need', () => {

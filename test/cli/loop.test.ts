@@ -8,10 +8,11 @@ import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.
 import { portsFrom } from '../../src/commands/ports.ts';
 import { runService } from '../../src/commands/run-service.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
+import { loopOptions } from '../../src/testing/test-loop.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
-import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { proves } from '../support/proves.ts';
 import { findPortBase } from '../support/spawn-command.ts';
@@ -223,7 +224,7 @@ describe('the self-check of the loop', () => {
 
   it('uses the same number again, another after a reset, and leaves no database behind', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
-    const loop = await startLoop(loopOptions(database));
+    const loop = await startLoop(loopOptions(database.url));
     const { sandboxUrl } = loop.info();
     const reached = async (): Promise<string[]> => {
       const { entries } = await callJson<{ entries: { connectionId: string }[] }>(
@@ -288,7 +289,7 @@ describe('the OAuth app of the loop', () => {
 
   it('gets its events by webhook, also after another start and after a reset', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
-    const options = loopOptions(database, { ports: portsFrom(await findPortBase()) });
+    const options = loopOptions(database.url, { ports: portsFrom(await findPortBase()) });
     const first = await startLoop(options);
     await consentAndReceive(first);
     await first.close();
@@ -328,7 +329,7 @@ describe('a service that was reset while its connector did not run', () => {
   }
 
   it('gets a connector that begins anew, where the data is the own data of the loop', async () => {
-    const options = loopOptions(database, { ownsConnectorData: true });
+    const options = loopOptions(database.url, { ownsConnectorData: true });
     await resetAlone(options);
     const loop = await startLoop(options);
     const client = createLoopClient(loop.info());
@@ -345,7 +346,7 @@ describe('a service that was reset while its connector did not run', () => {
   });
 
   it('leaves a database of the user as it is, and says what to do', async () => {
-    const options = loopOptions(database);
+    const options = loopOptions(database.url);
     await resetAlone(options);
     await expect(startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' })).rejects.toMatchObject(
       {
@@ -357,7 +358,7 @@ describe('a service that was reset while its connector did not run', () => {
   });
 
   it('leaves the data of a connector that was not the one of the loop', async () => {
-    const options = loopOptions(database, { ownsConnectorData: true });
+    const options = loopOptions(database.url, { ownsConnectorData: true });
     await resetAlone(options);
     await query(`UPDATE connector.feed SET id = '0123456789ab'`);
     await expect(startLoop(options)).rejects.toThrow('--data-dir: contains messages of another service');
@@ -372,7 +373,7 @@ describe('a loop that cannot start', () => {
     await once(holder, 'listening');
     const { port } = holder.address() as AddressInfo;
 
-    const options = loopOptions(database);
+    const options = loopOptions(database.url);
 
     await expect(startLoop({ ...options, ports: { ...portsFrom(0), connector: port } })).rejects.toThrow(
       `port ${port}: the port is in use`,

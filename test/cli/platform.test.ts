@@ -41,6 +41,21 @@ it('npm run platform serves the service and its sandbox, and attaches no connect
   await database.drop();
 }, 120_000);
 
+it('npm run platform refuses to listen for other machines without a name, and names the setting', async () => {
+  for (const [words, env] of [
+    [['--host', '0.0.0.0'], {}],
+    [[], { PLATFORM_HOST: '0.0.0.0', PLATFORM_ALLOWED_HOSTS: '' }],
+  ] as const) {
+    const { code, stderr } = await spawnCli('platform', ['--port-base', '0', ...words], env).ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      'PLATFORM_ALLOWED_HOSTS: is not set, but PLATFORM_HOST is 0.0.0.0, where other machines connect. ' +
+        'Set it (or --allowed-hosts) to the names that they use, for example messaging-service,localhost. ' +
+        'Requests for any other name are refused.',
+    );
+  }
+});
+
 it('npm run platform prints what a connector of your own needs, and following it gives one that works', async () => {
   const base = await findPortBase();
   const data = await makeDataFolder();

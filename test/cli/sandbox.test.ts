@@ -98,6 +98,46 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await told('id', 'Elsewhere')).not.toBe(id);
   });
 
+  it('wait, verify: exit code 1 with what differs', async () => {
+    const id = await told('say', FRONT_DESK, CONTACT, 'Hello');
+    expect(await told('wait', 'deliveries', `message:${id}`, 'status:delivered')).toMatch(
+      /^1 of 1 found: delivery \d+ \(message\.received, delivered\)\.$/,
+    );
+    const missed = await run('wait', 'deliveries', `message:${id}`, 'status:dropped', '--timeout', '0');
+    expect(missed).toMatchObject({ code: 1, stderr: '' });
+    expect(missed.stdout).toContain('does not meet status:dropped');
+
+    await told('say', FRONT_DESK, CONTACT, 'Bye');
+    await told('wait', 'messages', 'direction:incoming', '--count', '2');
+    expect(await told('verify', 'messages', 'Hello', 'then', 'Bye', '--only')).toBe(
+      'All 2 expected entries are there in this order, and no others.',
+    );
+    const differs = await run('verify', 'messages', 'Bye', 'then', 'Hello', '--json');
+    expect(differs).toMatchObject({ code: 1, stderr: '' });
+    expect(JSON.parse(differs.stdout)).toMatchObject({ holds: false, looked: 2 });
+    expect((await run('verify', 'messages', 'Bye', 'then', 'Hello', '--any-order')).code).toBe(0);
+    expect(await run('wait', 'people')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("invalid_request: 'list'"),
+    });
+  });
+
+  it('snapshot, snapshots, restore: the same key and messages again', async () => {
+    const key = await told('info', 'apiKey');
+    const message = await told('say', FRONT_DESK, CONTACT, 'Kept');
+    const id = await told('snapshot', 'one message');
+    expect(await told('snapshots')).toMatch(new RegExp(`^${id}  \\d{4}-\\S+Z  one message$`));
+    await told('reset');
+    expect(await told('messages')).toBe('no messages');
+    expect(await told('restore', id)).toMatch(/^restored; virtual time is \d{4}-/);
+    expect(await told('messages')).toContain(message);
+    expect(await told('info', 'apiKey')).toBe(key);
+    expect(await run('restore', 'nothing')).toMatchObject({
+      code: 1,
+      stderr: 'not_found: No snapshot has this id. They are kept until the sandbox stops.\n',
+    });
+  });
+
   it('takes options before the subcommand, too', async () => {
     const { code, stdout } = await spawnCli('sandbox', ['--url', url, '--json', 'info', 'apiKey']).ended;
     expect({ code, answer: JSON.parse(stdout) }).toMatchObject({

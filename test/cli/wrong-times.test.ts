@@ -21,7 +21,7 @@ import { spawnCommand } from '../support/spawn-command.ts';
 const HOUR = 3_600_000;
 const SLOW_MS = 120_000;
 /** More than a page of the service, so that a poll needs a cursor. */
-const MORE_THAN_A_PAGE = 130;
+const MORE_THAN_A_PAGE = 105;
 const TOKEN = 'token-of-a-test-0123456789';
 
 /** What stands between the connector and the service: an honest proxy, until told otherwise. */

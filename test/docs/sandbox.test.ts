@@ -24,8 +24,10 @@ const [
   people,
   lists,
   signature,
+  conditions,
   fault,
   clock,
+  snapshot,
   reset,
   ci,
   ...others
@@ -148,6 +150,12 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     await expect.poll(() => received.map(({ body }) => body)).toContain('{"event":"message.new"}');
   });
 
+  it('waits for a delivery, and verifies the order of two', async () => {
+    const [waited, verified] = await paste(conditions);
+    expect(waited).toMatchObject({ holds: true, entries: [{ connectionId: variables['CONNECTION'] }] });
+    expect(verified).toMatchObject({ holds: true, differences: [] });
+  });
+
   it('pairs numbers by picture and by code, which sends no connection.connected', async () => {
     expect(await paste(byQr)).toEqual([{ ok: true }]);
     expect(await paste(byCode)).toEqual([{ ok: true }]);
@@ -183,6 +191,13 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
       actions.map((action) => `${surface} ${action}`),
     );
     expect(named.toSorted()).toEqual(known.toSorted());
+  });
+
+  it('returns to a snapshot', async () => {
+    const [restored] = await paste(snapshot);
+    expect(restored.label).toBe('numbers and webhook are ready');
+    expect((await call('/snapshots')).entries).toEqual([restored]);
+    expect((await call('/hosts')).entries).toMatchObject([{ host: 'acme.example.com' }]);
   });
 
   it('moves time, and begins again', async () => {

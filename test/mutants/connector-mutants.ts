@@ -217,8 +217,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.dead-letter',
     test: 'sets a change aside after its attempts',
-    find: 'if (failed >= (handlers.attempts ?? ATTEMPTS)) {',
-    replace: 'if (failed > (handlers.attempts ?? ATTEMPTS)) {',
+    find: 'if (failed >= (handlers.attempts ?? DEFAULT_ATTEMPTS)) {',
+    replace: 'if (failed > (handlers.attempts ?? DEFAULT_ATTEMPTS)) {',
   },
   {
     rule: 'connector.dispatch.failure-holds-queue',

@@ -57,7 +57,9 @@ export function findMutant({ rule, find, replace }: Mutant): MutatedFile {
   const [file, another] = found;
   if (file === undefined || another !== undefined || file.source.split(find).length !== 2) {
     const places = found.map(({ path }) => path).join(', ') || 'nowhere';
-    throw new Error(`test/mutants, ${rule}: not exactly once below src (${places}):\n${find}`);
+    throw new Error(
+      `test/mutants, ${rule}: its \`find\` must be in src exactly once, and is in ${places}. If you changed that line, change \`find\` and \`replace\` as well:\n${find}`,
+    );
   }
   // A function, so that `$` means itself.
   return { path: file.path, source: file.source, broken: file.source.replace(find, () => replace) };

@@ -283,7 +283,11 @@ export const MUTANTS: readonly CitedMutant[] = [
     find: 'status !== undefined && status >= 200 && status < 300',
     replace: 'status === 200',
   },
-  { rule: 'webhook.url.https', find: '/^https:\\/\\/([^', replace: '/^https?:\\/\\/([^' },
+  {
+    rule: 'webhook.url.https',
+    find: "if (url.protocol !== 'https:') return 'it is not https';",
+    replace: "if (!/^https?:$/.test(url.protocol)) return 'it is not https';",
+  },
   {
     rule: 'webhook.url.private',
     find: "if (isIP(host) !== 0) return isPublicAddress(host) ? null : 'the host is a private address';",

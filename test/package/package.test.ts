@@ -102,12 +102,12 @@ describe('the packed file', () => {
       /^dist\/index\.(?:js|d\.ts)$/,
       /^dist\/cli\/(?:package\.json|launch\.mjs|launch\.d\.mts)$/,
       /^dist\/runtime\/node-version\/[\w-]+\.(?:mjs|d\.mts)$/,
-      /^dist\/(?:cli|commands|conformance|connector|console-host|contract|patterns|platform|runtime|sandbox)\/.+\.(?:js|d\.ts)$/,
+      /^dist\/(?:cli|commands|conformance|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css))$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/[\w-]+\.(?:md|json|yml)$/,
       /^docs\/images\/[\w-]+\.png$/,
-      /^examples\/(?:crm-handler|haproxy|systemd)\/[\w-]+\.(?:md|ts|sql|cfg|service)$/,
+      /^examples\/(?:crm-handler|haproxy|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|js|py|go|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];
     const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));
@@ -122,7 +122,8 @@ describe('the packed file', () => {
 
   it('needs its dependencies and nothing that only its makers have', () => {
     const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-    const modules = files().filter((name) => /\.m?js$/.test(name));
+    // The examples import this package.
+    const modules = files().filter((name) => /^dist\/.*\.m?js$/.test(name));
     const used = modules.flatMap((file) => {
       const source = readFileSync(join(installed, file), 'utf8');
       return [...source.matchAll(PACKAGE_IMPORT)].map(([, name = '']) => name);
@@ -243,6 +244,7 @@ describe('a program that imports messaging-connector', () => {
       expect({ code: compiled.code, stdout: compiled.stdout }).toEqual({ code: 0, stdout: '' });
 
       const program = inFolder('node', ['out/crm.mjs'], settings());
+      expect(await program.said(/"loop"/)).toMatch(/^\{"loop":"[^"]+"\}$/);
       const { url } = JSON.parse(await program.said(/"url"/)) as { url: string };
       expect(await deliver(url, 'message2', 'To TypeScript')).toBe(200);
       const told: unknown = JSON.parse(await program.said(/To TypeScript/));
@@ -282,6 +284,7 @@ import { walkCoverage } from 'messaging-connector/patterns/reconcile-walk';
 import { decideSend } from 'messaging-connector/patterns/send-policy';
 import { createSingleFlightRefresh } from 'messaging-connector/patterns/single-flight-refresh';
 import { verifySignature } from 'messaging-connector/patterns/verify-signature';
+import { CallRefused, deliver, type Delivered, failsThenTakes, startTestLoop, type TestLoop } from 'messaging-connector/testing';
 import signature from 'messaging-connector/vectors/signature.json' with { type: 'json' };
 
 const handlers = defineHandlers({
@@ -306,6 +309,25 @@ const { success } = sendMessageRequest.safeParse({ connectionId: 'c', to: '44770
 if (success) throw new Error('the schema takes what the service does not');
 const status: Message['status'] = 'sent';
 void status;
+
+const delivered: Delivered = await deliver(failsThenTakes(1), []);
+if (delivered.calls.length > 0) throw new Error('nothing was to be delivered');
+
+const { DATABASE_URL = '' } = process.env;
+const loop: TestLoop = await startTestLoop({ databaseUrl: DATABASE_URL, handlers });
+try {
+  const [first] = await loop.waitFor({ list: 'connections', q: 'provider:qr' });
+  const id: string = first?.id ?? '';
+  // @ts-expect-error The body is missing.
+  await loop.service.sendMessage().catch(() => undefined);
+  const refused: unknown = await loop.service.getConnection({ params: { id: 'none' } }).catch((error: unknown) => error);
+  if (!(refused instanceof CallRefused) || refused.status !== 404) throw new Error('not refused');
+  const { label } = (await loop.service.getConnection({ params: { id } })).connection;
+  await loop.restore(await loop.snapshot());
+  process.stdout.write(JSON.stringify({ loop: label }) + '\\n');
+} finally {
+  await loop.close();
+}
 
 const connector = await startConnector({ handlers, logger });
 process.stdout.write(JSON.stringify({ url: connector.url }) + '\\n');

@@ -170,7 +170,7 @@ describe('the table', () => {
     ['warmup_limited', 429, 300 * SECOND],
     ['rate_limited', 429, 30 * SECOND],
     ['send_failed', 502, 5 * SECOND],
-    ['invalid_token', 401, SECOND],
+    ['invalid_token', 401, 60 * SECOND],
     ['ip_not_allowed', 403, 60 * SECOND],
     ['insufficient_scope', 403, 60 * SECOND],
   ])('repeats after %s %i and %i ms, without doubt', (code, status, waitMs) => {

@@ -33,11 +33,11 @@ async function unpackChromium(): Promise<string> {
   return join(shared, 'chromium');
 }
 
-/** Starts the Chromium that npm installed, without a window. */
-export async function launchChromium(): Promise<Browser> {
+/** Starts the Chromium that npm installed, without a window. `args` are further words of its command line. */
+export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
   return playwright.launch({
     executablePath: await unpackChromium(),
-    args: chromium.args.filter((arg) => !UNWANTED.includes(arg)),
+    args: [...chromium.args.filter((arg) => !UNWANTED.includes(arg)), ...args],
     headless: true,
   });
 }
@@ -70,19 +70,47 @@ export async function openPage(
   return { page, complaints };
 }
 
-/** Expects that axe finds nothing serious or critical on the page as it is. */
+/** Widths in which every screen is checked. In the dark only the colors differ. */
+const VIEWS = [
+  { colorScheme: 'light', width: 1280, rules: undefined },
+  { colorScheme: 'dark', width: 1280, rules: ['color-contrast'] },
+  { colorScheme: 'light', width: 360, rules: undefined },
+  { colorScheme: 'dark', width: 360, rules: ['color-contrast'] },
+] as const;
+
+/**
+ * Expects that axe finds nothing serious or critical on the page as it is, light and dark, at 1280 and 360 px, and that
+ * nothing makes it wider than the window. The page has its size and its colors again afterwards.
+ */
 export async function expectAccessible(page: Page): Promise<void> {
+  const before = page.viewportSize();
   // Into the page by the protocol of the browser, which no policy of the page concerns.
   const session = await page.context().newCDPSession(page);
-  const run = `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => JSON.stringify(
-    violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | '))))`;
-  const { result } = await session.send('Runtime.evaluate', {
-    expression: run,
-    awaitPromise: true,
-    returnByValue: true,
-  });
+  const evaluate = async (expression: string): Promise<unknown> => {
+    const { result } = await session.send('Runtime.evaluate', {
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    return result.value;
+  };
+  await evaluate(axe.source);
+  for (const { colorScheme, width, rules } of VIEWS) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
+    const found =
+      await evaluate(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+      .then(() => axe.run(document, ${JSON.stringify(options)}))
+      .then(({ violations }) => JSON.stringify({
+        width: document.documentElement.scrollWidth,
+        violations: violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')),
+      }))`);
+    expect({ colorScheme, ...JSON.parse(String(found)) }).toEqual({ colorScheme, width, violations: [] });
+  }
   await session.detach();
-  expect(JSON.parse(String(result.value))).toEqual([]);
+  await page.emulateMedia({ colorScheme: null });
+  if (before !== null) await page.setViewportSize(before);
 }

@@ -1,10 +1,8 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import type { TestProject } from 'vitest/node';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
+import type { EmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
+import { startFastPostgres } from '../../src/testing/fast-postgres.ts';
 import { requireInstalledPostgres } from './own-postgres.ts';
 import { chooseScratchFolder } from './scratch-folder.ts';
 import { sweepAbandonedServers, TEST_FOLDER_PREFIX } from './sweep-abandoned-servers.ts';
@@ -27,7 +25,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const given = process.env['TEST_DATABASE_URL'];
   const isNeeded = project.vitest.projects.some(({ name }) => name !== 'unit');
   const server = isNeeded && (given === undefined || given === '') ? await startDatabase(folder) : undefined;
-  if (server !== undefined) await renewPassword(server);
   project.provide('databaseUrl', server?.url ?? given ?? '');
   return async () => {
     if (server !== undefined) {
@@ -52,22 +49,9 @@ async function makeRunFolder(): Promise<string> {
   return folder;
 }
 
-const FAST = { fsync: 'off', full_page_writes: 'off', max_connections: '400', scram_iterations: '1' };
-
-/** Stores the password once more, with as few rounds as the server's settings say: tests connect thousands of times. */
-async function renewPassword({ url }: EmbeddedPostgres): Promise<void> {
-  const sql = postgres(url, { max: 1 });
-  await sql.unsafe(`alter role current_user password '${new URL(url).password}'`);
-  await sql.end();
-}
-
 function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
-  return startEmbeddedPostgres({
+  return startFastPostgres(
     dataDir,
-    clock: systemClock,
-    logger: createLogger({ level: 'warn', name: 'test', destination: 'stderr' }),
-    ...(process.env['TEST_POSTGRES'] === 'installed'
-      ? { binaries: requireInstalledPostgres() }
-      : { settings: FAST }),
-  });
+    process.env['TEST_POSTGRES'] === 'installed' ? requireInstalledPostgres() : undefined,
+  );
 }

@@ -16,7 +16,7 @@ export const MOUSE: Hands = {
 const MOST_TABS = 120;
 
 /** Presses Tab until the target has the focus. */
-async function tabTo(target: Locator): Promise<void> {
+export async function tabTo(target: Locator): Promise<void> {
   await target.waitFor();
   const focused = target.and(target.page().locator(':focus'));
   for (let tabs = 0; tabs < MOST_TABS; tabs += 1) {

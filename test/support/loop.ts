@@ -1,11 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
-import { portsFrom } from '../../src/commands/ports.ts';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { createTestDatabase, type TestDatabase } from './database.ts';
+import { loopOptions } from '../../src/testing/test-loop.ts';
+import { createTestDatabase } from './database.ts';
 import { createLoopClient, type LoopClient } from './loop-client.ts';
-import { silentLogger } from './platform.ts';
 import { type Caller, createCaller } from './read-lists.ts';
 
 /** The whole loop on a database of its own. */
@@ -14,6 +10,8 @@ export interface TestLoop {
   readonly client: LoopClient;
   readonly connectorUrl: string;
   readonly connectorToken: string;
+  /** The database of both halves. */
+  readonly databaseUrl: string;
   /** Calls the control API of the sandbox. */
   readonly sandbox: Caller;
   /** Calls the service with the key of the workspace that it begins with. */
@@ -23,33 +21,10 @@ export interface TestLoop {
   close(): Promise<void>;
 }
 
-/** What `startLoop` takes, with a quick service and a poll that no test waits for. */
-export function loopOptions(
-  database: Pick<TestDatabase, 'url'>,
-  options: Partial<LoopOptions> = {},
-): LoopOptions {
-  return {
-    connectorDatabaseUrl: database.url,
-    platformDatabaseUrl: database.url,
-    ports: portsFrom(0),
-    secrets: {
-      connectorToken: randomBytes(24).toString('base64url'),
-      sealingKey: generateSealingKey(),
-    },
-    sendScale: 0,
-    reconcileIntervalMs: 60_000,
-    inboxRetentionDays: 30,
-    onTakenOver: () => undefined,
-    clock: systemClock,
-    logger: silentLogger,
-    ...options,
-  };
-}
-
 /** Starts the loop that `npm start` runs, in this process. */
 export async function startTestLoop(options: Partial<LoopOptions> = {}): Promise<TestLoop> {
   const database = await createTestDatabase({ connector: true, platform: true });
-  const loop = await startLoop(loopOptions(database, options));
+  const loop = await startLoop(loopOptions(database.url, options));
   const { sandboxUrl, baseUrl, apiKey, connectorUrl, connectorToken } = loop.info();
   if (connectorUrl === null || connectorToken === null) throw new Error('the loop has no connector');
   return {
@@ -57,6 +32,7 @@ export async function startTestLoop(options: Partial<LoopOptions> = {}): Promise
     client: createLoopClient(loop.info()),
     connectorUrl,
     connectorToken,
+    databaseUrl: database.url,
     sandbox: createCaller(`${sandboxUrl}/sandbox/v1`),
     service: createCaller(baseUrl, apiKey),
     connector: createCaller(connectorUrl, connectorToken),

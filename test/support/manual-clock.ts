@@ -23,8 +23,9 @@ export class ManualClock implements Clock {
     this.#wall = start;
   }
 
+  /** A whole number, as that of a machine, also where a timer was due at a fraction. */
   now(): number {
-    return this.#wall;
+    return Math.floor(this.#wall);
   }
 
   elapsed(): number {
@@ -60,6 +61,11 @@ export class ManualClock implements Clock {
   /** How many timers wait. */
   get pending(): number {
     return this.#timers.size;
+  }
+
+  /** Milliseconds until the next timer is due; infinite if none waits. */
+  get untilNext(): number {
+    return Math.min(...[...this.#timers].map(({ due }) => due - this.#elapsed));
   }
 
   /**

@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path';
 export const PROJECTS = {
   /** Starts no process and opens no connection. */
   unit: [
-    'test/{architecture,contract,mutants,requirements}/**/*.test.ts',
+    'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'test/conformance/{judgement,reports,requests}.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
@@ -30,14 +30,19 @@ export const PROJECTS = {
     'test/platform/time/{domain-clock,write-gate}.test.ts',
     'test/platform/webhooks/{backlog,sign-event,webhook-url}.test.ts',
     'test/sandbox/events/event-writer.test.ts',
+    'test/sandbox/flight-recorder.test.ts',
+    'test/scenario/scenario.test.ts',
+    'test/sandbox/conditions/align.test.ts',
     'test/sandbox/faults/fault-board.test.ts',
+    'test/testing/deliver.test.ts',
   ],
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
     'test/index.test.ts',
-    'test/{bench,cli,console,docs,package}/**/*.test.ts',
+    'test/{cli,console,docs,package}/**/*.test.ts',
 
-    'test/conformance/command.test.ts',
+    'test/conformance/{command,own-integration}.test.ts',
+    'test/examples/receivers.test.ts',
     'test/connector/{canary,canary-of-parts,processes}.test.ts',
     'test/connector/doctor/stores.test.ts',
     'test/connector/feed/sequencer.test.ts',
@@ -51,9 +56,12 @@ export const PROJECTS = {
     'test/runtime/database/{database,pgbouncer,tls}.test.ts',
     'test/runtime/database/embedded/*.test.ts',
     'test/runtime/{lifecycle,node-version,notifier}/*.test.ts',
+    'test/testing/{examples,shared-server}.test.ts',
   ],
-  /** Kills, loses and restarts for minutes in real time, or takes the memory of the machine. */
-  campaign: ['test/campaign/**/*.test.ts'],
+  /**
+   * Kills, loses and restarts for minutes in real time, measures, takes the memory of the machine, or works for long.
+   */
+  campaign: ['test/campaign/**/*.test.ts', 'test/conformance/integration-gallery.test.ts'],
 } as const;
 
 /** The projects that name a test file, by its path from the root; `service` where no other does. */

@@ -9,7 +9,7 @@ import { createTestDatabase } from './database.ts';
 import { silentLogger } from './platform.ts';
 
 /** A connector that knows a signing secret and no service, on a database of its own. */
-export interface TestConnector extends RunningConnector {
+export interface TestConnector extends Omit<RunningConnector, 'database' | 'restart'> {
   readonly databaseUrl: string;
   readonly webhook: string;
   readonly secret: string;

@@ -11,6 +11,8 @@ export interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Default: a folder with no `.env` in it. */
   readonly cwd?: string;
+  /** True opens its standard input. */
+  readonly stdin?: boolean;
 }
 
 /** How a command ended. */
@@ -29,6 +31,8 @@ export interface SpawnedCommand {
   stdout(): string;
   /** Resolves with the line of standard output that matches. Rejects with all it wrote when it ended before. */
   said(pattern: RegExp): Promise<string>;
+  /** Writes to its standard input, which `stdin` in the options has opened. */
+  type(text: string): void;
   /** Sends a signal to all its processes, as a terminal does. */
   signal(signal: NodeJS.Signals): void;
   /** Resolves when all its processes are gone and all it wrote was read. */
@@ -46,13 +50,14 @@ export function spawnCommand(
   const child = spawn(command, words, {
     cwd: options.cwd ?? tmpdir(),
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: 'pipe',
     env: {
       PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
       HOME: process.env['HOME'],
       ...options.env,
     },
   });
+  if (options.stdin !== true) child.stdin.end();
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => {
@@ -79,6 +84,7 @@ export function spawnCommand(
           reject(new Error(`ended with ${end.code} before ${pattern}\n${end.stdout}\n${end.stderr}`)),
         );
       }),
+    type: (text) => void child.stdin.write(text),
     signal: send,
     ended,
     async kill() {
@@ -109,12 +115,16 @@ export function spawnCli(
 const LISTENERS = [0, 10, 11, 20];
 /** Below the range from which systems take ports for outgoing connections. */
 const FIRST_BASE = 10_000;
-const BASES = 20_000;
+/** Each worker has bases of its own, so that tests that run at the same time never choose the same ports. */
+const WORKERS = 10;
+const BASES_OF_WORKER = 2_000;
 
 /** A `--port-base` whose ports were all free a moment ago. */
 export async function findPortBase(): Promise<number> {
+  const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS;
+  const last = BASES_OF_WORKER - Math.max(...LISTENERS);
   for (;;) {
-    const base = FIRST_BASE + Math.floor(Math.random() * BASES);
+    const base = FIRST_BASE + worker * BASES_OF_WORKER + Math.floor(Math.random() * last);
     const free = await Promise.all(LISTENERS.map((offset) => isFree(base + offset)));
     if (!free.includes(false)) return base;
   }

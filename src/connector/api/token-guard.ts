@@ -16,9 +16,6 @@ export interface ApiToken {
   readonly token: string;
 }
 
-/** The name of the token in `CONNECTOR_API_TOKEN`, which has all rights. */
-export const ALL_RIGHTS_NAME = 'CONNECTOR_API_TOKEN';
-
 type Handler = (request: Request, response: Response, next: NextFunction) => void;
 
 /** Authenticates callers and checks their rights. */

@@ -17,8 +17,10 @@ import {
   setAside,
 } from './queue-store.ts';
 
-const ATTEMPTS = 12;
-const DEADLINE_MS = 30_000;
+/** Calls of one change if the handler does not specify how many. */
+export const DEFAULT_ATTEMPTS = 12;
+/** Longest call if the handler does not specify it. */
+export const DEFAULT_DEADLINE_MS = 30_000;
 /** The wait after a failed call of a change. */
 const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
 /**
@@ -85,7 +87,7 @@ async function handOver(
     handlers,
     change,
     { key: keyOf(seq), attempt: attempts + 1 },
-    { clock, deadlineMs: handlers.deadlineMs ?? DEADLINE_MS, stop: run.givingUp },
+    { clock, deadlineMs: handlers.deadlineMs ?? DEFAULT_DEADLINE_MS, stop: run.givingUp },
   );
   metrics.calls.inc({ result: end.kind });
   metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
@@ -130,7 +132,7 @@ async function noteEnd(
     changeId: keyOf(seq),
     attempt: failed,
   };
-  if (failed >= (handlers.attempts ?? ATTEMPTS)) {
+  if (failed >= (handlers.attempts ?? DEFAULT_ATTEMPTS)) {
     const step = await setAside(database, run, { seq, attempts: failed, error, now });
     if (step !== null)
       logger.error(

@@ -5,10 +5,10 @@ import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts'
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { DoctorSettings, PublicReach } from './check-input.ts';
 import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './check-order.ts';
-import { judgeMigrations } from './checks/migrations.ts';
 import { isShut } from './checks/service.ts';
 import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
 import { type Check, notChecked, ok, problem, type Report } from './finding.ts';
+import { judgeMigrations } from './judge-migrations.ts';
 import { runCheck, skipChecks } from './run-check.ts';
 import { createServiceCalls } from './service-calls.ts';
 

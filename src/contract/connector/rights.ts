@@ -9,3 +9,6 @@
 export const RIGHTS = ['read', 'write', 'operate', 'metrics'] as const;
 
 export type Right = (typeof RIGHTS)[number];
+
+/** The name of the token in `CONNECTOR_API_TOKEN`, which has all rights. */
+export const ALL_RIGHTS_NAME = 'CONNECTOR_API_TOKEN';

@@ -80,6 +80,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   'oauth-apps': 'Client id of the OAuth app.',
   outbound: 'Id of the send.',
   start: 'Token of the start URL, as returned by `POST /v1/accounts/oauth`.',
+  snapshots: 'Id of the snapshot.',
   workspaces: 'Id of the workspace.',
 };
 

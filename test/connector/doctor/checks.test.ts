@@ -18,7 +18,7 @@ const IDS = [...STORE_CHECKS, ...PLAIN_CHECKS, ...WORK_CHECKS, ...SERVICE_CHECKS
 describe('the checks of the doctor', () => {
   it('have one file each, named as the id', () => {
     const files = readdirSync('src/connector/doctor/checks').map((name) => name.replace(/\.ts$/, ''));
-    expect(files.sort()).toEqual([...IDS, 'migrations'].sort());
+    expect(files.sort()).toEqual([...IDS].sort());
   });
 
   it('are each named with a symptom in docs/operations.md, and no others are', () => {

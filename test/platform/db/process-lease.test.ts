@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { currentProcess, isGone } from '../../../src/platform/db/process-identity.ts';
+import { currentProcess, findState } from '../../../src/platform/db/process-identity.ts';
 import { PlatformAlreadyRuns, takeProcessLease } from '../../../src/platform/db/process-lease.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -128,7 +128,7 @@ describe('process lease', () => {
   });
 
   test('the current process has not ended', () => {
-    expect(isGone(currentProcess())).toBe(false);
-    expect(isGone({ ...currentProcess(), host: 'another-machine', pid: 999_999_999 })).toBe(false);
+    expect(findState(currentProcess())).toBe('running');
+    expect(findState({ ...currentProcess(), host: 'another-machine', pid: 999_999_999 })).toBe('unknown');
   });
 });

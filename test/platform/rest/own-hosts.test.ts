@@ -1,18 +1,7 @@
-import { request as openRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import { askAs } from '../../support/ask-as.ts';
 import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
-
-/** Status and body of the answer to a GET that asks for a host. */
-function ask(port: number, path: string, host: string): Promise<{ status: number; text: string }> {
-  return new Promise((resolve, reject) => {
-    openRequest({ host: '127.0.0.1', port, path, headers: { host } }, async (answer) => {
-      resolve({ status: answer.statusCode ?? 0, text: (await answer.toArray()).join('') });
-    })
-      .once('error', reject)
-      .end();
-  });
-}
 
 describe('the service on a loopback address', () => {
   let service: TestPlatform;
@@ -27,7 +16,7 @@ describe('the service on a loopback address', () => {
         'localhost@evil.example.com',
         'a b',
       ]) {
-        const { status, text } = await ask(service.port, path, host);
+        const { status, text } = await askAs(host, service.port, path);
         expect([path, host, status]).toEqual([path, host, 400]);
         expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', field: 'Host' });
       }
@@ -37,13 +26,17 @@ describe('the service on a loopback address', () => {
   it('answers to every name of this machine', async () => {
     service = await startTestPlatform();
     for (const host of ['localhost', 'LOCALHOST', `127.0.0.1:${service.port}`, '127.8.8.8', '[::1]:80']) {
-      expect((await ask(service.port, '/.well-known/oauth-authorization-server', host)).status).toBe(200);
+      expect((await askAs(host, service.port, '/.well-known/oauth-authorization-server')).status).toBe(200);
     }
   });
 
   it('accepts any host from a trusted proxy', async () => {
     service = await startTestPlatform({ trustedProxies: ['127.0.0.0/8'] });
-    const { status } = await ask(service.port, '/.well-known/oauth-authorization-server', 'auth.example.com');
+    const { status } = await askAs(
+      'auth.example.com',
+      service.port,
+      '/.well-known/oauth-authorization-server',
+    );
     expect(status).toBe(200);
   });
 });

@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { readRedisNodes } from '../../../src/runtime/notifier/redis-connection.ts';
 import { openRedisNotifier } from '../../../src/runtime/notifier/redis-notifier.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 const servers: TestRedis[] = [];
@@ -16,11 +18,11 @@ async function start(settings: readonly string[] = [], port?: number): Promise<T
   return server;
 }
 
-async function open(redisUrl: string): Promise<Notifier> {
+async function open(redisUrl: string, clock: Clock = systemClock): Promise<Notifier> {
   const notifier = await openRedisNotifier({
     redisUrl,
     prefix: 'redis',
-    clock: systemClock,
+    clock,
     onError: () => undefined,
   });
   onTestFinished(() => notifier.close());
@@ -87,11 +89,13 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       const server = await start();
       await server.stop();
       servers.length = 0;
-      const opening = open(server.url.replace('//', '//:cAnaRy@'));
-      await expect(opening).rejects.toMatchObject({
+      const clock = new ManualClock();
+      const failed = expect(open(server.url.replace('//', '//:cAnaRy@'), clock)).rejects.toMatchObject({
         name: 'NotifierUnavailable',
         message: `Redis at 127.0.0.1:${server.port} (REDIS_URL): no response within 10000 ms`,
       });
+      await clock.advance(10_000);
+      await failed;
     });
 
     it('gives a key to a process that has room, and keeps a later one though the process that asked is gone', async () => {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { ListMessagesAnswer } from '../../../src/contract/service/messages.ts';
-import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
-import { proves } from '../../support/proves.ts';
+import type { ListMessagesAnswer } from '../../src/contract/service/messages.ts';
+import { seedWorkspace, startTestPlatform } from '../support/platform.ts';
+import { proves } from '../support/proves.ts';
 
 const MESSAGES = 100_000;
 const PAGE = 100;
