@@ -15,12 +15,12 @@ const SENDER_DEADLINE_MS = 10_000;
 const POOLED = 8;
 
 describe('random backends killed every 60 ms', () => {
-  test('cost no acknowledged event and hang no request', { timeout: 120_000 }, async () => {
+  test('cost no acknowledged event and hang no request', async () => {
     await survive(await startCampaign({ processes: 1, spares: 0 }));
   });
 
   const title = `do neither behind pgbouncer in transaction mode${PGBOUNCER === undefined ? ' (skipped: not installed)' : ''}`;
-  test.skipIf(PGBOUNCER === undefined)(title, { timeout: 120_000 }, async () => {
+  test.skipIf(PGBOUNCER === undefined)(title, async () => {
     const campaign = await startCampaign({
       processes: 1,
       spares: 0,

@@ -25,13 +25,11 @@ const SETTINGS = { shared_preload_libraries: 'pg_stat_statements', 'pg_stat_stat
 describe('of both halves, on a Postgres that compiles statements by default,', () => {
   const missing = INSTALLED_POSTGRES_MISSING;
   const title = `no statement is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
-  test.skipIf(missing !== undefined)(title, { timeout: 180_000 }, () =>
-    expectNoneCompiled(async (url) => url),
-  );
+  test.skipIf(missing !== undefined)(title, () => expectNoneCompiled(async (url) => url));
 
   const without = missing ?? (PGBOUNCER === undefined ? 'there is no pgbouncer on this machine' : undefined);
   const pooled = `none is behind pgbouncer in transaction mode${without === undefined ? '' : ` (skipped: ${without})`}`;
-  test.skipIf(without !== undefined)(pooled, { timeout: 180_000 }, () =>
+  test.skipIf(without !== undefined)(pooled, () =>
     expectNoneCompiled(async (url) => {
       const pooler = await startPgbouncer(PGBOUNCER ?? '', url, POOLED);
       onTestFinished(() => pooler.stop());

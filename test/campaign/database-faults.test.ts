@@ -10,9 +10,7 @@ const BEFORE_MS = 500;
 const SENDER_DEADLINE_MS = 10_000;
 const POSTGRES_PORT = 5_432;
 
-test('a database that freezes and thaws costs no acknowledged event and hangs no request', {
-  timeout: 120_000,
-}, async () => {
+test('a database that freezes and thaws costs no acknowledged event and hangs no request', async () => {
   const { campaign, proxy } = await startBehindProxy();
   const during = await strike(campaign, 1, async () => {
     proxy.freeze();
@@ -23,9 +21,7 @@ test('a database that freezes and thaws costs no acknowledged event and hangs no
   await expectRecovered(campaign, 2);
 });
 
-test('a database whose connections are cut again and again costs no acknowledged event', {
-  timeout: 120_000,
-}, async () => {
+test('a database whose connections are cut again and again costs no acknowledged event', async () => {
   const { campaign, proxy } = await startBehindProxy();
   await strike(campaign, 3, async () => {
     for (let cuts = 0; cuts < 40; cuts += 1) {
@@ -37,7 +33,7 @@ test('a database whose connections are cut again and again costs no acknowledged
   await expectRecovered(campaign, 4);
 });
 
-test('a commit whose answer is lost is repeated and has one effect', { timeout: 120_000 }, async () => {
+test('a commit whose answer is lost is repeated and has one effect', async () => {
   const { campaign, proxy } = await startBehindProxy();
   await strike(campaign, 5, async () => {
     for (let losses = 0; losses < 20 || (losses < 200 && !(await hasRepeats(campaign))); losses += 1) {
@@ -52,7 +48,7 @@ test('a commit whose answer is lost is repeated and has one effect', { timeout: 
   await expectRecovered(campaign, 6);
 });
 
-test('a database that refuses connections for two seconds is found again', { timeout: 120_000 }, async () => {
+test('a database that refuses connections for two seconds is found again', async () => {
   const { campaign, proxy } = await startBehindProxy();
   const during = await strike(campaign, 7, async () => {
     await proxy.refuse();
@@ -65,9 +61,7 @@ test('a database that refuses connections for two seconds is found again', { tim
   await expectRecovered(campaign, 8);
 });
 
-test('a database that takes no writes is answered 503 until it does again', {
-  timeout: 120_000,
-}, async () => {
+test('a database that takes no writes is answered 503 until it does again', async () => {
   const { campaign, proxy } = await startBehindProxy();
   const during = await strike(campaign, 9, async () => {
     await setReadOnly(campaign, true);

@@ -9,7 +9,7 @@ const KILLS = process.env['CAMPAIGN'] === 'whole' ? 50 : 25;
 /** Small groups at short intervals, so that most moments have a commit under way. */
 const PACE = { burst: 3, everyMs: 25 };
 
-test(`${KILLS} kills lose nothing acknowledged and apply nothing twice`, { timeout: 600_000 }, async () => {
+test(`${KILLS} kills lose nothing acknowledged and apply nothing twice`, async () => {
   const campaign = await startCampaign({ processes: 1 });
   const crashes = await campaign.underLoad(SEED, PACE, async () =>
     campaign.connectors[0]?.crash(KILLS, seededRandom(SEED)),
@@ -29,7 +29,7 @@ test(`${KILLS} kills lose nothing acknowledged and apply nothing twice`, { timeo
   expect(await campaign.connectors[0]?.stop()).toBe(0);
 });
 
-test('a receiver that answers before it has committed is found out', { timeout: 120_000 }, async () => {
+test('a receiver that answers before it has committed is found out', async () => {
   let broken: EarlyAnswers | undefined;
   const campaign = await startCampaign({
     processes: 1,

@@ -32,7 +32,6 @@ async function sendPatiently<Answer>(send: () => Promise<Answer>): Promise<Answe
 
 it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
   ...proves('limits.media'),
-  timeout: 180_000,
 }, async () => {
   const database = await createTestDatabase({ platform: true });
   const command = spawnCli('platform', ['--json', '--port-base', '0'], {

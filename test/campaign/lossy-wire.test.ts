@@ -55,9 +55,7 @@ interface SyncReport {
   }[];
 }
 
-test('a wire that loses three events in ten changes nothing once a poll has run', {
-  timeout: 300_000,
-}, async () => {
+test('a wire that loses three events in ten changes nothing once a poll has run', async () => {
   const clock = createShiftedClock();
   const loop = await startTestLoop({ clock, reconcileIntervalMs: 3_600_000 });
   onTestFinished(() => loop.close());

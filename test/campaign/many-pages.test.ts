@@ -11,7 +11,6 @@ const FROM = '4915100000009';
 
 test('paging through 100,000 messages returns each exactly once while 1,000 more arrive', {
   ...proves('messages.list.newest-first', 'messages.list.cursor'),
-  timeout: 180_000,
 }, async () => {
   const service = await startTestPlatform();
   onTestFinished(() => service.close());

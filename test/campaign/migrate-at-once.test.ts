@@ -14,9 +14,7 @@ const KILLED = 2;
 const KILLED_AFTER_MS = 60;
 const SECRET = 'whsec_of_a_campaign';
 
-test('four replicas started at once on an empty database serve, though two more are killed meanwhile', {
-  timeout: 120_000,
-}, async () => {
+test('four replicas started at once on an empty database serve, though two more are killed meanwhile', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const sealingKey = generateSealingKey();

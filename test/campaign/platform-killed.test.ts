@@ -23,9 +23,7 @@ const RECEIPTS_MS = 10_000;
 const TOKEN = 'token-of-a-campaign-for-tests';
 const HOST = 'crm.example.com';
 
-test('a service killed between a change and its delivery is caught up with by a poll', {
-  timeout: 180_000,
-}, async () => {
+test('a service killed between a change and its delivery is caught up with by a poll', async () => {
   const database = await createTestDatabase({ connector: true, platform: true });
   onTestFinished(() => database.drop());
   const base = await findPortBase();

@@ -168,7 +168,7 @@ describe('headers that are doubled or disguised', () => {
 
 describe('a stranger with more connections than there may be', () => {
   const IDLE = 4_300;
-  test('costs no delivery that comes from the same address', { timeout: 60_000 }, async () => {
+  test('costs no delivery that comes from the same address', async () => {
     const idle: ReturnType<typeof openRaw>[] = [];
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     for (let opened = 0; opened < IDLE; opened += 430) {
@@ -191,7 +191,7 @@ describe('a stranger with more connections than there may be', () => {
 
 describe('clients that never finish', () => {
   const SLOW = 150;
-  test('are cut off in their time and delay nobody', { timeout: 60_000 }, async () => {
+  test('are cut off in their time and delay nobody', async () => {
     const headers = Array.from({ length: SLOW }, () => openRaw(port));
     for (const { socket } of headers) socket.write('POST /webhooks/messaging HTTP/1.1\r\nHost: te');
     const bodies = Array.from({ length: SLOW }, () => openRaw(port));

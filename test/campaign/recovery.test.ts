@@ -27,9 +27,9 @@ async function until<T>(check: () => Promise<T | null | undefined | false>): Pro
   }
 }
 
-test('what a killed worker was at goes on in another one after ten looks at most, and nothing twice', {
-  timeout: 600_000,
-}, async ({ onTestFinished }) => {
+test('what a killed worker was at goes on in another one after ten looks at most, and nothing twice', async ({
+  onTestFinished,
+}) => {
   const world = await startRecoveryWorld(onTestFinished);
   const looks = watchLooks(world.databaseUrl);
   await looks.begin();

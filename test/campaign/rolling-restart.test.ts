@@ -5,9 +5,7 @@ const SEED = 31_337;
 const ROUNDS = 2;
 const PACE = { burst: 6, everyMs: 25 };
 
-test('two processes restarted in turns under load take every event and cut no answer off', {
-  timeout: 180_000,
-}, async () => {
+test('two processes restarted in turns under load take every event and cut no answer off', async () => {
   const campaign = await startCampaign({
     processes: 2,
     spares: 1,

@@ -3,7 +3,6 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { ServiceRequest } from '../connector/support/scripted-service.ts';
 import { type Forgery, type RotationWorld, startRotationWorld } from '../support/rotation-world.ts';
 
-const TIMEOUT_MS = 240_000;
 /** A second of 200 events. */
 const SECOND = 200;
 
@@ -43,9 +42,9 @@ function callSeen(
 }
 
 describe.concurrent('a rotation under 200 events a second', () => {
-  test('of two processes loses none, and takes none that the old secret signed afterwards', {
-    timeout: TIMEOUT_MS,
-  }, async ({ onTestFinished }) => {
+  test('of two processes loses none, and takes none that the old secret signed afterwards', async ({
+    onTestFinished,
+  }) => {
     const world = await startRotationWorld(2, onTestFinished);
     const [url = ''] = world.urls;
     const load = world.send(4 * SECOND);
@@ -65,9 +64,9 @@ describe.concurrent('a rotation under 200 events a second', () => {
     expect(invented).toEqual(takenIds(forgeries));
   });
 
-  test('whose answer is lost is made again by one of two processes, with the same promises', {
-    timeout: TIMEOUT_MS,
-  }, async ({ onTestFinished }) => {
+  test('whose answer is lost is made again by one of two processes, with the same promises', async ({
+    onTestFinished,
+  }) => {
     const world = await startRotationWorld(2, onTestFinished);
     const [url = '', other = ''] = world.urls;
     let lost = 0;
@@ -93,9 +92,7 @@ describe.concurrent('a rotation under 200 events a second', () => {
     }
   });
 
-  test('whose process is killed in the middle is made again by the other one', {
-    timeout: TIMEOUT_MS,
-  }, async ({ onTestFinished }) => {
+  test('whose process is killed in the middle is made again by the other one', async ({ onTestFinished }) => {
     const world = await startRotationWorld(1, onTestFinished);
     const [survivor = ''] = world.urls;
     const child = await world.spawn();

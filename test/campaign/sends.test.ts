@@ -110,9 +110,7 @@ async function openCampaign(): Promise<Campaign> {
   };
 }
 
-test('sends over 20 connections survive kills and every answer of the service', {
-  timeout: 900_000,
-}, async () => {
+test('sends over 20 connections survive kills and every answer of the service', async () => {
   const { world, lives, url } = campaign;
   const posted = await meetEveryAnswer(campaign);
   await world.sandbox('PUT', '/faults', { seed: SEED, rules: randomFaults() });
@@ -151,7 +149,7 @@ test('sends over 20 connections survive kills and every answer of the service', 
   expect(await compareWithFeed(url, outbound)).toEqual([]);
 });
 
-test('a connector that repeats with a fresh key is found out', { timeout: 120_000 }, async () => {
+test('a connector that repeats with a fresh key is found out', async () => {
   const { world, lives, post } = campaign;
   await lives.serving();
   await withSql(world.databaseUrl, async (sql) => {

@@ -38,9 +38,7 @@ const missing = REDIS_MISSING;
 const kinds = SILENCES.filter(
   ({ name, long }) => (WHOLE || long !== true) && (missing === undefined || !name.startsWith('Redis')),
 );
-test('every delivery is answered within 5 s, whatever is silent, and what is acknowledged has its effect', {
-  timeout: 900_000,
-}, async () => {
+test('every delivery is answered within 5 s, whatever is silent, and what is acknowledged has its effect', async () => {
   const delays = monitorEventLoopDelay();
   delays.enable();
   const outcomes: Outcome[] = [];

@@ -6,7 +6,6 @@ import { signDelivery } from '../support/load-sender.ts';
 import { withSql } from '../support/read-connector.ts';
 import { runTestConnector, type TestConnector } from '../support/run-test-connector.ts';
 
-const TIMEOUT_MS = 120_000;
 /** The service waits so long for an answer. */
 const LONGEST_ANSWER_MS = 10_000;
 /** Longer than the connector trusts its memory, and than a sender waits. */
@@ -102,7 +101,6 @@ async function lockTable({ databaseUrl }: TestConnector, table: string): Promise
 
 test.concurrent.for(['both', 'up', 'down'] as const)(
   'a network to the database that drops packets (%s) leaves no delivery without an answer',
-  { timeout: TIMEOUT_MS },
   async (direction, context) => {
     const { expect } = context;
     const connector = await start(context);
@@ -114,9 +112,7 @@ test.concurrent.for(['both', 'up', 'down'] as const)(
   },
 );
 
-test.concurrent('what no known secret has signed is not judged while newer secrets cannot be read', {
-  timeout: TIMEOUT_MS,
-}, async (context) => {
+test.concurrent('what no known secret has signed is not judged while newer secrets cannot be read', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   expect((await deliver(connector, 'another secret')).status).toBe(401);
@@ -128,9 +124,7 @@ test.concurrent('what no known secret has signed is not judged while newer secre
     .toBe(401);
 });
 
-test.concurrent('backends that stand still leave no delivery without an answer', {
-  timeout: TIMEOUT_MS,
-}, async (context) => {
+test.concurrent('backends that stand still leave no delivery without an answer', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   expect((await deliver(connector)).status).toBe(200);
@@ -151,9 +145,7 @@ test.concurrent('backends that stand still leave no delivery without an answer',
   }
 });
 
-test.concurrent('a lock on the log leaves no delivery without an answer', {
-  timeout: TIMEOUT_MS,
-}, async (context) => {
+test.concurrent('a lock on the log leaves no delivery without an answer', async (context) => {
   const connector = await start(context);
   const release = await lockTable(connector, 'connector.inbox');
   expectQuickRefusals(context, await deliverDuring(connector));
@@ -161,9 +153,7 @@ test.concurrent('a lock on the log leaves no delivery without an answer', {
   await expectRecovered(context, connector);
 });
 
-test.concurrent('a lock on the subscriptions stops no delivery: the secrets in memory stand', {
-  timeout: TIMEOUT_MS,
-}, async (context) => {
+test.concurrent('a lock on the subscriptions stops no delivery: the secrets in memory stand', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   const release = await lockTable(connector, 'connector.subscriptions');
@@ -173,9 +163,7 @@ test.concurrent('a lock on the subscriptions stops no delivery: the secrets in m
   await release();
 });
 
-test.concurrent('a hundred readers of the API that wait for the database do not delay a delivery', {
-  timeout: TIMEOUT_MS,
-}, async (context) => {
+test.concurrent('a hundred readers of the API that wait for the database do not delay a delivery', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   const release = await lockTable(connector, 'connector.dead_letters');

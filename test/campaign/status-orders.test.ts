@@ -30,9 +30,7 @@ describe(`all ${SEQUENCES.length} orders of up to ${MAX_EVENTS} status events`, 
   });
   afterAll(() => connector.close());
 
-  test('tell exactly the rises, when each event is acknowledged before the next', {
-    timeout: 120_000,
-  }, async () => {
+  test('tell exactly the rises, when each event is acknowledged before the next', async () => {
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     for (let place = 0; place < MAX_EVENTS; place += 1) {
       const round = SEQUENCES.flatMap((sequence, number) => tell(`one-${number}`, sequence[place], place));
@@ -49,7 +47,7 @@ describe(`all ${SEQUENCES.length} orders of up to ${MAX_EVENTS} status events`, 
     });
   });
 
-  test('end at the highest, when all events of a message come at once', { timeout: 120_000 }, async () => {
+  test('end at the highest, when all events of a message come at once', async () => {
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     const events = SEQUENCES.flatMap((sequence, number) =>
       sequence.flatMap((status, place) => tell(`all-${number}`, status, place)),

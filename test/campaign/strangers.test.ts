@@ -48,9 +48,7 @@ const KINDS: readonly Kind[] = [
   { name: '2 bodies of 16 MiB of brackets', kind: 'brackets', count: 2, from: ELSEWHERE },
 ];
 
-test('strangers cost the sender no delivery, and the process no memory that it does not get back', {
-  timeout: 900_000,
-}, async () => {
+test('strangers cost the sender no delivery, and the process no memory that it does not get back', async () => {
   // A connection for each delivery: those that are open already are no proof that another can be opened.
   const campaign = await startCampaign({ processes: 1, spares: 0, connections: 200, keepAlive: false });
   const [connector] = campaign.connectors;

@@ -7,7 +7,7 @@ const SEED = 77_001;
 const KILLS_EACH = process.env['CAMPAIGN'] === 'whole' ? 25 : 5;
 const PACE = { burst: 3, everyMs: 25 };
 
-test('two processes killed in turns keep every promise on one database', { timeout: 600_000 }, async () => {
+test('two processes killed in turns keep every promise on one database', async () => {
   const campaign = await startCampaign({ processes: 2, targets: chooseTargets });
   const crashes = await campaign.underLoad(SEED, PACE, () =>
     Promise.all(

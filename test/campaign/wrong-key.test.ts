@@ -23,9 +23,9 @@ interface Sync {
   readonly accounts: readonly { readonly lastPoll: { readonly ok: boolean; readonly startedAt: string } }[];
 }
 
-test('a process with a mistyped key joins four that work, by start and by SIGHUP, and harms none of them', {
-  timeout: 4 * SLOW_MS,
-}, async ({ onTestFinished }) => {
+test('a process with a mistyped key joins four that work, by start and by SIGHUP, and harms none of them', async ({
+  onTestFinished,
+}) => {
   const [{ service, info, sandbox, close }, database, folder, port] = await Promise.all([
     startTestService({ webhookSecret: 'whsec_of_a_fleet_of_four' }),
     createTestDatabase({ connector: true }),
