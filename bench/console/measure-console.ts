@@ -38,7 +38,7 @@ export async function measureConsole(context: BenchContext): Promise<ConsoleResu
     const rows: RowCheck[] = [await write(loop, 'deliveries stored', args.deliveries, progress)];
     progress('first paint');
     const firstPaintMs = await paintInTurn(browser, `${url}/deliveries`, args.rounds);
-    const { page, complaints } = await openPage(browser, `${url}/deliveries`);
+    const { page, complaints } = await openPage(`${url}/deliveries`, { browser });
     await page
       .getByRole('link', { name: /message\.received/ })
       .first()
@@ -123,7 +123,7 @@ async function paintInTurn(
 }
 
 async function firstPaint(browser: Browser, url: string): Promise<number> {
-  const { page } = await openPage(browser, url);
+  const { page } = await openPage(url, { browser });
   const ms = await page.evaluate<number>(FIRST_PAINT);
   await page.context().close();
   return ms;

@@ -1,17 +1,14 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { createCaller } from '../support/read-lists.ts';
 
 let test: TestLoop;
-let browser: Browser;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
   await test.sandbox('POST', '/oauth-apps', {
     name: '<img src=x onerror=alert(1)>',
     redirectUris: ['http://127.0.0.1:3000/callback'],
@@ -20,7 +17,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
@@ -38,7 +34,7 @@ describe('Access', () => {
   it('narrows a key, whose next call is refused with the check that refused it, by keyboard alone', async () => {
     const { id, key } = await createKey();
     await listWith(key);
-    const { page, complaints } = await openPage(browser, url('/access'));
+    const { page, complaints } = await openPage(url('/access'));
     await KEYBOARD.press(page.getByRole('link', { name: id }));
     await page.getByRole('heading', { name: id }).waitFor();
     await tabTo(page.getByLabel('messaging.read'));
@@ -51,12 +47,11 @@ describe('Access', () => {
     await KEYBOARD.press(page.getByRole('link', { name: /403.*insufficient_scope/ }));
     await page.getByRole('heading', { name: 'Refused by the check scope' }).waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('limits a key to addresses, tries one, and says which entry is wrong', async () => {
     const { id } = await createKey();
-    const { page } = await openPage(browser, url(`/access/key-${id}`));
+    const { page } = await openPage(url(`/access/key-${id}`));
     await page.getByLabel('Addresses').fill('203.0.113.0/24, 300.1.1.1');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').waitFor();
@@ -69,11 +64,10 @@ describe('Access', () => {
     await page.getByLabel('Try an address').last().fill('198.51.100.1');
     await page.getByRole('button', { name: 'Try' }).click();
     await page.getByText('No entry of the allowlist matches.').waitFor();
-    await page.context().close();
   });
 
   it('creates a key and shows it once, and revokes it when asked twice', async () => {
-    const { page } = await openPage(browser, url('/access'));
+    const { page } = await openPage(url('/access'));
     await page.getByRole('link', { name: 'Create key' }).click();
     await page.getByRole('button', { name: 'Create key' }).click();
     const shown = await page.getByLabel('Secrets').locator('dd').innerText();
@@ -85,11 +79,10 @@ describe('Access', () => {
     await page.getByRole('button', { name: 'Revoke' }).last().click();
     await page.getByText('revoked').first().waitFor();
     await expect(listWith(key)).rejects.toThrow('answered 401');
-    await page.context().close();
   });
 
   it('registers an app, and shows a name as the text that it is', async () => {
-    const { page } = await openPage(browser, url('/access'));
+    const { page } = await openPage(url('/access'));
     await page.getByRole('link', { name: '<img src=x onerror=alert(1)>' }).waitFor();
     await page.getByRole('link', { name: 'Register app' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Desk');
@@ -102,17 +95,15 @@ describe('Access', () => {
     await page.getByRole('link', { name: 'Open the app' }).click();
     await page.getByRole('heading', { name: 'Desk' }).waitFor();
     await page.getByText('Nobody has granted access to this app.').waitFor();
-    await page.context().close();
   });
 
   it('is accessible', async () => {
     const { id } = await createKey();
-    const { page } = await openPage(browser, url('/access'));
+    const { page } = await openPage(url('/access'));
     await page.getByRole('link', { name: id }).waitFor();
     await expectAccessible(page);
     await page.getByRole('link', { name: id }).click();
     await page.getByRole('button', { name: 'Save' }).waitFor();
     await expectAccessible(page);
-    await page.context().close();
   });
 });

@@ -1,26 +1,22 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
 
 let test: TestLoop;
-let browser: Browser;
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 describe('Calls', () => {
   it('says which check refused a call, as it happens, by keyboard alone', async () => {
     const { baseUrl, sandboxUrl } = test.loop.info();
-    const { page, complaints } = await openPage(browser, `${sandboxUrl}/calls?q=status:4*`);
+    const { page, complaints } = await openPage(`${sandboxUrl}/calls?q=status:4*`);
     await page.getByText('No call matches').waitFor();
     await expect(callJson(`${baseUrl}/account`, { token: 'nonsense' })).rejects.toThrow('answered 401');
     await page.getByRole('link', { name: /401 GET \/account invalid_key none/ }).waitFor();
@@ -37,14 +33,12 @@ describe('Calls', () => {
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');
     expect(await page.getByRole('dialog').count()).toBe(0);
-    await page.context().close();
   });
 
   it('keeps a number in its address as text', async () => {
-    const { page, complaints } = await openPage(browser, `${test.loop.info().sandboxUrl}/calls?q=401`);
+    const { page, complaints } = await openPage(`${test.loop.info().sandboxUrl}/calls?q=401`);
     await page.getByRole('combobox', { name: 'Filter' }).waitFor({ timeout: 5_000 });
     expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).toBe('401');
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });

@@ -1,11 +1,10 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
-let browser: Browser;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 /** A number of its own, paired without the page. */
@@ -27,27 +26,24 @@ const transitions = (page: Page) =>
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 it('lists the newest first, also after the screen Phone, whose list begins with the oldest', async () => {
-  const { page } = await openPage(browser, url('/phone'));
+  const { page } = await openPage(url('/phone'));
   await page.getByRole('link', { name: 'Front desk' }).waitFor();
   await create('The newest');
   await page.getByRole('link', { name: 'Connections', exact: true }).first().click();
   await row(page, 'The newest').waitFor();
   expect(await row(page, /./).first().innerText()).toContain('The newest');
-  await page.context().close();
 });
 
 describe('creating a connection', () => {
   it('shows it in the table with its QR code, and as connected once its owner has scanned it', async () => {
-    const { page, complaints } = await openPage(browser, url('/connections'));
+    const { page, complaints } = await openPage(url('/connections'));
     await page.getByRole('button', { name: 'New connection' }).click();
     await page.getByLabel('Label').fill('Warehouse');
     await page.getByRole('button', { name: 'Create' }).click();
@@ -62,11 +58,10 @@ describe('creating a connection', () => {
     await page.getByRole('region', { name: 'Warm-up' }).getByText('0 of 30 messages').waitFor();
     expect(await page.getByAltText('QR code for pairing').count()).toBe(0);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('is done by keyboard alone, up to the pairing code, with errors at their fields', async () => {
-    const { page } = await openPage(browser, url('/connections'));
+    const { page } = await openPage(url('/connections'));
     await row(page, 'Front desk').waitFor();
     await page.keyboard.press('c');
     await page.keyboard.insertText('x'.repeat(256));
@@ -88,13 +83,12 @@ describe('creating a connection', () => {
     await page.keyboard.insertText('447700900161');
     await page.keyboard.press('Enter');
     await page.getByText(/^Type [0-9A-Z]{4}-[0-9A-Z]{4} into the phone\.$/).waitFor();
-    await page.context().close();
   });
 
   it('shows hostile labels as text', async () => {
     const hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
     await create(hostile);
-    const { page, complaints } = await openPage(browser, url('/connections'));
+    const { page, complaints } = await openPage(url('/connections'));
     await row(page, hostile).click();
     await page.getByRole('heading', { name: hostile }).waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
@@ -102,14 +96,13 @@ describe('creating a connection', () => {
     expect(await page.title()).toBe('Console');
     expect(await page.locator('img').count()).toBe(0);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });
 
 describe('an outage', () => {
   it('is caused, found by the probe, and healed, with each transition and its cause', async () => {
     const id = await pair('447700900170', 'Outage');
-    const { page, complaints } = await openPage(browser, url(`/connections/${id}`));
+    const { page, complaints } = await openPage(url(`/connections/${id}`));
     await page.getByRole('button', { name: 'Cause an outage' }).click();
     await page.getByRole('button', { name: 'Session lost' }).click();
     await page.getByText('Outage: session lost. The service still shows the connection').waitFor();
@@ -129,12 +122,11 @@ describe('an outage', () => {
       /disconnected → connected\s+Recovered, reported by connection\.connected/,
     );
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('is caused and healed by keyboard alone', async () => {
     await pair('447700900171', 'Keyboard outage');
-    const { page } = await openPage(browser, url('/connections?q=phone:447700900171'));
+    const { page } = await openPage(url('/connections?q=phone:447700900171'));
     await row(page, 'Keyboard outage').waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
@@ -155,14 +147,13 @@ describe('an outage', () => {
       expect.stringMatching(/^logged out: /),
       expect.stringMatching(/^removed: /),
     ]);
-    await page.context().close();
   });
 });
 
 describe('a connection', () => {
   it('is logged out, restarted and, once that is confirmed, deleted, by keyboard alone', async () => {
     const id = await pair('447700900172', 'Short-lived');
-    const { page } = await openPage(browser, url(`/connections/${id}`));
+    const { page } = await openPage(url(`/connections/${id}`));
     await KEYBOARD.press(page.getByRole('button', { name: 'Log out' }));
     await page.locator('.state-node[data-current=true]').getByText('logged out').waitFor();
     await page.keyboard.press('Shift+Tab');
@@ -175,13 +166,12 @@ describe('a connection', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL('**/connections');
     await row(page, 'Short-lived').waitFor({ state: 'detached' });
-    await page.context().close();
   });
 
   it('loses its license when the time is moved to its end, after a preview of what that fires', async () => {
     const id = await create('On trial');
     await test.sandbox('POST', `/connections/${id}/scan`, { phoneNumber: '447700900173' });
-    const { page } = await openPage(browser, url(`/connections/${id}`));
+    const { page } = await openPage(url(`/connections/${id}`));
     const license = page.getByRole('region', { name: 'License' });
     await license.getByText('trial 6 d 23 h').waitFor();
     await license.getByRole('button', { name: 'Let it end …' }).click();
@@ -191,11 +181,10 @@ describe('a connection', () => {
     await row(page, 'On trial').getByText('expired').waitFor();
     await license.getByRole('button', { name: 'Renew' }).click();
     await license.getByText('active').waitFor();
-    await page.context().close();
   });
 
   it('is accessible', async () => {
-    const { page } = await openPage(browser, url('/connections?q=nothing'));
+    const { page } = await openPage(url('/connections?q=nothing'));
     await page.getByText('No connection matches').waitFor();
     await page.getByRole('button', { name: 'New connection' }).click();
     await expectAccessible(page);
@@ -206,6 +195,5 @@ describe('a connection', () => {
     await page.getByRole('heading', { name: 'Front desk' }).waitFor();
     await page.getByText('What the states mean').click();
     await expectAccessible(page);
-    await page.context().close();
   });
 });

@@ -1,26 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
-let browser: Browser;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 describe('Deliveries', () => {
   it('shows an event as it happens; it is opened, resent with r, and left with Esc, by keyboard alone', async () => {
-    const { page, complaints } = await openPage(browser, url('/deliveries'));
+    const { page, complaints } = await openPage(url('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     await test.client.write(await test.client.qrConnection(), '<b>Hello</b> from a contact');
     await page
@@ -38,12 +34,11 @@ describe('Deliveries', () => {
     await page.waitForURL('**/deliveries');
     await expect.poll(() => page.locator(':focus').getAttribute('class')).toBe('row');
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('edits a copy and sends it, signed afresh and marked, by keyboard alone', async () => {
     const id = await test.client.write(await test.client.qrConnection(), 'The original');
-    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /message\.received/ }).waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
@@ -55,12 +50,11 @@ describe('Deliveries', () => {
     await page.getByText(/^copy of \d+$/).waitFor();
     await page.getByText('"changed": true').waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('explains a signature that a server computed without the secret, by keyboard alone', async () => {
     const id = await test.client.write(await test.client.qrConnection(), '<i>Signed</i>');
-    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /delivered message\.received/ }).waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
@@ -81,12 +75,11 @@ describe('Deliveries', () => {
     expect(marked).toEqual([sent[place], `sha256=${hex}`[place]]);
     await result.getByText(`They differ from character ${place + 1} on.`).waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('compares the body that a server used, with the mouse, and says what no signature can be', async () => {
     const id = await test.client.write(await test.client.qrConnection(), 'Compared');
-    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /delivered message\.received/ }).click();
     const form = page.getByRole('form', { name: 'Explain a signature' });
     await form.getByRole('textbox', { name: 'Signature that' }).fill('<script>alert(1)</script>');
@@ -109,11 +102,10 @@ describe('Deliveries', () => {
     await form.getByText('uppercase hex', { exact: true }).waitFor();
     await form.getByText('matches', { exact: true }).waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('shows what is wrong with a filter, in the words of the server', async () => {
-    const { page } = await openPage(browser, url('/deliveries'));
+    const { page } = await openPage(url('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     await page.keyboard.press('/');
     await page.keyboard.insertText('colour:red');
@@ -123,11 +115,10 @@ describe('Deliveries', () => {
       .first()
       .waitFor();
     expect(new URL(page.url()).searchParams.get('q')).toBe('colour:red');
-    await page.context().close();
   });
 
   it('is live in every tab over one stream, and goes on when the first tab is closed', async () => {
-    const first = await openPage(browser, url('/deliveries'));
+    const first = await openPage(url('/deliveries'));
     await first.page.getByText('live', { exact: true }).waitFor();
     const others = await Promise.all(
       Array.from({ length: 7 }, async () => {
@@ -142,18 +133,16 @@ describe('Deliveries', () => {
     await first.page.close();
     await test.client.write(await test.client.qrConnection(), 'To those that stay');
     for (const page of others) await page.getByText('To those that stay').first().waitFor();
-    await first.page.context().close();
   });
 
   it('is accessible', async () => {
     await test.client.write(await test.client.qrConnection(), 'Hello');
-    const { page } = await openPage(browser, url('/deliveries'));
+    const { page } = await openPage(url('/deliveries'));
     const row = page.getByRole('link', { name: /message\.received/ }).first();
     await row.waitFor();
     await expectAccessible(page);
     await row.click();
     await page.getByRole('heading', { name: 'message.received' }).waitFor();
     await expectAccessible(page);
-    await page.context().close();
   });
 });

@@ -1,20 +1,18 @@
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { mergeDue } from '../../src/console/screens/dock/due.ts';
 import { readRule } from '../../src/console/screens/dock/rules.ts';
 import { readScenario } from '../../src/scenario/scenario.ts';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
-let browser: Browser;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
 });
 
 afterEach(async () => {
@@ -23,7 +21,6 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
@@ -33,8 +30,8 @@ const rules = async (): Promise<{ id: string; hits: number }[]> =>
 /** What the browser says about a call that the server refuses. */
 const REFUSED = 'Failed to load resource: the server responded with a status of 400 (Bad Request)';
 
-const open = async (path: string, options: Parameters<typeof openPage>[2] = {}) => {
-  const opened = await openPage(browser, url(path), options);
+const open = async (path: string, options: Parameters<typeof openPage>[1] = {}) => {
+  const opened = await openPage(url(path), options);
   await opened.page.getByText('live', { exact: true }).waitFor();
   return opened;
 };
@@ -70,7 +67,6 @@ describe('Faults in the dock', () => {
     await armed.getByText('Nothing goes wrong.', { exact: false }).waitFor();
     expect(await rules()).toEqual([]);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('arms a rule of one’s own, with what is wrong at its field, by keyboard alone', async () => {
@@ -112,7 +108,6 @@ describe('Faults in the dock', () => {
     await page.getByText('Nothing goes wrong.', { exact: false }).waitFor();
     await expect.poll(() => page.locator(':focus').getAttribute('aria-label')).toBe('Armed rules');
     expect(complaints).toEqual([REFUSED]);
-    await page.context().close();
   });
 
   it('has presets that the server takes, each of which is turned off where it was armed', async () => {
@@ -127,7 +122,6 @@ describe('Faults in the dock', () => {
     }
     expect(await rules()).toEqual([]);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('reads the form as the API takes it', () => {
@@ -196,7 +190,6 @@ describe('Time in the dock', () => {
     await pane.getByRole('button', { name: 'Run' }).click();
     await page.getByText('frozen', { exact: true }).waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('moves past the end of a trial, and to what is due next, by keyboard alone', async () => {
@@ -227,7 +220,6 @@ describe('Time in the dock', () => {
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('region', { name: 'Virtual time' }).count()).toBe(0);
     expect(complaints).toEqual([REFUSED]);
-    await page.context().close();
   });
 
   it('lists timers and the ends of licenses in their order', () => {
@@ -259,7 +251,6 @@ describe('The dock', () => {
     expect(causes.at(-1)?.body).toMatchObject({ text: 'To be repeated' });
     expect(JSON.stringify([causes, names])).not.toContain(id);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('is accessible', async () => {
@@ -277,6 +268,5 @@ describe('The dock', () => {
     await page.getByText('<b>hostile</b>').waitFor();
     await expectAccessible(page);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });

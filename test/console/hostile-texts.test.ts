@@ -1,7 +1,7 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCREENS } from '../../src/contract/console/screens.ts';
-import { launchChromium, openPage } from '../support/chromium.ts';
+import { openPage } from '../support/chromium.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 /** Runs wherever it is taken for markup, for code or for an address. */
@@ -14,16 +14,13 @@ const MOST_DETAILS = 6;
 const WITHOUT_TEXTS: readonly string[] = ['/overview', '/calls', '/sync'];
 
 let test: TestLoop;
-let browser: Browser;
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
   await fill();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
@@ -61,7 +58,7 @@ async function visit(page: Page, path: string): Promise<void> {
 
 describe('texts of strangers', () => {
   it.each(SCREENS.map(({ path }) => path))('are only texts on %s and on what opens from it', async (path) => {
-    const { page, complaints } = await openPage(browser, `${test.loop.info().sandboxUrl}${path}`);
+    const { page, complaints } = await openPage(`${test.loop.info().sandboxUrl}${path}`);
     let dialogs = 0;
     page.on('dialog', (dialog) => {
       dialogs += 1;

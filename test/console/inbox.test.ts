@@ -1,11 +1,10 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
-let browser: Browser;
 let desk: string;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
@@ -21,11 +20,9 @@ beforeAll(async () => {
   test = await startTestLoop();
   await test.sandbox('POST', '/clock/freeze');
   desk = await test.client.qrConnection();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
@@ -35,7 +32,7 @@ describe('Inbox', () => {
     ['by keyboard alone', KEYBOARD, '447700900232'],
   ])('answers a contact as it writes; the ticks rise to read, %s', async (_, hands, contact) => {
     await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: 60_000 });
-    const { page, complaints } = await openPage(browser, url('/inbox'));
+    const { page, complaints } = await openPage(url('/inbox'));
     await page.getByText('live', { exact: true }).waitFor();
     await say(contact, 'Do you deliver?');
     await hands.press(page.getByRole('link', { name: new RegExp(`${contact}.*Do you deliver\\?`) }));
@@ -49,12 +46,11 @@ describe('Inbox', () => {
     await hands.press(button(page, 'Mark as read'));
     await page.getByText('1 marked').waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('says who saw a message first, and leads to its journey and its deliveries', async () => {
     const seen = await say('447700900233', 'Over the webhook');
-    const { page } = await openPage(browser, url(`/inbox/${desk}~447700900233`));
+    const { page } = await openPage(url(`/inbox/${desk}~447700900233`));
     await page.getByText('webhook', { exact: true }).waitFor();
     const link = (name: string) => page.getByRole('log').getByRole('link', { name });
     await link('Journey').click();
@@ -73,11 +69,10 @@ describe('Inbox', () => {
     await page.getByText('whose list does not name the contact').waitFor();
     expect(await page.getByRole('textbox', { name: /^Answer/ }).count()).toBe(0);
     await test.client.clearFaults();
-    await page.context().close();
   });
 
   it('says what is certain of a send, and what to do about it', async () => {
-    const { page } = await openPage(browser, url('/inbox?peer=447700900205'));
+    const { page } = await openPage(url('/inbox?peer=447700900205'));
     await page.getByRole('link', { name: 'Front desk' }).click();
     await answer(page, '447700900205').fill('Hello');
     await answer(page, '447700900205').press('Enter');
@@ -111,14 +106,13 @@ describe('Inbox', () => {
     await advance(2_000);
     await tick(page, 'failed').waitFor();
     await page.getByText('Writing it again sends a new message.').waitFor();
-    await page.context().close();
   });
 
   it('reads older messages from the server, and draws those in view', async () => {
     await test.sandbox('POST', '/clock/run');
     for (let place = 1; place <= 120; place += 1) await say('447700900235', `Message ${place} of many`);
     await test.sandbox('POST', '/clock/freeze');
-    const { page } = await openPage(browser, url(`/inbox/${desk}~447700900235`));
+    const { page } = await openPage(url(`/inbox/${desk}~447700900235`));
     await page.getByText('Message 120 of many').last().waitFor();
     const drawn = () => page.getByRole('log').locator('li').count();
     expect(await drawn()).toBeLessThan(40);
@@ -133,7 +127,6 @@ describe('Inbox', () => {
       })
       .toBe(1);
     expect(await drawn()).toBeLessThan(40);
-    await page.context().close();
   });
 
   it('shows hostile names, texts, captions and file names as text', async () => {
@@ -152,7 +145,7 @@ describe('Inbox', () => {
     };
     await test.sandbox('POST', '/contacts/447700900236/messages', { connectionId: id, media });
     await test.sandbox('PUT', '/contacts/447700900236', { autoReply: hostile });
-    const { page, complaints } = await openPage(browser, url('/inbox'));
+    const { page, complaints } = await openPage(url('/inbox'));
     for (const [path, text] of [
       ['/inbox', hostile],
       [`/inbox/${id}~447700900236`, `Text ${hostile}`],
@@ -162,12 +155,11 @@ describe('Inbox', () => {
       expect(await page.title()).not.toBe('1');
     }
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('is accessible', async () => {
     await say('447700900237', 'Hello');
-    const { page } = await openPage(browser, url('/inbox?peer=447700900299'));
+    const { page } = await openPage(url('/inbox?peer=447700900299'));
     await page.getByText('No messages with +447700900299 yet').waitFor();
     await expectAccessible(page);
     await page.goto(url('/inbox'));
@@ -176,6 +168,5 @@ describe('Inbox', () => {
     await page.goto(url(`/inbox/${desk}~447700900237`));
     await page.getByRole('log').getByText('Hello').last().waitFor();
     await expectAccessible(page);
-    await page.context().close();
   });
 });

@@ -1,26 +1,24 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
 let test: TestLoop;
-let browser: Browser;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 /** A message whose webhook was lost; the connector does not know it. */
 async function loseWebhook(text: string): Promise<string> {
+  // The poll of a start would find the message.
+  await test.loop.settle();
   await test.client.dropWebhooks();
   const id = await test.client.write(await test.client.qrConnection(), text);
   await test.loop.settle();
@@ -31,7 +29,7 @@ async function loseWebhook(text: string): Promise<string> {
 describe('Journey', () => {
   it('says that a dropped webhook was repaired by polling, as it happens', async () => {
     const id = await loseWebhook(HOSTILE);
-    const { page, complaints } = await openPage(browser, url(`/deliveries?q=message:${id}`));
+    const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /dropped message\.received/ }).hover();
     await page.getByRole('link', { name: 'Journey', exact: true }).nth(1).click();
     await page.waitForURL(`**/journey/${id}`);
@@ -51,13 +49,12 @@ describe('Journey', () => {
     await page.waitForURL('**/deliveries/*');
     // The browser mentions that the connector did not know the message at first.
     expect(complaints.filter((each) => !each.includes('404 (Not Found)'))).toEqual([]);
-    await page.context().close();
   });
 
   it('is found by the id of a message and read by keyboard alone', async () => {
     const id = await loseWebhook('By keyboard');
     await test.client.sync();
-    const { page, complaints } = await openPage(browser, url('/deliveries'));
+    const { page, complaints } = await openPage(url('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('j');
@@ -71,21 +68,19 @@ describe('Journey', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'message.received' }).waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('says what to do about an id that nobody knows', async () => {
-    const { page } = await openPage(browser, url('/journey/nobody'));
+    const { page } = await openPage(url('/journey/nobody'));
     await page.getByText('Nothing is known about this message').waitFor();
     await page.getByRole('link', { name: 'Follow another message' }).click();
     await page.getByLabel('Id of the message').waitFor();
-    await page.context().close();
   });
 
   it('is accessible', async () => {
     const id = await test.client.write(await test.client.qrConnection(), HOSTILE);
     await test.loop.settle();
-    const { page, complaints } = await openPage(browser, url('/journey'));
+    const { page, complaints } = await openPage(url('/journey'));
     await page.getByText(HOSTILE).first().waitFor();
     await expectAccessible(page);
     await page.goto(url(`/journey/${id}`));
@@ -93,6 +88,5 @@ describe('Journey', () => {
     for (const line of await page.locator('.journey-step > summary').all()) await line.click();
     await expectAccessible(page);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });

@@ -1,28 +1,25 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
-let browser: Browser;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' });
 
 beforeAll(async () => {
   test = await startTestLoop();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 describe('Overview', () => {
   it('is accessible, quiet and with concerns', async () => {
     await test.client.clearFaults();
-    const { page } = await openPage(browser, url('/overview'));
+    const { page } = await openPage(url('/overview'));
     await page.getByText('Nothing. Every number works').waitFor();
     await page.getByText('SERVICE_API_KEY=').waitFor();
     await expectAccessible(page);
@@ -30,12 +27,11 @@ describe('Overview', () => {
     await attention(page).getByText('1 fault rule armed').waitFor();
     await expectAccessible(page);
     await test.client.clearFaults();
-    await page.context().close();
   });
 
   it('is what the console begins with: the first message is one click away, and counted', async () => {
     await test.sandbox('POST', '/reset');
-    const { page, complaints } = await openPage(browser, url('/'));
+    const { page, complaints } = await openPage(url('/'));
     await page.waitForURL('**/overview');
     await page.getByRole('button', { name: 'Say hello' }).click();
     await page.getByRole('link', { name: '1 delivered' }).click();
@@ -45,11 +41,10 @@ describe('Overview', () => {
     await page.getByRole('link', { name: '1 delivered' }).waitFor();
     expect(await page.getByRole('region', { name: 'First steps' }).count()).toBe(0);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('copies the .env with its secrets, which the page never shows', async () => {
-    const { page } = await openPage(browser, url('/overview'));
+    const { page } = await openPage(url('/overview'));
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByText('SERVICE_API_KEY=••••••••').waitFor();
     await page.getByRole('button', { name: 'Copy' }).click();
@@ -61,11 +56,10 @@ describe('Overview', () => {
     const shown = await page.content();
     expect(shown).toContain(baseUrl);
     expect([shown.includes(apiKey), shown.includes(String(connectorToken))]).toEqual([false, false]);
-    await page.context().close();
   });
 
   it('shows what needs somebody, live, and leads there by keyboard alone', async () => {
-    const { page, complaints } = await openPage(browser, url('/overview'));
+    const { page, complaints } = await openPage(url('/overview'));
     await attention(page).getByText('Nothing. Every number works').waitFor();
     const { entries } = await test.sandbox<{ entries: { id: string }[] }>('GET', '/connections?limit=1');
     await test.sandbox('POST', `/connections/${entries[0]?.id}/outage`, { cause: 'phone_off' });
@@ -81,6 +75,5 @@ describe('Overview', () => {
     await page.waitForURL('**/connections?q=*');
     await page.getByRole('link', { name: /broken.*Front desk/ }).waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });

@@ -21,7 +21,7 @@ describe('the console over plain HTTP, under a name of a network', () => {
   it('is live, creates and copies, although the browser has no locks, random UUIDs and clipboard there', async () => {
     const { sandboxUrl } = test.info;
     expect(new URL(sandboxUrl).hostname).toBe(NAME);
-    const { page, complaints } = await openPage(browser, `${sandboxUrl}/connections`);
+    const { page, complaints } = await openPage(`${sandboxUrl}/connections`, { browser });
     expect(await page.evaluate('[window.isSecureContext, navigator.locks, navigator.clipboard]')).toEqual([
       false,
       undefined,

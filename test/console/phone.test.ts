@@ -1,11 +1,10 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
-let browser: Browser;
 let desk: string;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
@@ -33,18 +32,16 @@ beforeAll(async () => {
   test = await startTestLoop();
   await test.sandbox('POST', '/clock/freeze');
   desk = await test.client.qrConnection();
-  browser = await launchChromium();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 describe('Phone', () => {
   it.each(HANDS)('scans a QR code, and shows why an old one is refused, %s', async (how, hands) => {
     const id = await create(`QR ${how}`);
-    const { page, complaints } = await openPage(browser, url(`/phone/${id}`));
+    const { page, complaints } = await openPage(url(`/phone/${id}`));
     await page.getByText('valid for 20 s').waitFor();
     await advance(20_000);
     await page.getByText('too old').waitFor();
@@ -62,12 +59,11 @@ describe('Phone', () => {
       .getByText('No chats yet')
       .waitFor();
     expect(complaints.filter((each) => !REFUSED.test(each))).toEqual([]);
-    await page.context().close();
   });
 
   it.each(HANDS)('types a pairing code, %s', async (how, hands) => {
     const id = await create(`Code ${how}`);
-    const { page, complaints } = await openPage(browser, url(`/phone/${id}`));
+    const { page, complaints } = await openPage(url(`/phone/${id}`));
     const number = hands === MOUSE ? '447700900162' : '447700900163';
     await hands.write(code(page), 'AAAA-AAAA');
     await hands.press(button(page, 'Link with code'));
@@ -84,12 +80,11 @@ describe('Phone', () => {
       .getByText('No chats yet')
       .waitFor();
     expect(complaints.filter((each) => !REFUSED.test(each))).toEqual([]);
-    await page.context().close();
   });
 
   it('reads the QR code from a screenshot that is chosen or dropped, and says what is wrong with others', async () => {
     const id = await create('Screenshot');
-    const { page } = await openPage(browser, url(`/phone/${id}`));
+    const { page } = await openPage(url(`/phone/${id}`));
     await page.getByText('valid for 20 s').waitFor();
     const screenshot = await page.screenshot();
     const choose = (buffer: Buffer) =>
@@ -111,12 +106,11 @@ describe('Phone', () => {
     );
     await page.getByRole('region', { name: 'Screenshot' }).dispatchEvent('drop', { dataTransfer: dropped });
     await page.getByText('No chats yet').waitFor();
-    await page.context().close();
   });
 
   it('is switched off, and gets what was written meanwhile when it is on again, by keyboard alone', async () => {
     const id = await test.client.qrConnection();
-    const { page } = await openPage(browser, url(`/phone/${id}`));
+    const { page } = await openPage(url(`/phone/${id}`));
     await KEYBOARD.press(button(page, 'Switch off'));
     await page.getByText('This phone is off').waitFor();
 
@@ -131,7 +125,6 @@ describe('Phone', () => {
     await button(page, 'Switch off').waitFor();
     await advance(2_000);
     await page.getByRole('link', { name: /447700900206.*Is anybody there\?/ }).waitFor();
-    await page.context().close();
   });
 
   it('blocks a contact, whose messages then never arrive, by keyboard alone', async () => {
@@ -139,7 +132,7 @@ describe('Phone', () => {
     const write = (text: string) =>
       test.sandbox('POST', '/contacts/447700900207/messages', { connectionId: id, text });
     await write('Before');
-    const { page } = await openPage(browser, url(`/phone/${id}?with=447700900207`));
+    const { page } = await openPage(url(`/phone/${id}?with=447700900207`));
     await KEYBOARD.press(button(page, 'Block'));
     await page.getByText('This contact is blocked').waitFor();
     await write('While blocked');
@@ -151,7 +144,6 @@ describe('Phone', () => {
       expect.stringContaining('Before'),
       expect.stringContaining('After'),
     ]);
-    await page.context().close();
   });
 
   it.each<readonly [string, Hands, string]>([
@@ -159,10 +151,7 @@ describe('Phone', () => {
     ['by keyboard alone', KEYBOARD, '447700900232'],
   ])('a contact writes, the agent answers, and the ticks rise to read, %s', async (_, hands, contact) => {
     await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: null });
-    const { page: phone, complaints } = await openPage(
-      browser,
-      url(`/phone/${contact}?list=contacts&with=${desk}`),
-    );
+    const { page: phone, complaints } = await openPage(url(`/phone/${contact}?list=contacts&with=${desk}`));
     const inbox = await phone.context().newPage();
     await inbox.goto(url('/inbox'));
     await inbox.getByText('live', { exact: true }).waitFor();
@@ -183,7 +172,6 @@ describe('Phone', () => {
     await inbox.getByText('1 marked').waitFor();
     await tick(phone, 'read').waitFor();
     expect(complaints).toEqual([]);
-    await phone.context().close();
   });
 
   it('shows hostile names, texts, captions and file names as text', async () => {
@@ -197,7 +185,7 @@ describe('Phone', () => {
       caption: `Caption ${hostile}`,
     };
     await test.sandbox('POST', '/contacts/447700900236/messages', { connectionId: id, media });
-    const { page, complaints } = await openPage(browser, url('/phone'));
+    const { page, complaints } = await openPage(url('/phone'));
     for (const [path, text] of [
       [`/phone/${id}`, `Label ${hostile}`],
       [`/phone/${id}?with=447700900236`, `File ${hostile}`],
@@ -209,14 +197,13 @@ describe('Phone', () => {
       expect(await page.title()).not.toBe('1');
     }
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('is accessible', async () => {
     const id = await test.client.qrConnection();
     await test.sandbox('POST', '/contacts/447700900201/messages', { connectionId: id, text: 'Hello' });
     const unpaired = await create('Look');
-    const { page } = await openPage(browser, url('/phone?q=phone:1'));
+    const { page } = await openPage(url('/phone?q=phone:1'));
     await page.getByText('No phone matches').waitFor();
     await expectAccessible(page);
     for (const [path, text] of [
@@ -229,6 +216,5 @@ describe('Phone', () => {
       await page.getByText(text).first().waitFor();
       await expectAccessible(page);
     }
-    await page.context().close();
   });
 });

@@ -1,28 +1,24 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
-import { launchChromium, openPage } from '../support/chromium.ts';
+import { openPage } from '../support/chromium.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { findPortBase } from '../support/spawn-command.ts';
 
-let browser: Browser;
 let test: TestLoop;
 
 const ports = portsFrom(await findPortBase());
 
 beforeAll(async () => {
-  browser = await launchChromium();
   test = await startTestLoop({ ports });
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
 it('lies under a veil while the server is gone, and shows what there is when it is back', async () => {
   await test.client.write(await test.client.qrConnection(), 'Of the first server');
-  const { page } = await openPage(browser, `${test.loop.info().sandboxUrl}/deliveries`);
+  const { page } = await openPage(`${test.loop.info().sandboxUrl}/deliveries`);
   await page.getByText('Of the first server').waitFor();
   expect(await page.getByText('The server does not respond').count()).toBe(0);
 
@@ -36,11 +32,10 @@ it('lies under a veil while the server is gone, and shows what there is when it 
   await page.getByText('live', { exact: true }).waitFor();
   expect(await page.getByText('The server does not respond').count()).toBe(0);
   expect(await page.getByText('Of the first server').count()).toBe(0);
-  await page.context().close();
 });
 
 it('says what happened if it cannot learn what it is connected to, and starts when that works again', async () => {
-  const { page } = await openPage(browser, 'about:blank');
+  const { page } = await openPage('about:blank');
   const answers = ['refused', 'not JSON', 'real'];
   await page.route('**/console.json', (route) => {
     const answer = answers.shift();
@@ -56,5 +51,4 @@ it('says what happened if it cannot learn what it is connected to, and starts wh
   await alert.getByText('The response of /console.json is not JSON.').waitFor();
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('live', { exact: true }).waitFor();
-  await page.context().close();
 });

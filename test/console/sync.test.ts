@@ -1,16 +1,15 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createConsoleApp } from '../../src/console-host/console-app.ts';
-import { expectAccessible, launchChromium, openPage } from '../support/chromium.ts';
+import { expectAccessible, openPage } from '../support/chromium.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
 let test: TestLoop;
-let browser: Browser;
 let connectionId: string;
 /** Whether the handler of the CRM fails. */
 let isBroken = true;
@@ -25,7 +24,6 @@ beforeAll(async () => {
       },
     },
   });
-  browser = await launchChromium();
   connectionId = await test.client.qrConnection();
   await test.client.sync();
 });
@@ -39,7 +37,6 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
   await test?.close();
 });
 
@@ -70,7 +67,7 @@ const heard = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 describe('Sync', () => {
   it('replays a dead letter, which leaves the list, and then all of them after asking once', async () => {
     await setAside(['one', 'two', 'three']);
-    const { page, complaints } = await openPage(browser, heard('/sync'));
+    const { page, complaints } = await openPage(heard('/sync'));
     await expect.poll(() => letters(page).count()).toBe(3);
     await letters(page).first().getByRole('button', { name: 'Replay' }).click();
     await expect.poll(() => letters(page).count()).toBe(2);
@@ -82,12 +79,11 @@ describe('Sync', () => {
     await test.loop.settle();
     expect(await test.connector('GET', '/v1/dead-letters')).toMatchObject({ deadLetters: [] });
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('replays a dead letter by keyboard alone', async () => {
     await setAside(['by keyboard']);
-    const { page, complaints } = await openPage(browser, heard('/deliveries'));
+    const { page, complaints } = await openPage(heard('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     for (const key of ['g', 's']) await page.keyboard.press(key);
     await expect.poll(() => letters(page).count()).toBe(1);
@@ -97,40 +93,36 @@ describe('Sync', () => {
     await page.keyboard.press('Enter');
     await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('shows how the last poll went, as it happens', async () => {
-    const { page } = await openPage(browser, heard('/sync'));
+    const { page } = await openPage(heard('/sync'));
     const account = page.getByRole('region', { name: 'Account default' });
     await account.getByText('succeeded').waitFor();
     await test.client.failPolls();
     await page.getByRole('button', { name: 'Poll now' }).click();
     await account.getByText('internal_error').waitFor();
     await test.client.clearFaults();
-    await page.context().close();
   });
 
   it('filters sends by what is certain about them', async () => {
     const body = { connectionId, to: '447700900201', text: HOSTILE, reference: 'r1' };
     await test.connector('POST', '/v1/messages', body);
     await test.loop.settle();
-    const { page, complaints } = await openPage(browser, heard('/sync?state=unknown'));
+    const { page, complaints } = await openPage(heard('/sync?state=unknown'));
     await page.getByText('Uncertain: it may have been sent.').waitFor();
     await page.getByText('There are no such sends.').waitFor();
     await page.getByRole('link', { name: 'sent', exact: true }).click();
     await page.getByText(`+447700900201 ${HOSTILE}`).waitFor();
     expect(new URL(page.url()).search).toBe('?state=sent');
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('is accessible', async () => {
     await setAside([HOSTILE]);
-    const { page } = await openPage(browser, heard('/sync'));
+    const { page } = await openPage(heard('/sync'));
     await letters(page).first().waitFor();
     await expectAccessible(page);
-    await page.context().close();
   });
 });
 
@@ -138,7 +130,7 @@ describe('the console beside a connector', () => {
   it('only reads: what changes something is disabled and says why', async () => {
     const [id = ''] = await setAside(['read only']);
     const url = await startConsole(false);
-    const { page, complaints } = await openPage(browser, `${url}/sync`);
+    const { page, complaints } = await openPage(`${url}/sync`);
     await letters(page).first().waitFor();
     expect(await page.getByRole('button', { name: 'Poll now' }).isDisabled()).toBe(true);
     expect(
@@ -165,12 +157,11 @@ describe('the console beside a connector', () => {
     await page.getByText('The handler of the CRM failed.').waitFor();
     expect(await page.getByText('Attempts').count()).toBe(0);
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   it('replays with --write, by keyboard alone, and shows new messages as they come', async () => {
     await setAside(['written']);
-    const { page, complaints } = await openPage(browser, `${await startConsole(true)}/journey`);
+    const { page, complaints } = await openPage(`${await startConsole(true)}/journey`);
     await page.getByText('live', { exact: true }).waitFor();
     await test.client.write(connectionId, 'while it is open');
     await page.getByText('while it is open').waitFor();
@@ -182,6 +173,5 @@ describe('the console beside a connector', () => {
     for (const key of ['Enter', 'Tab', 'Enter']) await page.keyboard.press(key);
     await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
     expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });

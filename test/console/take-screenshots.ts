@@ -55,8 +55,8 @@ async function main(): Promise<number> {
 
   mkdirSync(FOLDER, { recursive: true });
   const browser = await launchChromium();
-  const options = { colorScheme: 'light', viewport: { width: 1280, height: 720 } } as const;
-  const { page } = await openPage(browser, `${base}/deliveries`, options);
+  const options = { browser, colorScheme: 'light', viewport: { width: 1280, height: 720 } } as const;
+  const { page } = await openPage(`${base}/deliveries`, options);
   // Its attempts last for a second and a half, in real time.
   await page
     .getByRole('link', { name: /dropped message\.received.*Half past seven/ })

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import axe from 'axe-core';
 import { type Browser, type Page, chromium as playwright } from 'playwright-core';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 
 /** They make the browser weaker than the ones that people use, or less stable. */
 const UNWANTED = ['--single-process', '--disable-web-security', '--disable-site-isolation-trials'];
@@ -42,23 +42,34 @@ export async function launchChromium(args: readonly string[] = []): Promise<Brow
   });
 }
 
+let shared: Promise<Browser> | undefined;
+
+/** The browser of all tests of this process, which ends with it. */
+function sharedBrowser(): Promise<Browser> {
+  shared ??= launchChromium();
+  return shared;
+}
+
 /** A page, and what the browser complained of: errors, and everything that a policy blocked. */
 export interface WatchedPage {
   readonly page: Page;
   readonly complaints: readonly string[];
 }
 
-/** Opens a page of 1280 × 800, unless told otherwise, in a browser context of its own. */
+/**
+ * Opens a page of 1280 × 800, unless told otherwise, in a browser context of its own. Without `browser`, it is closed at
+ * the end of the test.
+ */
 export async function openPage(
-  browser: Browser,
   url: string,
-  options: NonNullable<Parameters<Browser['newContext']>[0]> = {},
+  { browser, ...options }: NonNullable<Parameters<Browser['newContext']>[0]> & { browser?: Browser } = {},
 ): Promise<WatchedPage> {
-  const context = await browser.newContext({
+  const context = await (browser ?? (await sharedBrowser())).newContext({
     viewport: { width: 1280, height: 800 },
     reducedMotion: 'reduce',
     ...options,
   });
+  if (browser === undefined) onTestFinished(() => context.close());
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', ({ message }) => complaints.push(message));
