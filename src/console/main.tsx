@@ -4,6 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { readMode } from './data/client.ts';
 import { goLive, queries } from './data/live.ts';
+import { keepFocus } from './shell/keep-focus.ts';
 import { router } from './shell/router.tsx';
 import { StartError } from './shell/shell.tsx';
 import { applyTheme, readTheme } from './shell/theme.ts';
@@ -12,6 +13,7 @@ import './ui/ui.css';
 import './shell/shell.css';
 
 applyTheme(readTheme());
+keepFocus();
 const place = document.getElementById('root');
 if (place === null) throw new Error('index.html has no #root');
 const root = createRoot(place);

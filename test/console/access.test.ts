@@ -49,50 +49,69 @@ describe('Access', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('limits a key to addresses, tries one, and says which entry is wrong', async () => {
+  it('limits a key to addresses, tries one, and says which entry is wrong, by keyboard alone', async () => {
     const { id } = await createKey();
     const { page } = await openPage(url(`/access/key-${id}`));
-    await page.getByLabel('Addresses').fill('203.0.113.0/24, 300.1.1.1');
-    await page.getByRole('button', { name: 'Save' }).click();
+    const addresses = page.getByLabel('Addresses');
+    await KEYBOARD.write(addresses, '203.0.113.0/24, 300.1.1.1');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Save' }));
     await page.getByRole('alert').waitFor();
-    expect(await page.getByLabel('Addresses').getAttribute('aria-invalid')).toBe('true');
-    await page.getByLabel('Addresses').fill('203.0.113.0/24');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByLabel('Try an address').last().fill('203.0.113.7');
-    await page.getByRole('button', { name: 'Try' }).click();
+    expect(await addresses.getAttribute('aria-invalid')).toBe('true');
+    await page.keyboard.press('Shift+Tab');
+    await KEYBOARD.write(addresses, '203.0.113.0/24');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Save' }));
+    await page.getByText('Takes effect on the next call.').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.insertText('203.0.113.7');
+    await page.keyboard.press('Enter');
     await page.getByText('Matches 203.0.113.0/24.').waitFor();
-    await page.getByLabel('Try an address').last().fill('198.51.100.1');
-    await page.getByRole('button', { name: 'Try' }).click();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText('198.51.100.1');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Try' }));
     await page.getByText('No entry of the allowlist matches.').waitFor();
+    expect(await page.locator(':focus').innerText()).toBe('Try');
   });
 
-  it('creates a key and shows it once, and revokes it when asked twice', async () => {
+  it('creates a key and shows it once, and revokes it when asked twice, by keyboard alone', async () => {
     const { page } = await openPage(url('/access'));
-    await page.getByRole('link', { name: 'Create key' }).click();
-    await page.getByRole('button', { name: 'Create key' }).click();
+    await KEYBOARD.press(page.getByRole('link', { name: 'Create key' }));
+    await KEYBOARD.press(page.getByRole('button', { name: 'Create key' }));
     const shown = await page.getByLabel('Secrets').locator('dd').innerText();
     const [key = ''] = shown.split(/\s/);
     await listWith(key);
-    await page.getByRole('link', { name: 'Open the key' }).click();
-    await page.getByRole('button', { name: 'Revoke' }).click();
+    expect(await page.locator(':focus').innerText()).toBe('Copy');
+    await KEYBOARD.press(page.getByRole('link', { name: 'Open the key' }));
+    await KEYBOARD.press(page.getByRole('button', { name: 'Revoke' }));
     await page.getByText('Every later call with this key is refused.').waitFor();
-    await page.getByRole('button', { name: 'Revoke' }).last().click();
+    await KEYBOARD.press(page.getByRole('button', { name: 'Revoke' }).last());
     await page.getByText('revoked').first().waitFor();
     await expect(listWith(key)).rejects.toThrow('answered 401');
+
+    // Esc returns to the row, and from there `k` goes on.
+    await page.keyboard.press('Escape');
+    const rows = page.locator('.access .row');
+    const at = () => rows.evaluateAll((all) => all.findIndex((row) => row.matches(':focus')));
+    await expect.poll(at).toBeGreaterThan(0);
+    const before = await at();
+    await page.keyboard.press('k');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('j');
+    expect(await at()).toBe(before);
   });
 
-  it('registers an app, and shows a name as the text that it is', async () => {
+  it('registers an app, and shows a name as the text that it is, by keyboard alone', async () => {
     const { page } = await openPage(url('/access'));
     await page.getByRole('link', { name: '<img src=x onerror=alert(1)>' }).waitFor();
-    await page.getByRole('link', { name: 'Register app' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('Desk');
-    await page.getByLabel('Redirect URIs').fill('ftp://desk.example/callback');
-    await page.getByRole('button', { name: 'Register' }).click();
+    await KEYBOARD.press(page.getByRole('link', { name: 'Register app' }));
+    await page.getByRole('heading', { name: 'New OAuth app' }).waitFor();
+    await page.keyboard.insertText('Desk');
+    await KEYBOARD.write(page.getByLabel('Redirect URIs'), 'ftp://desk.example/callback');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Register' }));
     await page.getByRole('alert').waitFor();
-    await page.getByLabel('Redirect URIs').fill('http://127.0.0.1:3000/callback');
-    await page.getByRole('button', { name: 'Register' }).click();
+    await KEYBOARD.write(page.getByLabel('Redirect URIs'), 'http://127.0.0.1:3000/callback');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Register' }));
     await page.getByText('client_secret').waitFor();
-    await page.getByRole('link', { name: 'Open the app' }).click();
+    await KEYBOARD.press(page.getByRole('link', { name: 'Open the app' }));
     await page.getByRole('heading', { name: 'Desk' }).waitFor();
     await page.getByText('Nobody has granted access to this app.').waitFor();
   });

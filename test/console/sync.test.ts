@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createConsoleApp } from '../../src/console-host/console-app.ts';
 import { expectAccessible, openPage } from '../support/chromium.ts';
+import { KEYBOARD } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
@@ -87,10 +88,7 @@ describe('Sync', () => {
     await page.getByText('live', { exact: true }).waitFor();
     for (const key of ['g', 's']) await page.keyboard.press(key);
     await expect.poll(() => letters(page).count()).toBe(1);
-    const focused = () => page.evaluate('document.activeElement.textContent');
-    for (let presses = 0; presses < 60 && (await focused()) !== 'Replay'; presses += 1)
-      await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
+    await KEYBOARD.press(letters(page).getByRole('button', { name: 'Replay' }));
     await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
     expect(complaints).toEqual([]);
   });
@@ -167,10 +165,8 @@ describe('the console beside a connector', () => {
     await page.getByText('while it is open').waitFor();
     for (const key of ['g', 's']) await page.keyboard.press(key);
     await letters(page).first().waitFor();
-    const focused = () => page.evaluate('document.activeElement.textContent');
-    for (let presses = 0; presses < 60 && !/^Replay (it|all)/.test(String(await focused())); presses += 1)
-      await page.keyboard.press('Tab');
-    for (const key of ['Enter', 'Tab', 'Enter']) await page.keyboard.press(key);
+    await KEYBOARD.press(page.getByRole('button', { name: /^Replay (it|all)/ }));
+    for (const key of ['Tab', 'Enter']) await page.keyboard.press(key);
     await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
     expect(complaints).toEqual([]);
   });

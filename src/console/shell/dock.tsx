@@ -1,6 +1,7 @@
-import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { type ComponentType, lazy, Suspense, useRef, useState } from 'react';
 import { mode } from '../data/live.ts';
 import { useKeys } from '../ui/keys.tsx';
+import { takeFocus } from '../ui/take-focus.ts';
 
 /** A pane of the dock. */
 interface Pane {
@@ -83,20 +84,12 @@ export function Dock() {
         ))}
       </div>
       {Content === undefined ? null : (
-        <div className="pane" key={open}>
-          <Suspense>
+        <Suspense key={open}>
+          <div className="pane" ref={takeFocus}>
             <Content />
-            <TakeFocus />
-          </Suspense>
-        </div>
+          </div>
+        </Suspense>
       )}
     </aside>
   );
-}
-
-/** Moves the focus to the first control of the pane once it is drawn. */
-function TakeFocus() {
-  const mark = useRef<HTMLSpanElement>(null);
-  useEffect(() => mark.current?.parentElement?.querySelector<HTMLElement>('button, input')?.focus(), []);
-  return <span ref={mark} hidden />;
 }

@@ -110,7 +110,7 @@ export function Composer({
         <button type="button" className="button" onClick={() => picker.current?.click()}>
           Attach
         </button>
-        <button type="submit" className="button main" disabled={isSending}>
+        <button type="submit" className="button main" aria-disabled={isSending}>
           Send
         </button>
       </div>

@@ -98,18 +98,18 @@ export function FormFailure({
 export function Confirmed({
   label,
   question,
-  isPending,
+  isDisabled = false,
   onConfirm,
 }: {
   readonly label: string;
   readonly question: string;
-  readonly isPending: boolean;
+  readonly isDisabled?: boolean;
   readonly onConfirm: () => void;
 }) {
   const id = useId();
   return (
     <>
-      <button type="button" className="button" popoverTarget={id} disabled={isPending}>
+      <button type="button" className="button" popoverTarget={id} disabled={isDisabled}>
         {label}
       </button>
       <div id={id} popover="auto" className="menu confirm">

@@ -19,10 +19,10 @@ export function Split({
   const navigate = useNavigate();
   const isOpen = detail !== undefined;
   const close = (): void => {
+    const find = (which: string) => document.querySelector<HTMLElement>(`.table-body a[${which}]`);
+    const row = find('aria-current');
     void navigate({ to: closeTo, search: true });
-    requestAnimationFrame(() =>
-      document.querySelector<HTMLElement>('.table-body a[tabindex="0"]')?.focus({ preventScroll: true }),
-    );
+    requestAnimationFrame(() => (row ?? find('tabindex="0"'))?.focus({ preventScroll: true }));
   };
   useKeys('Detail', isOpen ? [{ keys: 'Escape', label: 'Back to the list', run: close }] : []);
   return (

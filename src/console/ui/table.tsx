@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
-import { useKeys } from './keys.tsx';
+import { useRowKeys } from './row-keys.ts';
 import { EmptyState, Failure, Loading } from './states.tsx';
 import './screen.css';
 
@@ -68,9 +68,7 @@ export function Table<Row>(props: TableProps<Row>) {
     if (selectedId !== undefined) list.pause();
   }, [list, selectedId]);
 
-  const focus = (index: number): void => {
-    if (rows.length === 0) return;
-    const target = Math.min(Math.max(index, 0), rows.length - 1);
+  const focus = (target: number): void => {
     list.pause();
     setAt(target);
     virtual.scrollToIndex(target);
@@ -95,9 +93,7 @@ export function Table<Row>(props: TableProps<Row>) {
     setAt(0);
     virtual.scrollToOffset(0);
   };
-  useKeys('List', [
-    { keys: 'j', label: 'Next row', run: () => focus(current() + 1) },
-    { keys: 'k', label: 'Previous row', run: () => focus(current() - 1) },
+  useRowKeys({ count: () => rows.length, current, focus }, [
     {
       keys: 'n',
       label: state.isPaused ? 'Show new rows' : 'Pause',

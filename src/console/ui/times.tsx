@@ -26,10 +26,12 @@ export function showDuration(ms: number): string {
   return `${(ms / 3_600_000).toFixed(1)} h`;
 }
 
-/** `6 d 23 h`, `2 h 5 min`, `3 min`, `20 s`: the two largest units. */
+/** `73.1 y`, `264 d`, `6 d 23 h`, `2 h 5 min`, `3 min`, `20 s`: no more units than anybody needs. */
 export function showSpan(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
   const [days, hours] = [Math.floor(minutes / 1_440), Math.floor(minutes / 60) % 24];
+  if (days >= 365) return `${(days / 365.2425).toFixed(1)} y`;
+  if (days >= 100) return `${days} d`;
   if (days > 0) return hours === 0 ? `${days} d` : `${days} d ${hours} h`;
   if (hours > 0) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
   return minutes > 0 ? `${minutes} min` : `${Math.max(0, Math.floor(ms / 1_000))} s`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { quoteValue } from './quote-value.ts';
 
 /** A key that a list can be filtered by. */
 export interface FilterKey {
@@ -52,19 +53,21 @@ function problemOf(keys: FilterKeys, { key, value, prefix }: FilterTerm): string
 
 function readToken(token: string): FilterTerm {
   const [, not = '', key, written = ''] = /^(!?)(?:([A-Za-z]\w*):)?(.*)$/s.exec(token) ?? [];
-  const isQuoted = written.startsWith('"');
-  const prefix = !isQuoted && written.endsWith('*');
+  const prefix = written.endsWith('*');
   return {
     key: key ?? null,
-    value: (prefix ? written.slice(0, -1) : written).replaceAll('"', ''),
+    value: (prefix ? written.slice(0, -1) : written).replace(/"((?:[^"]|"")*)"/g, (_, quoted: string) =>
+      quoted.replaceAll('""', '"'),
+    ),
     prefix,
     negated: not !== '',
   };
 }
 
 /**
- * Reads `status:dropped !type:message.* "any text"`. Values of the same key are alternatives; everything else must
- * hold together. Returns a sentence about the first invalid token, which it names, if there is one.
+ * Reads `status:dropped !type:message.* "any text"`; in quotation marks, `""` is one of them. Values of the same key are
+ * alternatives; everything else must hold together. Returns a sentence about the first invalid token, which it names,
+ * if there is one.
  */
 export function parseFilter<Keys extends FilterKeys>(
   keys: Keys,
@@ -86,8 +89,7 @@ export function parseFilter<Keys extends FilterKeys>(
 function writeTerm({ key, value, prefix, negated }: FilterTerm): string {
   const head = `${negated ? '!' : ''}${key === null ? '' : `${key}:`}`;
   // The beginning of a value ends in a star outside of quotation marks.
-  if (prefix) return `${head}${value.replace(/\s+/g, '"$&"')}*`;
-  return `${head}${/^[^\s:*!]+$/.test(value) ? value : `"${value}"`}`;
+  return `${head}${quoteValue(value)}${prefix ? '*' : ''}`;
 }
 
 /** The text that `parseFilter` reads as these conditions. */

@@ -43,6 +43,8 @@ describe('a filter', () => {
     ['connection:*', { connection: 'c2' }, true],
     ['connection:*', {}, false],
     ['connection:"a b*"', { connection: 'a b*' }, true],
+    ['connection:"a ""b"""', { connection: 'a "b"' }, true],
+    ['connection:"a"""*', { connection: 'a"b' }, true],
     ['connection:C1', { connection: 'c1' }, false],
     ['hello', { texts: ['Say HELLO there'] }, true],
     ['!hello', { texts: ['Say HELLO there'] }, false],
@@ -89,6 +91,7 @@ it.each([
   'status:d* connection:* !code:200 *',
   'connection:"a b*" "hello there" !"x:y" "!no"',
   'connection:a" "b* he"ll o"',
+  'connection:"a ""b""" connection:"""a"* """"',
 ])('a filter is written as it is read: %j', (text) => {
   const filter = parseFilter(KEYS, text);
   expect(parseFilter(KEYS, writeFilter(filter as never))).toEqual(filter);

@@ -1,12 +1,14 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { APPS, GRANTS, readEntries, SCOPES, WORKSPACES } from './lists.ts';
 import { Secrets } from './secrets.tsx';
@@ -15,7 +17,7 @@ import { Secrets } from './secrets.tsx';
 export function AppDetail({ clientId }: { readonly clientId: string }) {
   const { data, error, refetch } = useQuery(APPS);
   const grants = useQuery(GRANTS).data?.filter((grant) => grant.clientId === clientId) ?? [];
-  const set = useMutation({
+  const set = useAction({
     mutationFn: (url: string) =>
       sandbox('PUT', '/oauth-apps/{id}/webhook', { params: { id: clientId }, body: { url } }),
     onSuccess: () => queries.invalidateQueries(APPS),
@@ -63,7 +65,7 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
                 placeholder="https://app.example.com/webhook"
                 required
               />
-              <button type="submit" className="button" disabled={set.isPending}>
+              <button type="submit" className="button" aria-disabled={set.isPending}>
                 Set
               </button>
             </div>
@@ -100,7 +102,7 @@ const FIELDS = ['name', 'redirectUris', 'scopes', 'webhookUrl', 'ownerWorkspaceI
 /** Registers an app; its secrets are shown once. */
 export function RegisterApp() {
   const workspaces = useQuery(WORKSPACES).data ?? [];
-  const register = useMutation({
+  const register = useAction({
     mutationFn: (form: FormData) => {
       const text = (name: string): string => String(form.get(name));
       const [webhookUrl, ownerWorkspaceId] = [text('webhookUrl'), text('ownerWorkspaceId')];
@@ -139,6 +141,7 @@ export function RegisterApp() {
     <div className="detail">
       <h1>New OAuth app</h1>
       <form
+        ref={takeFocus}
         className="form"
         aria-label="New OAuth app"
         onSubmit={(event: FormEvent<HTMLFormElement>) => {
@@ -183,7 +186,7 @@ export function RegisterApp() {
         </Field>
         <FormFailure error={error} fields={FIELDS} />
         <div>
-          <button type="submit" className="button main" disabled={register.isPending}>
+          <button type="submit" className="button main" aria-disabled={register.isPending}>
             Register
           </button>
         </div>

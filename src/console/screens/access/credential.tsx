@@ -1,6 +1,6 @@
-import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Confirmed } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
@@ -28,7 +28,7 @@ export function CredentialHeader({
   readonly question: string;
   readonly revoke: () => Promise<unknown>;
 }) {
-  const { error, isPending, mutate } = useMutation({ mutationFn: revoke });
+  const { error, mutate } = useAction({ mutationFn: revoke });
   return (
     <header>
       <div className="line">
@@ -41,7 +41,7 @@ export function CredentialHeader({
           {calls}
         </Link>
         {revokedAt === null ? (
-          <Confirmed label="Revoke" question={question} isPending={isPending} onConfirm={() => mutate()} />
+          <Confirmed label="Revoke" question={question} onConfirm={() => mutate()} />
         ) : null}
       </div>
       {error === null ? null : <Failure error={error} />}

@@ -1,10 +1,12 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
+import { showCount } from '../../ui/count.ts';
 import { FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
@@ -15,7 +17,7 @@ import { GRANTS, type Grant } from './lists.ts';
 export function GrantDetail({ id }: { readonly id: string }) {
   const { data, error, refetch } = useQuery(GRANTS);
   const reread = (): Promise<void> => queries.invalidateQueries(GRANTS);
-  const narrow = useMutation({
+  const narrow = useAction({
     mutationFn: (form: FormData) =>
       sandbox('PATCH', '/grants/{id}', {
         params: { id },
@@ -50,13 +52,13 @@ export function GrantDetail({ id }: { readonly id: string }) {
         <form
           className="form"
           aria-label="What it may do"
-          key={JSON.stringify([grant.scopes, grant.connectionIds])}
           onSubmit={(event: FormEvent<HTMLFormElement>) => {
             event.preventDefault();
             narrow.mutate(new FormData(event.currentTarget));
           }}
         >
           <Ticked
+            key={grant.scopes.join()}
             name="scopes"
             label="Scopes"
             values={grant.scopes}
@@ -64,6 +66,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
             error={narrow.error}
           />
           <Ticked
+            key={grant.connectionIds.join('')}
             name="connectionIds"
             label="Connections"
             values={grant.connectionIds}
@@ -72,7 +75,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
           />
           <FormFailure error={narrow.error} fields={['scopes', 'connectionIds']} />
           <div className="line">
-            <button type="submit" className="button main" disabled={narrow.isPending}>
+            <button type="submit" className="button main" aria-disabled={narrow.isPending}>
               Narrow
             </button>
             <span className="soft">A grant can only be reduced; more needs another consent.</span>
@@ -87,9 +90,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
 function Family({ grant: { refreshTokens, refreshes } }: { readonly grant: Grant }) {
   return (
     <section aria-label="Refresh tokens">
-      <h2>
-        Refresh tokens, refreshed {refreshes} {refreshes === 1 ? 'time' : 'times'}
-      </h2>
+      <h2>Refresh tokens, refreshed {showCount(refreshes, 'time')}</h2>
       {refreshTokens.length === 0 ? <p className="soft">None was issued.</p> : null}
       <ol className="family">
         {refreshTokens.map(({ expiresAt, usedAt }) => (

@@ -1,13 +1,15 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { ApiKeyAccess } from '../../../contract/sandbox/access.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
 import { connectionsOf, readEntries, SCOPES, WORKSPACES } from './lists.ts';
@@ -32,7 +34,7 @@ function readLimits(form: HTMLFormElement): Limits {
 export function KeyDetail({ id }: { readonly id: string }) {
   const { data, error, refetch } = useQuery(WORKSPACES);
   const reread = (): Promise<void> => queries.invalidateQueries(WORKSPACES);
-  const change = useMutation({
+  const change = useAction({
     mutationFn: (body: Limits) => sandbox('PATCH', '/api-keys/{id}', { params: { id }, body }),
     onSuccess: reread,
   });
@@ -57,8 +59,6 @@ export function KeyDetail({ id }: { readonly id: string }) {
       </CredentialHeader>
       {isRevoked ? null : (
         <LimitsForm
-          key={JSON.stringify([key.scopes, key.ipAllowlist, key.connectionIds])}
-          label="What it may do"
           workspaceId={workspace.id}
           limits={key}
           submit="Save"
@@ -75,7 +75,7 @@ export function KeyDetail({ id }: { readonly id: string }) {
 
 /** A new API key, shown once. */
 export function CreateKey({ workspaceId }: { readonly workspaceId: string }) {
-  const create = useMutation({
+  const create = useAction({
     mutationFn: ({ scopes, ipAllowlist, connectionIds }: Limits) =>
       sandbox('POST', '/workspaces/{id}/api-keys', {
         params: { id: workspaceId },
@@ -88,14 +88,13 @@ export function CreateKey({ workspaceId }: { readonly workspaceId: string }) {
     onSuccess: () => queries.invalidateQueries(WORKSPACES),
   });
   return (
-    <div className="detail">
+    <div className="detail" ref={takeFocus}>
       <header>
         <h1>New API key</h1>
         <p className="soft mono">{workspaceId}</p>
       </header>
       {create.data === undefined ? (
         <LimitsForm
-          label="What it may do"
           workspaceId={workspaceId}
           limits={UNLIMITED}
           submit="Create key"
@@ -117,7 +116,6 @@ export function CreateKey({ workspaceId }: { readonly workspaceId: string }) {
 }
 
 function LimitsForm({
-  label,
   workspaceId,
   limits,
   submit,
@@ -126,7 +124,6 @@ function LimitsForm({
   done,
   onSubmit,
 }: {
-  readonly label: string;
   readonly workspaceId: string;
   readonly limits: Limits;
   readonly submit: string;
@@ -135,17 +132,48 @@ function LimitsForm({
   readonly done: string;
   readonly onSubmit: (limits: Limits) => void;
 }) {
-  const connections = useQuery(connectionsOf(workspaceId)).data ?? [];
-  const [isLimited, setLimited] = useState(limits.connectionIds !== null);
+  const { scopes, ipAllowlist, connectionIds } = limits;
   return (
     <form
       className="form"
-      aria-label={label}
+      aria-label="What it may do"
       onSubmit={(event: FormEvent<HTMLFormElement>) => {
         event.preventDefault();
         onSubmit(readLimits(event.currentTarget));
       }}
     >
+      <LimitFields
+        key={JSON.stringify([scopes, ipAllowlist, connectionIds])}
+        workspaceId={workspaceId}
+        limits={limits}
+        error={error}
+      />
+      <FormFailure error={error} fields={FIELDS} />
+      <div className="line">
+        <button type="submit" className="button main" aria-disabled={isPending}>
+          {submit}
+        </button>
+        <span className="soft" role="status">
+          {done}
+        </span>
+      </div>
+    </form>
+  );
+}
+
+function LimitFields({
+  workspaceId,
+  limits,
+  error,
+}: {
+  readonly workspaceId: string;
+  readonly limits: Limits;
+  readonly error: unknown;
+}) {
+  const connections = useQuery(connectionsOf(workspaceId)).data ?? [];
+  const [isLimited, setLimited] = useState(limits.connectionIds !== null);
+  return (
+    <>
       <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={limits.scopes} error={error} />
       <label className="tick">
         <input
@@ -182,22 +210,13 @@ function LimitsForm({
           />
         )}
       </Field>
-      <FormFailure error={error} fields={FIELDS} />
-      <div className="line">
-        <button type="submit" className="button main" disabled={isPending}>
-          {submit}
-        </button>
-        <span className="soft" role="status">
-          {done}
-        </span>
-      </div>
-    </form>
+    </>
   );
 }
 
 /** Whether the key could be used from an address. */
 function TryAddress({ id }: { readonly id: string }) {
-  const attempt = useMutation({
+  const attempt = useAction({
     mutationFn: (address: string) =>
       sandbox('POST', '/api-keys/{id}/try', { params: { id }, body: { address } }),
   });
@@ -214,7 +233,7 @@ function TryAddress({ id }: { readonly id: string }) {
         {(input) => (
           <div className="line">
             <input {...input} className="field mono" placeholder="203.0.113.7" required />
-            <button type="submit" className="button" disabled={attempt.isPending}>
+            <button type="submit" className="button" aria-disabled={attempt.isPending}>
               Try
             </button>
           </div>

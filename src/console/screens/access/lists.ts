@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { grantList } from '../../../contract/sandbox/access.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
+import { showCount } from '../../ui/count.ts';
 
 export type Grant = z.infer<typeof grantList>['entries'][number];
 
@@ -46,7 +47,7 @@ export function showScopes(scopes: readonly Scope[]): string {
 /** `all connections`, `1 connection`. */
 export function showConnections(ids: readonly string[] | null): string {
   if (ids === null) return 'all connections';
-  return `${ids.length} ${ids.length === 1 ? 'connection' : 'connections'}`;
+  return showCount(ids.length, 'connection');
 }
 
 /** Entries that are separated by spaces, commas or lines; null if there are none. */

@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Chip } from '../../ui/chip.tsx';
-import { useKeys } from '../../ui/keys.tsx';
+import { showCount } from '../../ui/count.ts';
+import { useRowKeys } from '../../ui/row-keys.ts';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { AppDetail, RegisterApp } from './app.tsx';
@@ -48,10 +49,15 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
   const workspaces = useQuery(WORKSPACES);
   const apps = useQuery(APPS);
   const grants = useQuery(GRANTS);
-  useKeys('Access', [
-    { keys: 'j', label: 'Next row', run: () => moveFocus(1) },
-    { keys: 'k', label: 'Previous row', run: () => moveFocus(-1) },
-  ]);
+  const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('.access .row')];
+  useRowKeys({
+    count: () => rows().length,
+    current: () => {
+      const focused = rows().findIndex((row) => row.matches(':focus'));
+      return focused === -1 ? rows().findIndex((row) => row.ariaCurrent !== null) : focused;
+    },
+    focus: (index) => rows()[index]?.focus(),
+  });
   const failed = [workspaces, apps, grants].find(({ error }) => error !== null);
   if (failed !== undefined) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
   if (workspaces.data === undefined || apps.data === undefined || grants.data === undefined)
@@ -78,7 +84,9 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
               <span>{showScopes(key.scopes)}</span>
               <span className="minor soft">
                 {showConnections(key.connectionIds)}
-                {key.ipAllowlist === null ? '' : `, ${key.ipAllowlist.length} addresses`}
+                {key.ipAllowlist === null
+                  ? ''
+                  : `, ${showCount(key.ipAllowlist.length, 'address', 'addresses')}`}
               </span>
               <State revokedAt={key.revokedAt} />
             </Row>
@@ -109,7 +117,7 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
             <bdi>{nameOf(grant.clientId)}</bdi>
             <span>{showScopes(grant.scopes)}</span>
             <span className="minor soft">
-              {showConnections(grant.connectionIds)}, {grant.refreshes} refreshes
+              {showConnections(grant.connectionIds)}, {showCount(grant.refreshes, 'refresh', 'refreshes')}
             </span>
             <State revokedAt={grant.revokedAt} />
           </Row>
@@ -159,16 +167,10 @@ function Row({
         to="/access/$id"
         params={{ id }}
         className="row"
-        aria-current={id === selectedId ? 'true' : undefined}
+        tabIndex={selectedId === undefined || id === selectedId ? 0 : -1}
       >
         {children}
       </Link>
     </li>
   );
-}
-
-function moveFocus(by: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>('.access .row')];
-  const at = rows.findIndex((row) => row === document.activeElement || row.ariaCurrent === 'true');
-  rows[Math.min(Math.max(at + by, 0), rows.length - 1)]?.focus();
 }

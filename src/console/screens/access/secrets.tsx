@@ -1,11 +1,12 @@
 import { useState } from 'react';
 import { copyText } from '../../ui/copy-text.ts';
+import { takeFocus } from '../../ui/take-focus.ts';
 
 /** What the service shows only once. */
 export function Secrets({ secrets }: { readonly secrets: readonly (readonly [string, string])[] }) {
   const [copied, setCopied] = useState<string>();
   return (
-    <section aria-label="Secrets">
+    <section aria-label="Secrets" ref={takeFocus}>
       <p className="note">Copy this now: the service shows it only once.</p>
       <dl className="facts">
         {secrets.map(([name, value]) => (

@@ -1,17 +1,15 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { sandbox, service } from '../../data/client.ts';
-import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Field, FormFailure } from '../../ui/form.tsx';
 import { randomId } from '../../ui/random-id.ts';
-import { qrKey } from './qr.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 
 /** Creates a connection over the API of the service, as an integration does, and opens it. */
 export function CreateConnection({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const [label, setLabel] = useState('');
   const [workspace, setWorkspace] = useState('');
   // A repeated submit of the same form is the same connection.
@@ -20,7 +18,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
     queryKey: ['workspaces', 'ids'],
     queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,
   });
-  const create = useMutation({
+  const create = useAction({
     mutationFn: () =>
       service('POST', '/connections', {
         body: label === '' ? {} : { label },
@@ -29,8 +27,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
           ...(workspace === '' ? {} : { 'x-workspace-id': workspace }),
         },
       }),
-    onSuccess: ({ connection: { id, qr } }) => {
-      queries.setQueryData(qrKey(id), { qr, at: Date.now() });
+    onSuccess: ({ connection: { id } }) => {
       onClose();
       void navigate({ to: '/connections/$id', params: { id }, search: {} });
     },
@@ -41,7 +38,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
   };
   return (
     <form
-      ref={form}
+      ref={takeFocus}
       className="create form"
       aria-label="New connection"
       onSubmit={submit}
@@ -83,7 +80,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
         </Field>
       )}
       <div className="line">
-        <button type="submit" className="button main" disabled={create.isPending}>
+        <button type="submit" className="button main" aria-disabled={create.isPending}>
           Create
         </button>
         <button type="button" className="button quiet" onClick={onClose}>

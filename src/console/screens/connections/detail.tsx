@@ -1,8 +1,9 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useId } from 'react';
 import type { OutageCause, ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
+import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Confirmed } from '../../ui/form.tsx';
@@ -10,7 +11,7 @@ import { Failure, Loading } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { StateDiagram } from './diagram.tsx';
 import { License } from './license.tsx';
-import { Pairing } from './qr.tsx';
+import { Pairing } from './pairing.tsx';
 import { badgeOf, CAUSES, OUTAGES, stateOf } from './states.ts';
 
 /** A connection: the state it is in and why, and everything that can be done to it. */
@@ -79,17 +80,13 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
   const params = { id };
   const onService = { params, headers: { 'x-workspace-id': workspaceId } };
   // The stream says that the connection changed, and it is read again.
-  const act = useMutation({ mutationFn: (run: () => Promise<unknown>) => run() });
-  // A button that is disabled while it works would lose the focus.
-  const start = (run: () => Promise<unknown>): void => {
-    if (!act.isPending) act.mutate(run);
-  };
+  const act = useAction({ mutationFn: (run: () => Promise<unknown>) => run() });
   const breakBy = (cause: OutageCause, heals: boolean): void => {
     document.getElementById(menu)?.hidePopover();
-    start(() => sandbox('POST', '/connections/{id}/outage', { params, body: { cause, heals } }));
+    act.mutate(() => sandbox('POST', '/connections/{id}/outage', { params, body: { cause, heals } }));
   };
   const remove = (): void =>
-    start(async () => {
+    act.mutate(async () => {
       await service('DELETE', '/connections/{id}', onService);
       await navigate({ to: '/connections', search: true });
     });
@@ -109,7 +106,7 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
           <button
             type="button"
             className="button main"
-            onClick={() => start(() => sandbox('POST', '/connections/{id}/recover', { params }))}
+            onClick={() => act.mutate(() => sandbox('POST', '/connections/{id}/recover', { params }))}
           >
             Heal
           </button>
@@ -127,21 +124,20 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
         <button
           type="button"
           className="button"
-          onClick={() => start(() => service('POST', '/connections/{id}/restart', onService))}
+          onClick={() => act.mutate(() => service('POST', '/connections/{id}/restart', onService))}
         >
           Restart
         </button>
         <button
           type="button"
           className="button"
-          onClick={() => start(() => service('POST', '/connections/{id}/logout', onService))}
+          onClick={() => act.mutate(() => service('POST', '/connections/{id}/logout', onService))}
         >
           Log out
         </button>
         <Confirmed
           label="Delete"
           question={`Delete “${label}”? This cannot be undone: its id is retired, and its slot returns to the pool.`}
-          isPending={false}
           onConfirm={remove}
         />
       </div>
@@ -167,7 +163,7 @@ function Outage({
     },
   });
   const next = timers.data ?? null;
-  const advance = useMutation({
+  const advance = useAction({
     mutationFn: (to: string) => sandbox('POST', '/clock/advance', { body: { to } }),
   });
   return (
@@ -183,7 +179,7 @@ function Outage({
           <button
             type="button"
             className="button"
-            disabled={advance.isPending}
+            aria-disabled={advance.isPending}
             onClick={() => advance.mutate(next.at)}
           >
             Move the time to then

@@ -1,10 +1,11 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Failure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
+import { DueList } from '../dock/due-list.tsx';
 
 const DAY_MS = 24 * 3_600_000;
 const SOON_MS = 3 * DAY_MS;
@@ -42,7 +43,7 @@ export function License({ connection }: { readonly connection: ShownConnection }
   const { id, license, hasSlot } = connection;
   const [isAsking, ask] = useState(false);
   const isValid = license.status === 'trial' || license.status === 'active';
-  const set = useMutation({
+  const set = useAction({
     mutationFn: async (status?: 'active') => {
       const body = status === undefined ? { expiresAt: (await sandbox('GET', '/clock')).now } : { status };
       return await sandbox('PUT', '/connections/{id}/licence', { params: { id }, body });
@@ -64,24 +65,23 @@ export function License({ connection }: { readonly connection: ShownConnection }
           <button type="button" className="button" aria-expanded={isAsking} onClick={() => ask(!isAsking)}>
             Let it end …
           </button>
-        ) : null}
-        {isValid || !hasSlot ? null : (
+        ) : hasSlot ? (
           <button
             type="button"
             className="button"
-            disabled={set.isPending}
+            aria-disabled={set.isPending}
             onClick={() => set.mutate('active')}
           >
             Renew
           </button>
-        )}
+        ) : null}
       </div>
       {isAsking && isValid && license.expiresAt !== null ? (
         <EndPreview until={license.expiresAt} onDone={() => ask(false)}>
           <button
             type="button"
             className="button"
-            disabled={set.isPending}
+            aria-disabled={set.isPending}
             onClick={() => set.mutate(undefined)}
           >
             End it now, keep the time
@@ -103,48 +103,28 @@ function EndPreview({
   readonly onDone: () => void;
   readonly children: React.ReactNode;
 }) {
-  const { data, error } = useQuery({
-    queryKey: ['timers', 'until', until],
-    queryFn: () => sandbox('GET', '/clock/due', { query: { until, limit: '1000' } }),
-  });
-  const advance = useMutation({
+  const time = useVirtualNow();
+  const advance = useAction({
     mutationFn: () => sandbox('POST', '/clock/advance', { body: { to: until } }),
     onSuccess: onDone,
   });
-  const kinds = Object.entries(Object.groupBy(data?.entries ?? [], ({ what }) => what));
+  const at = Date.parse(until);
   return (
     <div className="preview">
-      <p>
-        Moving virtual time to {showDateTime(Date.parse(until))} concerns everything in the sandbox.{' '}
-        {data === undefined
-          ? ''
-          : data.total === 0
-            ? 'No timer fires on the way.'
-            : `${data.total} ${data.total === 1 ? 'timer fires' : 'timers fire'} on the way:`}
-      </p>
-      {kinds.length === 0 ? null : (
-        <ul className="mono">
-          {kinds.map(([what, all]) => (
-            <li key={what}>
-              {all?.length} × {what}
-            </li>
-          ))}
-        </ul>
-      )}
+      <p>Moving virtual time to {showDateTime(at)} concerns everything in the sandbox:</p>
+      {time === undefined ? null : <DueList until={at} now={time.now} />}
       <div className="line">
         <button
           type="button"
           className="button main"
-          disabled={advance.isPending}
+          aria-disabled={advance.isPending}
           onClick={() => advance.mutate()}
         >
           Move the time
         </button>
         {children}
       </div>
-      {[error, advance.error].map((each) =>
-        each === null ? null : <Failure key={each.message} error={each} />,
-      )}
+      {advance.error === null ? null : <Failure error={advance.error} />}
     </div>
   );
 }

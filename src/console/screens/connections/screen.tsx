@@ -1,5 +1,5 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
@@ -67,6 +67,11 @@ export function ConnectionsScreen() {
   const { q = '' } = route.useSearch();
   const { id } = useParams({ strict: false });
   const [isCreating, setCreating] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
+  const close = (): void => {
+    setCreating(false);
+    opener.current?.focus();
+  };
   useKeys('Connections', [{ keys: 'c', label: 'New connection', run: () => setCreating(true) }]);
   const list = useLiveList<ListedConnection>({
     key: `connections ${q}`,
@@ -81,6 +86,7 @@ export function ConnectionsScreen() {
   const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
   const create = (
     <button
+      ref={opener}
       type="button"
       className="button main"
       aria-keyshortcuts="c"
@@ -98,7 +104,7 @@ export function ConnectionsScreen() {
           <QueryBar value={q} tokens={TOKENS} error={refused}>
             {create}
           </QueryBar>
-          {isCreating ? <CreateConnection onClose={() => setCreating(false)} /> : null}
+          {isCreating ? <CreateConnection onClose={close} /> : null}
           <Table
             label="Connections"
             list={list}

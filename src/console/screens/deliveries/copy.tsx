@@ -1,8 +1,8 @@
-import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import type { CopyRequest, Delivery } from '../../../contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
+import { useAction } from '../../data/use-action.ts';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { Failure } from '../../ui/states.tsx';
 
@@ -36,7 +36,7 @@ export function EditCopy({
   const [body, setBody] = useState(delivery.body);
   const [headers, setHeaders] = useState('');
   const copy: CopyRequest = { body, ...(headers.trim() === '' ? {} : { headers: readHeaders(headers) }) };
-  const send = useMutation({
+  const send = useAction({
     mutationFn: () => sandbox('POST', COPIES, { params: { id }, body: copy }),
     onSuccess: (sent) => {
       onClose();
@@ -79,7 +79,7 @@ export function EditCopy({
         service.
       </p>
       <div className="line">
-        <button type="submit" className="button main" disabled={send.isPending}>
+        <button type="submit" className="button main" aria-disabled={send.isPending}>
           Sign and send
         </button>
         <button type="button" className="button" onClick={onClose}>

@@ -1,9 +1,10 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useId, useState } from 'react';
 import type { Delivery, DeliveryAttempt, ResendRequest } from '../../../contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
@@ -68,11 +69,11 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
   const menu = useId();
   const [isEditing, setEditing] = useState(false);
   const store = (changed: Delivery): void => void queries.setQueryData(['deliveries', id], changed);
-  const resend = useMutation({
+  const resend = useAction({
     mutationFn: (body: ResendRequest) => sandbox('POST', RESEND, { params: { id }, body }),
     onSuccess: store,
   });
-  const hold = useMutation({
+  const hold = useAction({
     mutationFn: () =>
       sandbox('POST', held === true ? '/deliveries/{id}/release' : '/deliveries/{id}/hold', {
         params: { id },
@@ -100,12 +101,12 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
         <button
           type="button"
           className="button main"
-          disabled={resend.isPending}
+          aria-disabled={resend.isPending}
           onClick={() => resend.mutate({})}
         >
           Resend
         </button>
-        <button type="button" className="button" popoverTarget={menu} disabled={resend.isPending}>
+        <button type="button" className="button" popoverTarget={menu} aria-disabled={resend.isPending}>
           Resend as …
         </button>
         <div id={menu} popover="auto" className="menu">
@@ -125,7 +126,12 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
           Edit and send
         </button>
         {outcome === 'pending' ? (
-          <button type="button" className="button" disabled={hold.isPending} onClick={() => hold.mutate()}>
+          <button
+            type="button"
+            className="button"
+            aria-disabled={hold.isPending}
+            onClick={() => hold.mutate()}
+          >
             {held === true ? 'Release' : 'Hold'}
           </button>
         ) : null}

@@ -1,8 +1,8 @@
-import { useMutation } from '@tanstack/react-query';
 import { useRef } from 'react';
 import type { Delivery } from '../../../contract/sandbox/deliveries.ts';
 import type { ExplainSignatureRequest, SignatureExplanation } from '../../../contract/sandbox/signatures.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
@@ -61,7 +61,7 @@ function readForm(form: HTMLFormElement): ExplainSignatureRequest {
 
 function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: string }) {
   const form = useRef<HTMLFormElement>(null);
-  const explain = useMutation({
+  const explain = useAction({
     mutationFn: (body: ExplainSignatureRequest) => sandbox('POST', EXPLAIN, { params: { id }, body }),
   });
   useKeys('Signature', [
@@ -115,7 +115,7 @@ function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: s
         </Field>
       </details>
       <div className="line">
-        <button type="submit" className="button" disabled={explain.isPending}>
+        <button type="submit" className="button" aria-disabled={explain.isPending}>
           Explain
         </button>
         {variables === undefined ? null : (

@@ -1,10 +1,12 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import type { FaultActionType, FaultRule, FaultSurface, Faults } from '../../../contract/sandbox/faults.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { CopyAs } from '../../ui/copy-as.tsx';
+import { showCount } from '../../ui/count.ts';
 import { Field, FormFailure, type InputProps } from '../../ui/form.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { EVENTS } from '../deliveries/describe.ts';
@@ -50,7 +52,7 @@ function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
     rules.every((wanted) =>
       armed.some((rule) => rule.id === wanted.id && describeRule(rule) === describeRule(wanted)),
     );
-  const toggle = useMutation({
+  const toggle = useAction({
     mutationFn: async (preset: Preset) => {
       let faults: Faults | undefined;
       const wasArmed = isArmed(preset);
@@ -70,7 +72,7 @@ function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
               type="button"
               className="button"
               aria-pressed={isArmed(preset)}
-              onClick={() => toggle.isPending || toggle.mutate(preset)}
+              onClick={() => toggle.mutate(preset)}
             >
               {preset.label}
             </button>
@@ -84,17 +86,11 @@ function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
 }
 
 function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
-  const section = useRef<HTMLElement>(null);
-  // The button that was pressed is gone afterwards.
-  const onSuccess = (faults: Faults): void => {
-    store(faults);
-    section.current?.focus();
-  };
-  const off = useMutation({ mutationFn: remove, onSuccess });
-  const allOff = useMutation({ mutationFn: () => sandbox('DELETE', '/faults'), onSuccess });
+  const off = useAction({ mutationFn: remove, onSuccess: store });
+  const allOff = useAction({ mutationFn: () => sandbox('DELETE', '/faults'), onSuccess: store });
   const error = off.error ?? allOff.error;
   return (
-    <section aria-label="Armed rules" ref={section} tabIndex={-1}>
+    <section aria-label="Armed rules">
       <div className="line">
         <h2>Armed rules</h2>
         {rules.length === 0 ? null : (
@@ -107,33 +103,24 @@ function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
         <p className="soft">Nothing goes wrong. Arm a preset or a rule of your own.</p>
       ) : (
         <ul className="rules">
-          {rules.map((rule) => {
-            const seen = hitsOf(rule);
-            return (
-              <li key={rule.id}>
-                <bdi className="mono">{rule.id}</bdi>
-                <span className="hits">
-                  {rule.hits.toLocaleString()} {rule.hits === 1 ? 'hit' : 'hits'}
-                </span>
-                {seen === undefined ? (
-                  <span />
-                ) : (
-                  <Link to={seen.to} search={{ q: seen.q }} aria-label={`Show what ${rule.id} has hit`}>
-                    Show
-                  </Link>
-                )}
-                <button
-                  type="button"
-                  className="button quiet"
-                  aria-label={`Turn ${rule.id} off`}
-                  onClick={() => off.mutate(rule.id)}
-                >
-                  Off
-                </button>
-                <bdi className="soft">{describeRule(rule)}</bdi>
-              </li>
-            );
-          })}
+          {rules.map((rule) => (
+            <li key={rule.id}>
+              <bdi className="mono">{rule.id}</bdi>
+              <span className="hits">{showCount(rule.hits, 'hit')}</span>
+              <Link {...hitsOf(rule)} aria-label={`Show what ${rule.id} has hit`}>
+                Show
+              </Link>
+              <button
+                type="button"
+                className="button quiet"
+                aria-label={`Turn ${rule.id} off`}
+                onClick={() => off.mutate(rule.id)}
+              >
+                Off
+              </button>
+              <bdi className="soft">{describeRule(rule)}</bdi>
+            </li>
+          ))}
         </ul>
       )}
       {error === null ? null : <Failure error={error} />}
@@ -153,7 +140,7 @@ function OwnRule() {
   const [rule, setRule] = useState(readRule([]));
   const actions = actionsOf(surface);
   const action = actions.find((type) => type === chosen) ?? actions[0] ?? 'drop';
-  const arm = useMutation({
+  const arm = useAction({
     mutationFn: () => sandbox('POST', '/faults', { body: rule }),
     onSuccess: store,
   });

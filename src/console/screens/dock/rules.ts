@@ -6,6 +6,7 @@ import type {
   FaultRuleRequest,
   FaultSurface,
 } from '../../../contract/sandbox/faults.ts';
+import { quoteValue } from '../../../contract/sandbox/quote-value.ts';
 
 /** Rules that are armed together, by one button. */
 export interface Preset {
@@ -137,12 +138,10 @@ export function describeRule({ match, action, first, probability, per }: FaultRu
   return words.join(' · ');
 }
 
-/** Where to see what a rule has hit. Undefined if no filter can name it: there is none for a quotation mark. */
-export function hitsOf({
-  id,
-  match,
-}: FaultRule): { readonly to: '/deliveries' | '/calls'; readonly q: string } | undefined {
-  if (id.includes('"')) return undefined;
-  const to = match.surface === 'webhook' ? '/deliveries' : '/calls';
-  return { to, q: `fault:${/^[\w./-]+$/.test(id) ? id : `"${id}"`}` };
+/** Where to see what a rule has hit. */
+export function hitsOf({ id, match: { surface } }: FaultRule) {
+  return {
+    to: surface === 'webhook' ? '/deliveries' : '/calls',
+    search: { q: `fault:${quoteValue(id)}` },
+  } as const;
 }

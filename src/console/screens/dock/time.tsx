@@ -1,13 +1,14 @@
-import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ADVANCE_FORMS, type Advance, readAdvance } from '../../../contract/sandbox/advance.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Field, FormFailure } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
-import { showDateTime, showSpan } from '../../ui/times.tsx';
-import { countDue, mergeDue } from './due.ts';
+import { showDateTime } from '../../ui/times.tsx';
+import { countDue } from './due.ts';
+import { DueList, useDue } from './due-list.tsx';
 import './dock.css';
 
 const STEPS = [
@@ -18,8 +19,6 @@ const STEPS = [
   ['7 d', 604_800_000],
   ['30 d', 2_592_000_000],
 ] as const;
-
-const SHOWN = 8;
 
 /** The last time of the year 9999, with which virtual time ends. */
 const LATEST = 253_402_300_799_999;
@@ -33,12 +32,11 @@ export function TimePane() {
   const until = aim !== undefined && aim >= now ? aim : undefined;
   const [text, setText] = useState('');
   const [isUnread, setUnread] = useState(false);
-  const due = useDue(until, now);
-  const turn = useMutation({
+  const turn = useAction({
     mutationFn: () => sandbox('POST', time?.isFrozen === true ? '/clock/run' : '/clock/freeze'),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['clock'] }),
   });
-  const advance = useMutation({
+  const advance = useAction({
     mutationFn: ({ by }: { readonly by: Advance; readonly from: number }) =>
       sandbox('POST', '/clock/advance', { body: by }),
     onSuccess: () => {
@@ -46,15 +44,13 @@ export function TimePane() {
       setText('');
     },
   });
-  const go = (by: Advance): void => {
-    if (!advance.isPending) advance.mutate({ by, from: now });
-  };
+  const go = (by: Advance): void => advance.mutate({ by, from: now });
   const own = readAdvance(text.trim());
   const aimAt = (by: Advance | null): void => {
     const at = by === null ? undefined : targetOf(by, now);
     setAim(at !== undefined && at <= LATEST ? at : undefined);
   };
-  const [next] = useDue(undefined, now)?.entries ?? [];
+  const [next] = useDue(undefined, now).entries ?? [];
   const toNext: Advance | undefined =
     next === undefined ? undefined : next.at > now ? { to: new Date(next.at).toISOString() } : { ms: 0 };
   const target = advance.variables;
@@ -160,27 +156,7 @@ export function TimePane() {
       </section>
       <section aria-label="What happens" aria-live="polite">
         <h2>{until === undefined ? 'What happens next' : `What happens until ${showDateTime(until)}`}</h2>
-        {due === undefined ? null : due.total === 0 ? (
-          <p className="soft">
-            {until === undefined
-              ? 'Nothing is due. Let a contact write, or send a message.'
-              : 'Nothing is due by then.'}
-          </p>
-        ) : (
-          <ol className="due">
-            {due.entries.slice(0, SHOWN).map(({ at, what }, place) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: several may be due at once
-              <li key={place}>
-                <time dateTime={new Date(at).toISOString()}>{showDateTime(at)}</time>
-                <span className="faint">in {showSpan(Math.max(0, at - now))}</span>
-                <bdi>{what}</bdi>
-              </li>
-            ))}
-          </ol>
-        )}
-        {due !== undefined && due.total > SHOWN ? (
-          <p className="faint">and {(due.total - SHOWN).toLocaleString()} more</p>
-        ) : null}
+        <DueList until={until} now={now} />
       </section>
     </div>
   );
@@ -194,23 +170,6 @@ const UNREAD = new ApiError('', 400, 'invalid_request', `This is not a time: ${A
 function fieldError(error: unknown): unknown {
   if (!(error instanceof ApiError) || (error.field !== 'ms' && error.field !== 'to')) return null;
   return new ApiError(error.call, error.status, error.code, error.message, 'by');
-}
-
-/** Everything that is due, or due by `until`. */
-function useDue(until: number | undefined, now: number) {
-  const iso = until === undefined ? undefined : new Date(until).toISOString();
-  const { data: timers } = useQuery({
-    queryKey: ['timers', 'due', iso],
-    queryFn: () => sandbox('GET', '/clock/due', { query: { until: iso, limit: String(SHOWN) } }),
-    placeholderData: keepPreviousData,
-  });
-  const { data: connections } = useQuery({
-    queryKey: ['connections', 'licenses'],
-    queryFn: async () => (await sandbox('GET', '/connections', { query: { limit: '1000' } })).entries,
-  });
-  if (timers === undefined || connections === undefined) return undefined;
-  const entries = mergeDue(timers.entries, connections, now, iso === undefined ? undefined : until);
-  return { entries, total: entries.length - timers.entries.length + timers.total };
 }
 
 function Progress({ from, to, now }: { readonly from: number; readonly to: number; readonly now: number }) {

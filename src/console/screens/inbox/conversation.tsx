@@ -1,4 +1,3 @@
-import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
 import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
@@ -6,6 +5,7 @@ import type { Outbound } from '../../../contract/connector/outbound.ts';
 import { connector } from '../../data/client.ts';
 import { useRealNow, virtualLead } from '../../data/clock.ts';
 import { mode } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
@@ -71,10 +71,10 @@ function bubbleOf(message: ConnectorMessage): Bubble {
 function SendNote({ send }: { readonly send: Outbound }) {
   const { id, state, attempts, lastError, nextAttemptAt, reference } = send;
   const { word, tone, certain, remedy, canCancel, canRetry } = describeSend(send);
-  const cancel = useMutation({
+  const cancel = useAction({
     mutationFn: () => connector('DELETE', '/v1/outbound/{id}', { params: { id } }),
   });
-  const retry = useMutation({
+  const retry = useAction({
     mutationFn: () => connector('POST', '/v1/outbound/{id}/retry', { params: { id } }),
   });
   const error = cancel.error ?? retry.error;
@@ -88,12 +88,22 @@ function SendNote({ send }: { readonly send: Outbound }) {
         {state === 'queued' && nextAttemptAt !== null ? <NextAttempt at={Date.parse(nextAttemptAt)} /> : null}
       </span>{' '}
       {canCancel && mode().write ? (
-        <button type="button" className="button" disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+        <button
+          type="button"
+          className="button"
+          aria-disabled={cancel.isPending}
+          onClick={() => cancel.mutate()}
+        >
           Cancel
         </button>
       ) : null}
       {canRetry && mode().write ? (
-        <button type="button" className="button" disabled={retry.isPending} onClick={() => retry.mutate()}>
+        <button
+          type="button"
+          className="button"
+          aria-disabled={retry.isPending}
+          onClick={() => retry.mutate()}
+        >
           Retry
         </button>
       ) : null}
@@ -195,7 +205,7 @@ export function OpenConversation({ id }: { readonly id: string }) {
       ),
     [rows, sends.rows, peer, hasMore],
   );
-  const read = useMutation({
+  const read = useAction({
     mutationFn: () =>
       connector('POST', '/v1/read-receipts', {
         body: { connectionId, ...(peer === null ? {} : { phone: peer }) },
@@ -219,7 +229,12 @@ export function OpenConversation({ id }: { readonly id: string }) {
             </span>
           )}
           {canWrite ? (
-            <button type="button" className="button" disabled={read.isPending} onClick={() => read.mutate()}>
+            <button
+              type="button"
+              className="button"
+              aria-disabled={read.isPending}
+              onClick={() => read.mutate()}
+            >
               Mark as read
             </button>
           ) : null}

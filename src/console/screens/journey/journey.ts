@@ -3,6 +3,7 @@ import type { MessageTrace, TraceEntry } from '../../../contract/connector/trace
 import type { ApiCall } from '../../../contract/sandbox/calls.ts';
 import type { Delivery, DeliveryAttempt } from '../../../contract/sandbox/deliveries.ts';
 import type { StoredMessage } from '../../../contract/sandbox/messages.ts';
+import { showCount } from '../../ui/count.ts';
 import type { Tone } from '../../ui/tone.ts';
 
 /** Where a step happened, from the phone to the CRM. */
@@ -81,7 +82,7 @@ function describeAttempt({ status, error, ms, faults }: DeliveryAttempt): string
 }
 
 function describeOutcome({ outcome, held, reason, attempts }: Delivery): readonly [string, Tone] {
-  const tries = `${attempts.length} ${attempts.length === 1 ? 'attempt' : 'attempts'}`;
+  const tries = showCount(attempts.length, 'attempt');
   if (held === true) return ['held', 'warn'];
   if (outcome === 'delivered') return [`accepted after ${tries}`, 'good'];
   if (outcome === 'pending') return [`under way, ${tries}`, 'plain'];
@@ -293,8 +294,7 @@ function findingsOf({ deliveries = [], trace, stored, letters = [] }: JourneyFac
       say('bad', `The webhook of the status ${status} was dropped. The next poll repairs that.`);
   }
   const copies = entries.filter(({ delivery }) => (delivery?.duplicate ?? 1) > 1).length;
-  if (copies > 0)
-    say('plain', `${copies} ${copies === 1 ? 'copy' : 'copies'} of its deliveries changed nothing.`);
+  if (copies > 0) say('plain', `${showCount(copies, 'copy', 'copies')} of its deliveries changed nothing.`);
   if (message?.statusConflict === true)
     say('bad', 'It was reported both read and failed. The first one counts.');
   if (letters.length > 0)

@@ -1,7 +1,8 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { connector, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Failure } from '../../ui/states.tsx';
 import {
   CONNECTION_CONCERNS,
@@ -54,7 +55,7 @@ export function Attention() {
       return { accounts, deadLetters: { count: letters.deadLetters.length, hasMore: letters.hasMore } };
     },
   });
-  const clear = useMutation({ mutationFn: () => sandbox('DELETE', '/faults') });
+  const clear = useAction({ mutationFn: () => sandbox('DELETE', '/faults') });
 
   const error = connections.error ?? total.error ?? registered.error ?? ofConnector.error ?? synced.error;
   const hasLane =
@@ -132,7 +133,7 @@ function FirstSteps() {
       return (await sandbox('GET', '/connections', { query })).entries[0] ?? null;
     },
   });
-  const say = useMutation({
+  const say = useAction({
     mutationFn: (connectionId: string) =>
       sandbox('POST', '/contacts/{phone}/messages', {
         params: { phone: CONTACT },
@@ -157,7 +158,7 @@ function FirstSteps() {
             <button
               type="button"
               className="button main"
-              disabled={say.isPending}
+              aria-disabled={say.isPending}
               onClick={() => say.mutate(number.id)}
             >
               Say hello

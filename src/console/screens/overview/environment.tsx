@@ -1,6 +1,7 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { envLines } from '../../../contract/console/env-lines.ts';
 import { sandbox } from '../../data/client.ts';
+import { useAction } from '../../data/use-action.ts';
 import { copyText } from '../../ui/copy-text.ts';
 import { Failure } from '../../ui/states.tsx';
 
@@ -15,7 +16,7 @@ export function Environment() {
       return { ...info, apiKey: HIDDEN, connectorToken: info.connectorToken && HIDDEN };
     },
   });
-  const copy = useMutation({
+  const copy = useAction({
     mutationFn: async () => copyText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
   });
   if (error !== null) return <Failure error={error} />;
@@ -45,7 +46,12 @@ export function Environment() {
             <span className="faint" role="status">
               {copy.isSuccess ? 'Copied with its secrets' : ''}
             </span>
-            <button type="button" className="button" disabled={copy.isPending} onClick={() => copy.mutate()}>
+            <button
+              type="button"
+              className="button"
+              aria-disabled={copy.isPending}
+              onClick={() => copy.mutate()}
+            >
               Copy
             </button>
           </span>

@@ -1,7 +1,8 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import { sandbox } from '../../data/client.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Composer, type Content } from '../../ui/composer.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import type { Bubble } from '../../ui/thread.tsx';
@@ -69,7 +70,7 @@ function ContactChat({
     queryFn: () =>
       sandbox('GET', '/contacts/{phone}/messages', { params: { phone }, query: { limit: '1000' } }),
   });
-  const read = useMutation({
+  const read = useAction({
     mutationFn: async (messages: readonly StoredMessage[]) => {
       for (const { id } of messages)
         await sandbox('POST', '/messages/{id}/status', { params: { id }, body: { status: 'read' } });
@@ -128,7 +129,7 @@ function ContactChat({
           <button
             type="button"
             className="button"
-            disabled={read.isPending}
+            aria-disabled={read.isPending}
             onClick={() => read.mutate(unread)}
           >
             Read {unread.length}

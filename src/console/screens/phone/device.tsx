@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { z } from 'zod';
 import type {
@@ -8,6 +8,7 @@ import type {
 } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import type { StoredMessage } from './chats.ts';
@@ -47,7 +48,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
     queryKey: ['connections', id],
     queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
   });
-  const set = useMutation({
+  const set = useAction({
     mutationFn: (body: OwnerPhoneRequest) =>
       sandbox('POST', '/connections/{id}/phone', { params: { id }, body }),
     onSuccess: (phone) =>
@@ -73,7 +74,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
             <button
               type="button"
               className="button"
-              disabled={set.isPending}
+              aria-disabled={set.isPending}
               onClick={() => set.mutate({ on: !isOn })}
             >
               {isOn ? 'Switch off' : 'Switch on'}
@@ -113,7 +114,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
                 <button
                   type="button"
                   className="button"
-                  disabled={set.isPending}
+                  aria-disabled={set.isPending}
                   onClick={() =>
                     set.mutate({
                       blocked: blocked.includes(other)

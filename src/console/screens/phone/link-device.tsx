@@ -1,27 +1,24 @@
-import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import type { ListedConnection, ScanRequest } from '../../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
-import { useVirtualNow } from '../../data/clock.ts';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { useAction } from '../../data/use-action.ts';
+import { QrCode } from '../../ui/qr-code.tsx';
+import { EmptyState, Failure } from '../../ui/states.tsx';
 import { pictureOf } from './picture.ts';
-
-/** How long the service accepts a QR code, in virtual time. */
-const VALID_MS = 20_000;
 
 /** Links a phone with a connection: by the QR code that the service shows, by a picture of one, or by a code. */
 export function LinkDevice({ connection }: { readonly connection: ListedConnection }) {
   const { id, workspaceId, phoneNumber, status } = connection;
   const headers = { 'x-workspace-id': workspaceId };
   const [number, setNumber] = useState('');
-  const scan = useMutation({
+  const scan = useAction({
     mutationFn: (qr: string) => {
       const body: ScanRequest = { qr, ...(number === '' ? {} : { phoneNumber: number }) };
       return sandbox('POST', '/connections/{id}/scan', { params: { id }, body });
     },
   });
-  const restart = useMutation({
+  const restart = useAction({
     mutationFn: () => service('POST', '/connections/{id}/restart', { params: { id }, headers }),
   });
   if (status === 'disconnected') {
@@ -34,7 +31,7 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
             <button
               type="button"
               className="button main"
-              disabled={restart.isPending}
+              aria-disabled={restart.isPending}
               onClick={() => restart.mutate()}
             >
               Restart connection
@@ -47,7 +44,8 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
   }
   return (
     <div className="link">
-      <Offered connection={connection} onScan={(qr) => scan.mutate(qr)} isPending={scan.isPending}>
+      <section aria-label="QR code">
+        <h2>Scan the QR code</h2>
         {phoneNumber === null ? (
           <label>
             Number of this phone
@@ -60,94 +58,23 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
             />
           </label>
         ) : null}
-      </Offered>
+        <QrCode connection={connection}>
+          {(qr, isOld) => (
+            <button
+              type="button"
+              className="button main"
+              aria-disabled={scan.isPending}
+              onClick={() => scan.mutate(qr)}
+            >
+              {isOld ? 'Scan it anyway' : 'Scan'}
+            </button>
+          )}
+        </QrCode>
+      </section>
       {scan.error === null ? null : <Failure error={scan.error} />}
       <Screenshot onPicture={(qr) => scan.mutate(qr)} />
       <ByCode id={id} />
     </div>
-  );
-}
-
-/** The QR code that the service offers, and how long it is still accepted. */
-function Offered({
-  connection: { id, workspaceId },
-  onScan,
-  isPending,
-  children,
-}: {
-  readonly connection: ListedConnection;
-  readonly onScan: (qr: string) => void;
-  readonly isPending: boolean;
-  readonly children: ReactNode;
-}) {
-  const time = useVirtualNow();
-  const [turn, setTurn] = useState(1);
-  const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['pairing', id, turn],
-    queryFn: async () => {
-      const headers = { 'x-workspace-id': workspaceId };
-      const { connection } = await service('GET', '/connections/{id}', { params: { id }, headers });
-      return { qr: connection.qr ?? null, at: Date.parse((await sandbox('GET', '/clock')).now) };
-    },
-    // Read once: a code grows old, and only its reader asks for the next.
-    enabled: ({ state }) => state.data === undefined,
-    placeholderData: keepPreviousData,
-    gcTime: 0,
-  });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Loading label="Loading the QR code" />;
-  const { qr, at } = data;
-  const left = Math.min(VALID_MS, Math.max(0, at + VALID_MS - (time?.now ?? at)));
-  return (
-    <section aria-label="QR code">
-      <h2>Scan the QR code</h2>
-      <div className="offer">
-        {qr === null ? (
-          <p className="soft">The service shows none now.</p>
-        ) : (
-          <img src={qr} alt="QR code" data-old={left === 0} />
-        )}
-        <div className="offer-side">
-          <Ring left={left} />
-          {children}
-        </div>
-      </div>
-      <div className="line">
-        <button
-          type="button"
-          className="button main"
-          disabled={qr === null || isPending}
-          onClick={() => qr !== null && onScan(qr)}
-        >
-          {left === 0 ? 'Scan it anyway' : 'Scan'}
-        </button>
-        <button type="button" className="button" disabled={isFetching} onClick={() => setTurn(turn + 1)}>
-          Show next code
-        </button>
-      </div>
-    </section>
-  );
-}
-
-const RADIUS = 9;
-const ROUND = 2 * Math.PI * RADIUS;
-
-function Ring({ left }: { readonly left: number }) {
-  const words = left === 0 ? 'too old' : `valid for ${Math.ceil(left / 1_000)} s`;
-  return (
-    <p className="ring" role="timer">
-      <svg viewBox="0 0 24 24" aria-hidden="true">
-        <circle cx="12" cy="12" r={RADIUS} />
-        <circle
-          cx="12"
-          cy="12"
-          r={RADIUS}
-          strokeDasharray={ROUND}
-          strokeDashoffset={ROUND * (1 - left / VALID_MS)}
-        />
-      </svg>
-      <span className={left === 0 ? 'bad' : 'soft'}>{words}</span>
-    </p>
   );
 }
 
@@ -189,7 +116,7 @@ function Screenshot({ onPicture }: { readonly onPicture: (qr: string) => void })
 /** Types the pairing code that the service returned to whoever requested it. */
 function ByCode({ id }: { readonly id: string }) {
   const [code, setCode] = useState('');
-  const enter = useMutation({
+  const enter = useAction({
     mutationFn: () => sandbox('POST', '/connections/{id}/enter-code', { params: { id }, body: { code } }),
   });
   const submit = (event: FormEvent): void => {
@@ -216,7 +143,7 @@ function ByCode({ id }: { readonly id: string }) {
           value={code}
           onChange={({ target }) => setCode(target.value)}
         />
-        <button type="submit" className="button" disabled={enter.isPending}>
+        <button type="submit" className="button" aria-disabled={enter.isPending}>
           Link with code
         </button>
       </div>

@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConnectorAccount } from '../../../contract/connector/accounts.ts';
@@ -8,6 +8,7 @@ import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/c
 import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { mode, queries } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
@@ -31,7 +32,7 @@ export function SyncScreen() {
     queryFn: () => connector('GET', '/v1/sync'),
     enabled: mode().connector,
   });
-  const poll = useMutation({
+  const poll = useAction({
     mutationFn: () => connector('POST', '/v1/sync', { body: {} }),
     onSettled: readAgain,
   });
@@ -52,7 +53,8 @@ export function SyncScreen() {
           <button
             type="button"
             className="button main"
-            disabled={!mode().write || poll.isPending}
+            disabled={!mode().write}
+            aria-disabled={poll.isPending}
             onClick={() => poll.mutate()}
           >
             {poll.isPending ? 'Polling' : 'Poll now'}
@@ -285,7 +287,7 @@ function Send({ send }: { readonly send: Outbound }) {
         </bdi>
       </span>
       <span className="soft" title={certain}>
-        {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+        {showCount(attempts, 'attempt')}
         {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
       </span>
       <span>{messageId === null ? null : <Journey id={messageId} />}</span>
@@ -320,14 +322,13 @@ function Letters() {
     queryKey: ['sync', 'letters'],
     queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
   });
-  const replay = useMutation({
+  const replay = useAction({
     mutationFn: async (ids: readonly string[]) => {
       for (const id of ids) await connector('POST', '/v1/dead-letters/{id}/replay', { params: { id } });
     },
     onSettled: readAgain,
   });
   const letters = data?.deadLetters ?? [];
-  const isBlocked = !mode().write || replay.isPending;
   return (
     <section aria-label="Dead letters">
       <h2>Dead letters</h2>
@@ -340,7 +341,7 @@ function Letters() {
           <Confirmed
             label={letters.length === 1 ? 'Replay it' : `Replay all ${letters.length}`}
             question="The handler is called again with each change, oldest first."
-            isPending={isBlocked}
+            isDisabled={!mode().write}
             onConfirm={() => replay.mutate(letters.map(({ id }) => id).toReversed())}
           />
           {data?.hasMore === true ? <span className="faint">More follow when these are gone.</span> : null}
@@ -353,7 +354,8 @@ function Letters() {
             <button
               type="button"
               className="button"
-              disabled={isBlocked}
+              disabled={!mode().write}
+              aria-disabled={replay.isPending}
               onClick={() => replay.mutate([letter.id])}
             >
               Replay
@@ -375,7 +377,7 @@ function Letter({ letter, children }: { readonly letter: DeadLetter; readonly ch
       </span>
       <bdi className="bad">{lastError}</bdi>
       <span className="soft">
-        {attempts} {attempts === 1 ? 'call' : 'calls'} · {showDateTime(Date.parse(at))}
+        {showCount(attempts, 'call')} · {showDateTime(Date.parse(at))}
       </span>
       <span className="line">
         {children}

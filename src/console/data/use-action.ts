@@ -1,0 +1,13 @@
+import { type UseMutationOptions, useMutation } from '@tanstack/react-query';
+
+/**
+ * A mutation that runs once at a time: further calls are ignored meanwhile. Its button is marked as `aria-disabled`,
+ * because a button that is disabled loses the focus.
+ */
+export function useAction<Data, Input = void>(options: UseMutationOptions<Data, Error, Input>) {
+  const action = useMutation(options);
+  const mutate = (input: Input): void => {
+    if (!action.isPending) action.mutate(input);
+  };
+  return { ...action, mutate };
+}

@@ -1,0 +1,20 @@
+import { type KeyBinding, useKeys } from './keys.tsx';
+
+/** What moves through rows: how many there are, which has the focus or else is open, and how one gets the focus. */
+interface Rows {
+  readonly count: () => number;
+  readonly current: () => number;
+  readonly focus: (index: number) => void;
+}
+
+/** `j` and `k` move the focus to the next row and to the previous one. */
+export function useRowKeys({ count, current, focus }: Rows, more: readonly KeyBinding[] = []): void {
+  const move = (by: number): void => {
+    if (count() > 0) focus(Math.min(Math.max(current() + by, 0), count() - 1));
+  };
+  useKeys('List', [
+    { keys: 'j', label: 'Next row', run: () => move(1) },
+    { keys: 'k', label: 'Previous row', run: () => move(-1) },
+    ...more,
+  ]);
+}
