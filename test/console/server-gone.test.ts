@@ -1,6 +1,8 @@
+import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { openPage } from '../support/chromium.ts';
+import { KEYBOARD } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { findPortBase } from '../support/spawn-command.ts';
 
@@ -51,4 +53,24 @@ it('says what happened if it cannot learn what it is connected to, and starts wh
   await alert.getByText('The response of /console.json is not JSON.').waitFor();
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('live', { exact: true }).waitFor();
+});
+
+it('says what to try while the server fails, and reads again what failed, by keyboard alone', async () => {
+  const { page } = await openPage('about:blank');
+  const failing = /\/(sandbox|connector)\/v1\/(?!events)/;
+  const fail = (route: Route) => route.fulfill({ status: 500, json: { error: 'internal_error' } });
+  // Without the stream, nothing is read again by itself.
+  await page.route('**/sandbox/v1/events', () => undefined);
+  const failed = page.getByText('The server failed. Its log says why.');
+  for (const path of ['overview', 'deliveries', 'access', 'journey']) {
+    await page.route(failing, fail);
+    await page.goto(`${test.loop.info().sandboxUrl}/${path}`);
+    await failed.first().waitFor();
+    await page.unroute(failing);
+    await KEYBOARD.press(page.getByRole('button', { name: 'Try again' }).first());
+    await expect.poll(() => failed.count()).toBe(0);
+  }
+  await page.goto(`${test.loop.info().sandboxUrl}/calls/999999`);
+  await page.getByRole('heading', { name: 'No call has this id' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
 });

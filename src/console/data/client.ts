@@ -83,6 +83,7 @@ export function shapeRequest(prefix: string, method: string, path: string, input
 const REFUSALS: Readonly<Record<string, string>> = {
   already_connected: 'The connection is live already; there is nothing to pair.',
   forbidden_portal_kind: 'The connections of this workspace are created by the admin of its CRM portal.',
+  internal_error: 'The server failed. Its log says why.',
   invalid_phone_number: 'Enter international digits without a plus sign.',
   not_found: 'It does not exist any more.',
   not_supported_for_provider: 'Numbers of the business platform do not support this.',

@@ -1,5 +1,6 @@
 import { type ComponentType, lazy, Suspense, useRef, useState } from 'react';
 import { mode } from '../data/live.ts';
+import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.tsx';
 import { takeFocus } from '../ui/take-focus.ts';
 
@@ -71,16 +72,15 @@ export function Dock() {
     >
       <div className="tabs">
         {PANES.map(({ name, label, key }) => (
-          <button
+          <Button
             key={name}
-            type="button"
-            className="button quiet"
+            kind="quiet"
             aria-expanded={open === name}
             aria-keyshortcuts={key}
             onClick={() => toggle(name)}
           >
             {label} <kbd>{key}</kbd>
-          </button>
+          </Button>
         ))}
       </div>
       {Content === undefined ? null : (

@@ -2,6 +2,7 @@ import { type ErrorComponentProps, Link, Outlet, useNavigate, useRouterState } f
 import { useState } from 'react';
 import { screensOf } from '../../contract/console/screens.ts';
 import { mode, useStreamState } from '../data/live.ts';
+import { Button } from '../ui/button.tsx';
 import { KeyOverlay, useKeys } from '../ui/keys.tsx';
 import { ErrorState } from '../ui/states.tsx';
 import { Dock } from './dock.tsx';
@@ -34,6 +35,9 @@ export function Shell() {
   );
 }
 
+/** Where the screens do not fit beside each other, the current one is scrolled into view. */
+const scrollTo = (link: HTMLElement | null): void => link?.scrollIntoView({ block: 'nearest' });
+
 function Navigation({ onKeys }: { readonly onKeys: () => void }) {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const [theme, setTheme] = useState(readTheme);
@@ -47,7 +51,11 @@ function Navigation({ onKeys }: { readonly onKeys: () => void }) {
       <ul>
         {screensOf(mode()).map(({ path: to, label, key }) => (
           <li key={to}>
-            <Link to={to} aria-current={path.startsWith(to) ? 'page' : undefined}>
+            <Link
+              to={to}
+              aria-current={path.startsWith(to) ? 'page' : undefined}
+              ref={path.startsWith(to) ? scrollTo : undefined}
+            >
               {label}{' '}
               <span aria-hidden="true">
                 <kbd>g {key}</kbd>
@@ -57,12 +65,12 @@ function Navigation({ onKeys }: { readonly onKeys: () => void }) {
         ))}
       </ul>
       <div className="foot">
-        <button type="button" className="button quiet" onClick={turn} title="Theme">
+        <Button kind="quiet" onClick={turn} title="Theme">
           {{ system: '◐ Auto', light: '○ Light', dark: '● Dark' }[theme]}
-        </button>
-        <button type="button" className="button quiet" onClick={onKeys} aria-label="Keys">
+        </Button>
+        <Button kind="quiet" onClick={onKeys} aria-label="Keys">
           <kbd>?</kbd>
-        </button>
+        </Button>
       </div>
     </nav>
   );
@@ -94,9 +102,9 @@ export function StartError({ error, onRetry }: { readonly error: unknown; readon
         title="The console could not start"
         hint={`${(error as Error).message} Check that the command that serves this page is running.`}
         action={
-          <button type="button" className="button main" onClick={onRetry}>
+          <Button kind="main" onClick={onRetry}>
             Try again
-          </button>
+          </Button>
         }
       />
     </main>
@@ -115,9 +123,9 @@ export function ScreenError({ error, reset }: ErrorComponentProps) {
       title={isOld ? 'The console has been updated' : 'This screen failed'}
       hint={isOld ? 'Reload the page to continue with the new version.' : message}
       action={
-        <button type="button" className="button" onClick={() => (isOld ? location.reload() : reset())}>
+        <Button onClick={() => (isOld ? location.reload() : reset())}>
           {isOld ? 'Reload' : 'Try again'}
-        </button>
+        </Button>
       }
     />
   );

@@ -41,7 +41,7 @@ export function Strip() {
 function SandboxFacts() {
   const time = useVirtualNow();
   const { data: faults } = useQuery({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults') });
-  const armed = faults?.rules.length ?? 0;
+  const armed = faults?.rules.length;
   return (
     <dl>
       <div>
@@ -62,9 +62,17 @@ function SandboxFacts() {
         <dt>Seed</dt>
         <dd className="mono">{faults?.seed ?? '–'}</dd>
       </div>
-      <div>
+      <div className={armed === 0 ? 'minor' : undefined}>
         <dt>Faults</dt>
-        <dd>{armed === 0 ? 'none' : <span className="chip warn">{armed} armed</span>}</dd>
+        <dd>
+          {armed === undefined ? (
+            '–'
+          ) : armed === 0 ? (
+            'none'
+          ) : (
+            <span className="chip warn">{armed} armed</span>
+          )}
+        </dd>
       </div>
     </dl>
   );

@@ -1,4 +1,5 @@
 import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { Button } from './button.tsx';
 import { useKeys } from './keys.tsx';
 import { Failure } from './states.tsx';
 import './thread.css';
@@ -79,13 +80,13 @@ export function Composer({
 
   return (
     <form className="composer" aria-label={label} onSubmit={(event) => void submit(event)}>
-      {error === undefined ? null : <Failure error={error} />}
+      <Failure error={error} />
       {file === undefined ? null : (
         <p className="line soft">
           <bdi>{file.name}</bdi>
-          <button type="button" className="button quiet" onClick={() => setFile(undefined)}>
+          <Button kind="quiet" onClick={() => setFile(undefined)}>
             Remove
-          </button>
+          </Button>
         </p>
       )}
       <div className="composer-line">
@@ -107,12 +108,10 @@ export function Composer({
           aria-label="File"
           onChange={({ target }) => setFile(target.files?.[0])}
         />
-        <button type="button" className="button" onClick={() => picker.current?.click()}>
-          Attach
-        </button>
-        <button type="submit" className="button main" aria-disabled={isSending}>
+        <Button onClick={() => picker.current?.click()}>Attach</Button>
+        <Button type="submit" kind="main" isPending={isSending}>
           Send
-        </button>
+        </Button>
       </div>
       {hint === undefined ? null : (
         <p className="faint" id={`${id}-hint`}>

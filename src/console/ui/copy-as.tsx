@@ -1,5 +1,6 @@
 import { useId, useState } from 'react';
 import type { RequestShape } from '../data/client.ts';
+import { Button } from './button.tsx';
 import { copyText } from './copy-text.ts';
 import './screen.css';
 
@@ -62,9 +63,9 @@ export function CopyAs({
   };
   return (
     <span className="copy-as">
-      <button type="button" className="button" popoverTarget={id} onClick={() => setCopied(undefined)}>
+      <Button popoverTarget={id} onClick={() => setCopied(undefined)}>
         Copy as
-      </button>
+      </Button>
       <span className="faint" role="status">
         {copied === undefined ? '' : `${copied} copied`}
       </span>

@@ -1,5 +1,6 @@
 import { type ReactNode, useId } from 'react';
 import { ApiError } from '../data/client.ts';
+import { Button } from './button.tsx';
 import { Failure } from './states.tsx';
 import './screen.css';
 
@@ -109,9 +110,9 @@ export function Confirmed({
   const id = useId();
   return (
     <>
-      <button type="button" className="button" popoverTarget={id} disabled={isDisabled}>
+      <Button popoverTarget={id} disabled={isDisabled}>
         {label}
-      </button>
+      </Button>
       <div id={id} popover="auto" className="menu confirm">
         <p>{question}</p>
         <button

@@ -3,7 +3,8 @@ import type { ReactNode } from 'react';
 import type { ListedConnection } from '../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
-import { Failure, Loading } from './states.tsx';
+import { Button } from './button.tsx';
+import { Loading, ReadFailure } from './states.tsx';
 import './qr-code.css';
 
 /** How long the service accepts a QR code, in virtual time. */
@@ -29,7 +30,7 @@ export function QrCode({
     enabled: ({ state }) => state.data === undefined,
     gcTime: 0,
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the QR code" />;
   const { qr, at } = data;
   const left = Math.min(VALID_MS, Math.max(0, at + VALID_MS - (time?.now ?? at)));
@@ -43,9 +44,7 @@ export function QrCode({
       <div>
         {qr === null ? null : <Ring left={left} />}
         {qr === null ? null : children(qr, left === 0)}
-        <button type="button" className="button" onClick={() => void refetch({ cancelRefetch: false })}>
-          Show next code
-        </button>
+        <Button onClick={() => void refetch({ cancelRefetch: false })}>Show next code</Button>
       </div>
     </div>
   );

@@ -1,5 +1,8 @@
+import type { Query } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError } from '../data/client.ts';
+import { queries } from '../data/live.ts';
+import { Button } from './button.tsx';
 
 interface StateProps {
   readonly title: string;
@@ -29,8 +32,9 @@ export function ErrorState(props: StateProps) {
   );
 }
 
-/** What a failed call says: what happened, which field, and what to try. */
+/** What a failed call says: what happened, which field, and what to try. Nothing without an error. */
 export function Failure({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  if (error === null || error === undefined) return null;
   const isApi = error instanceof ApiError;
   return (
     <div className="failure" role="alert">
@@ -41,14 +45,19 @@ export function Failure({ error, onRetry }: { readonly error: unknown; readonly 
           {error.field === undefined ? '' : ` · field ${error.field}`}
         </p>
       ) : null}
-      {onRetry === undefined ? null : (
-        <button type="button" className="button" onClick={onRetry}>
-          Try again
-        </button>
-      )}
+      {onRetry === undefined ? null : <Button onClick={onRetry}>Try again</Button>}
     </div>
   );
 }
+
+/** What a failed read says. What does not exist is no failure; the rest is read again by one button. */
+export function ReadFailure({ error }: { readonly error: unknown }) {
+  if (error instanceof ApiError && error.status === 404)
+    return <EmptyState title={error.message} hint="Press Esc to return to the list." />;
+  return <Failure error={error} onRetry={() => void queries.refetchQueries({ predicate: isFailed })} />;
+}
+
+const isFailed = ({ state }: Query): boolean => state.status === 'error';
 
 /** Rows that are being read. */
 export function Loading({ label = 'Loading' }: { readonly label?: string }) {

@@ -116,7 +116,7 @@ export function Table<Row>(props: TableProps<Row>) {
           </span>
         ))}
       </div>
-      {state.isPaused ? (
+      {state.isPaused && rows.length > 0 ? (
         <button type="button" className="pill" onClick={showNew}>
           {state.waiting === 0 ? 'Paused' : `${state.waiting.toLocaleString()} new`} <kbd>n</kbd>
         </button>

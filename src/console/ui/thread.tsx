@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { Button } from './button.tsx';
 import { type TickStatus, Ticks } from './chip.tsx';
 import { showDate, Time } from './times.tsx';
 import './thread.css';
@@ -64,9 +65,9 @@ export function Thread({
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys scroll it
     <div className="thread" ref={scroller} role="log" aria-label={label} tabIndex={0} onScroll={readMore}>
       {hasMore ? (
-        <button type="button" className="button quiet" onClick={onMore}>
+        <Button kind="quiet" onClick={onMore}>
           Show older messages
-        </button>
+        </Button>
       ) : null}
       {isFilled ? null : empty}
       <ul style={{ height: virtual.getTotalSize() }}>

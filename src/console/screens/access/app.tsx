@@ -6,8 +6,9 @@ import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { APPS, GRANTS, readEntries, SCOPES, WORKSPACES } from './lists.ts';
@@ -15,14 +16,14 @@ import { Secrets } from './secrets.tsx';
 
 /** An OAuth app, its webhook, and its grants. */
 export function AppDetail({ clientId }: { readonly clientId: string }) {
-  const { data, error, refetch } = useQuery(APPS);
+  const { data, error } = useQuery(APPS);
   const grants = useQuery(GRANTS).data?.filter((grant) => grant.clientId === clientId) ?? [];
   const set = useAction({
     mutationFn: (url: string) =>
       sandbox('PUT', '/oauth-apps/{id}/webhook', { params: { id: clientId }, body: { url } }),
     onSuccess: () => queries.invalidateQueries(APPS),
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the app" />;
   const app = data.find((each) => each.clientId === clientId);
   if (app === undefined)
@@ -65,9 +66,9 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
                 placeholder="https://app.example.com/webhook"
                 required
               />
-              <button type="submit" className="button" aria-disabled={set.isPending}>
+              <Button type="submit" isPending={set.isPending}>
                 Set
-              </button>
+              </Button>
             </div>
           )}
         </Field>
@@ -186,9 +187,9 @@ export function RegisterApp() {
         </Field>
         <FormFailure error={error} fields={FIELDS} />
         <div>
-          <button type="submit" className="button main" aria-disabled={register.isPending}>
+          <Button type="submit" kind="main" isPending={register.isPending}>
             Register
-          </button>
+          </Button>
         </div>
       </form>
     </div>

@@ -44,7 +44,7 @@ export function CredentialHeader({
           <Confirmed label="Revoke" question={question} onConfirm={() => mutate()} />
         ) : null}
       </div>
-      {error === null ? null : <Failure error={error} />}
+      <Failure error={error} />
     </header>
   );
 }

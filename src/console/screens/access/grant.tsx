@@ -5,17 +5,18 @@ import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { FormFailure, Ticked } from '../../ui/form.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
 import { GRANTS, type Grant } from './lists.ts';
 
 /** What a customer granted to an app, and the family of its refresh tokens. */
 export function GrantDetail({ id }: { readonly id: string }) {
-  const { data, error, refetch } = useQuery(GRANTS);
+  const { data, error } = useQuery(GRANTS);
   const reread = (): Promise<void> => queries.invalidateQueries(GRANTS);
   const narrow = useAction({
     mutationFn: (form: FormData) =>
@@ -28,7 +29,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
       }),
     onSuccess: reread,
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the grant" />;
   const grant = data.find((each) => each.id === id);
   if (grant === undefined)
@@ -75,9 +76,9 @@ export function GrantDetail({ id }: { readonly id: string }) {
           />
           <FormFailure error={narrow.error} fields={['scopes', 'connectionIds']} />
           <div className="line">
-            <button type="submit" className="button main" aria-disabled={narrow.isPending}>
+            <Button type="submit" kind="main" isPending={narrow.isPending}>
               Narrow
-            </button>
+            </Button>
             <span className="soft">A grant can only be reduced; more needs another consent.</span>
           </div>
         </form>

@@ -6,9 +6,10 @@ import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
@@ -32,13 +33,13 @@ function readLimits(form: HTMLFormElement): Limits {
 
 /** An API key: what it may do, and from where. */
 export function KeyDetail({ id }: { readonly id: string }) {
-  const { data, error, refetch } = useQuery(WORKSPACES);
+  const { data, error } = useQuery(WORKSPACES);
   const reread = (): Promise<void> => queries.invalidateQueries(WORKSPACES);
   const change = useAction({
     mutationFn: (body: Limits) => sandbox('PATCH', '/api-keys/{id}', { params: { id }, body }),
     onSuccess: reread,
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the key" />;
   const workspace = data.find(({ apiKeys }) => apiKeys.some((each) => each.id === id));
   const key = workspace?.apiKeys.find((each) => each.id === id);
@@ -150,9 +151,9 @@ function LimitsForm({
       />
       <FormFailure error={error} fields={FIELDS} />
       <div className="line">
-        <button type="submit" className="button main" aria-disabled={isPending}>
+        <Button type="submit" kind="main" isPending={isPending}>
           {submit}
-        </button>
+        </Button>
         <span className="soft" role="status">
           {done}
         </span>
@@ -233,9 +234,9 @@ function TryAddress({ id }: { readonly id: string }) {
         {(input) => (
           <div className="line">
             <input {...input} className="field mono" placeholder="203.0.113.7" required />
-            <button type="submit" className="button" aria-disabled={attempt.isPending}>
+            <Button type="submit" isPending={attempt.isPending}>
               Try
-            </button>
+            </Button>
           </div>
         )}
       </Field>

@@ -5,7 +5,7 @@ import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { useRowKeys } from '../../ui/row-keys.ts';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { AppDetail, RegisterApp } from './app.tsx';
 import { State } from './credential.tsx';
 import { GrantDetail } from './grant.tsx';
@@ -58,8 +58,8 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
     },
     focus: (index) => rows()[index]?.focus(),
   });
-  const failed = [workspaces, apps, grants].find(({ error }) => error !== null);
-  if (failed !== undefined) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
+  const error = workspaces.error ?? apps.error ?? grants.error;
+  if (error !== null) return <ReadFailure error={error} />;
   if (workspaces.data === undefined || apps.data === undefined || grants.data === undefined)
     return <Loading label="Loading credentials" />;
   const nameOf = (clientId: string): string =>
@@ -111,7 +111,10 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
           </Row>
         ))}
       </Group>
-      <Group title="Grants" empty="Nobody has granted access to an app yet.">
+      <Group
+        title="Grants"
+        empty="Nobody has granted access to an app yet. Send a browser to the authorization address with its client_id."
+      >
         {grants.data.map((grant) => (
           <Row key={grant.id} id={`grant-${grant.id}`} selectedId={selectedId}>
             <bdi>{nameOf(grant.clientId)}</bdi>

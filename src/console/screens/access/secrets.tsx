@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Button } from '../../ui/button.tsx';
 import { copyText } from '../../ui/copy-text.ts';
 import { takeFocus } from '../../ui/take-focus.ts';
 
@@ -14,13 +15,9 @@ export function Secrets({ secrets }: { readonly secrets: readonly (readonly [str
             <dt>{name}</dt>
             <dd className="mono">
               {value}{' '}
-              <button
-                type="button"
-                className="button quiet"
-                onClick={() => void copyText(value).then(() => setCopied(name))}
-              >
+              <Button kind="quiet" onClick={() => void copyText(value).then(() => setCopied(name))}>
                 Copy
-              </button>
+              </Button>
             </dd>
           </div>
         ))}

@@ -7,7 +7,7 @@ import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import './calls.css';
@@ -41,7 +41,7 @@ const COLUMNS: readonly Column<ApiCall>[] = [
   { heading: 'Method', width: '54px', cell: ({ method }) => <span className="mono soft">{method}</span> },
   {
     heading: 'Path',
-    width: 'minmax(90px, 2fr)',
+    width: 'minmax(60px, 2fr)',
     cell: ({ path, tool }) => (
       <span className="mono">
         {path}
@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<ApiCall>[] = [
   },
   {
     heading: 'Refused with',
-    width: 'minmax(60px, 1fr)',
+    width: 'minmax(44px, 1fr)',
     cell: ({ code }) => <span className="mono">{code}</span>,
   },
   {
@@ -95,6 +95,7 @@ export function CallsScreen() {
                 <EmptyState
                   title="The service was not called yet"
                   hint="Each call appears here with the reason for its response."
+                  action={<Link to="/overview">Point your application at the service</Link>}
                 />
               ) : (
                 <EmptyState
@@ -113,11 +114,11 @@ export function CallsScreen() {
 
 /** A call: what it asked for, and every check that it passed or failed. */
 function CallDetail({ id }: { readonly id: string }) {
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['calls', id],
     queryFn: () => sandbox('GET', '/calls/{id}', { params: { id } }),
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the call" />;
   const refusedBy = data.trace.find(({ passed }) => !passed);
   return (

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { sandbox, service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
 import { randomId } from '../../ui/random-id.ts';
 import { takeFocus } from '../../ui/take-focus.ts';
@@ -80,12 +81,12 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
         </Field>
       )}
       <div className="line">
-        <button type="submit" className="button main" aria-disabled={create.isPending}>
+        <Button type="submit" kind="main" isPending={create.isPending}>
           Create
-        </button>
-        <button type="button" className="button quiet" onClick={onClose}>
+        </Button>
+        <Button kind="quiet" onClick={onClose}>
           Cancel
-        </button>
+        </Button>
       </div>
       <FormFailure error={create.error} fields={['label']} />
     </form>

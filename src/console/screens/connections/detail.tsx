@@ -5,9 +5,10 @@ import type { OutageCause, ShownConnection } from '../../../contract/sandbox/con
 import { sandbox, service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Confirmed } from '../../ui/form.tsx';
-import { Failure, Loading } from '../../ui/states.tsx';
+import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { StateDiagram } from './diagram.tsx';
 import { License } from './license.tsx';
@@ -16,11 +17,11 @@ import { badgeOf, CAUSES, OUTAGES, stateOf } from './states.ts';
 
 /** A connection: the state it is in and why, and everything that can be done to it. */
 export function ConnectionDetail({ id }: { readonly id: string }) {
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['connections', id],
     queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the connection" />;
   const { word, tone } = badgeOf(data);
   const q = `connection:${id}`;
@@ -94,22 +95,16 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
     <>
       <div className="line">
         {outage === null ? (
-          <button
-            type="button"
-            className="button"
-            popoverTarget={menu}
-            disabled={provider !== 'qr' || status !== 'connected'}
-          >
+          <Button popoverTarget={menu} disabled={provider !== 'qr' || status !== 'connected'}>
             Cause an outage
-          </button>
+          </Button>
         ) : (
-          <button
-            type="button"
-            className="button main"
+          <Button
+            kind="main"
             onClick={() => act.mutate(() => sandbox('POST', '/connections/{id}/recover', { params }))}
           >
             Heal
-          </button>
+          </Button>
         )}
         <div id={menu} popover="auto" className="menu">
           {(Object.keys(OUTAGES) as OutageCause[]).map((cause) => (
@@ -121,27 +116,19 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
             Session ageing, heals by itself
           </button>
         </div>
-        <button
-          type="button"
-          className="button"
-          onClick={() => act.mutate(() => service('POST', '/connections/{id}/restart', onService))}
-        >
+        <Button onClick={() => act.mutate(() => service('POST', '/connections/{id}/restart', onService))}>
           Restart
-        </button>
-        <button
-          type="button"
-          className="button"
-          onClick={() => act.mutate(() => service('POST', '/connections/{id}/logout', onService))}
-        >
+        </Button>
+        <Button onClick={() => act.mutate(() => service('POST', '/connections/{id}/logout', onService))}>
           Log out
-        </button>
+        </Button>
         <Confirmed
           label="Delete"
           question={`Delete “${label}”? This cannot be undone: its id is retired, and its slot returns to the pool.`}
           onConfirm={remove}
         />
       </div>
-      {act.error === null ? null : <Failure error={act.error} />}
+      <Failure error={act.error} />
     </>
   );
 }
@@ -176,21 +163,16 @@ function Outage({
       </p>
       {next === null ? null : (
         <div className="line">
-          <button
-            type="button"
-            className="button"
-            aria-disabled={advance.isPending}
-            onClick={() => advance.mutate(next.at)}
-          >
+          <Button isPending={advance.isPending} onClick={() => advance.mutate(next.at)}>
             Move the time to then
-          </button>
+          </Button>
           <span>
             {next.what === 'outage.healed' ? 'It heals at' : 'The probe looks at'}{' '}
             {showDateTime(Date.parse(next.at))}.
           </span>
         </div>
       )}
-      {advance.error === null ? null : <Failure error={advance.error} />}
+      <Failure error={advance.error} />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import type { ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import { DueList } from '../dock/due-list.tsx';
@@ -62,33 +63,23 @@ export function License({ connection }: { readonly connection: ShownConnection }
       </div>
       <div className="line">
         {isValid ? (
-          <button type="button" className="button" aria-expanded={isAsking} onClick={() => ask(!isAsking)}>
+          <Button aria-expanded={isAsking} onClick={() => ask(!isAsking)}>
             Let it end …
-          </button>
+          </Button>
         ) : hasSlot ? (
-          <button
-            type="button"
-            className="button"
-            aria-disabled={set.isPending}
-            onClick={() => set.mutate('active')}
-          >
+          <Button isPending={set.isPending} onClick={() => set.mutate('active')}>
             Renew
-          </button>
+          </Button>
         ) : null}
       </div>
       {isAsking && isValid && license.expiresAt !== null ? (
         <EndPreview until={license.expiresAt} onDone={() => ask(false)}>
-          <button
-            type="button"
-            className="button"
-            aria-disabled={set.isPending}
-            onClick={() => set.mutate(undefined)}
-          >
+          <Button isPending={set.isPending} onClick={() => set.mutate(undefined)}>
             End it now, keep the time
-          </button>
+          </Button>
         </EndPreview>
       ) : null}
-      {set.error === null ? null : <Failure error={set.error} />}
+      <Failure error={set.error} />
     </section>
   );
 }
@@ -114,17 +105,12 @@ function EndPreview({
       <p>Moving virtual time to {showDateTime(at)} concerns everything in the sandbox:</p>
       {time === undefined ? null : <DueList until={at} now={time.now} />}
       <div className="line">
-        <button
-          type="button"
-          className="button main"
-          aria-disabled={advance.isPending}
-          onClick={() => advance.mutate()}
-        >
+        <Button kind="main" action={advance}>
           Move the time
-        </button>
+        </Button>
         {children}
       </div>
-      {advance.error === null ? null : <Failure error={advance.error} />}
+      <Failure error={advance.error} />
     </div>
   );
 }

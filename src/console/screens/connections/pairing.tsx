@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react';
 import type { ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 
@@ -53,9 +54,9 @@ function PairingCode({
               value={phoneNumber}
               onChange={({ target }) => setNumber(target.value)}
             />
-            <button type="submit" className="button" aria-disabled={request.isPending}>
+            <Button type="submit" isPending={request.isPending}>
               Request
-            </button>
+            </Button>
           </span>
         )}
       </Field>

@@ -3,6 +3,7 @@ import { useRef, useState } from 'react';
 import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { useKeys } from '../../ui/keys.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
@@ -85,16 +86,15 @@ export function ConnectionsScreen() {
   const { error } = list[0];
   const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
   const create = (
-    <button
+    <Button
       ref={opener}
-      type="button"
-      className="button main"
+      kind="main"
       aria-keyshortcuts="c"
       aria-expanded={isCreating}
       onClick={() => setCreating(!isCreating)}
     >
       New connection
-    </button>
+    </Button>
   );
   return (
     <Split
@@ -115,7 +115,8 @@ export function ConnectionsScreen() {
               q === '' ? (
                 <EmptyState
                   title="There is no connection"
-                  hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired: npm run sandbox -- pair 447700900150 Tests"
+                  hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired:"
+                  action={<code>npm run sandbox -- pair 447700900150 Tests</code>}
                 />
               ) : (
                 <EmptyState

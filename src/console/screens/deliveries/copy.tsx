@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import type { CopyRequest, Delivery } from '../../../contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { Failure } from '../../ui/states.tsx';
 
@@ -79,15 +80,13 @@ export function EditCopy({
         service.
       </p>
       <div className="line">
-        <button type="submit" className="button main" aria-disabled={send.isPending}>
+        <Button type="submit" kind="main" isPending={send.isPending}>
           Sign and send
-        </button>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
+        </Button>
+        <Button onClick={onClose}>Cancel</Button>
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', COPIES, { params: { id }, body: copy })} />
       </div>
-      {send.error === null ? null : <Failure error={send.error} />}
+      <Failure error={send.error} />
     </form>
   );
 }

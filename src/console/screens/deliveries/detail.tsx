@@ -6,11 +6,12 @@ import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { useKeys } from '../../ui/keys.tsx';
-import { Failure, Loading } from '../../ui/states.tsx';
+import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { EditCopy } from './copy.tsx';
 import { outcomeOf, REASONS } from './describe.ts';
@@ -22,11 +23,11 @@ const RESEND = '/deliveries/{id}/resend';
 
 /** A delivery: what was sent, how each attempt went, and what can be done with it. */
 export function DeliveryDetail({ id }: { readonly id: string }) {
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['deliveries', id],
     queryFn: () => sandbox('GET', '/deliveries/{id}', { params: { id } }),
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the delivery" />;
   const { word, tone } = outcomeOf(data);
   const { reason } = data;
@@ -98,17 +99,12 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
   return (
     <>
       <div className="line">
-        <button
-          type="button"
-          className="button main"
-          aria-disabled={resend.isPending}
-          onClick={() => resend.mutate({})}
-        >
+        <Button kind="main" isPending={resend.isPending} onClick={() => resend.mutate({})}>
           Resend
-        </button>
-        <button type="button" className="button" popoverTarget={menu} aria-disabled={resend.isPending}>
+        </Button>
+        <Button popoverTarget={menu} isPending={resend.isPending}>
           Resend as …
-        </button>
+        </Button>
         <div id={menu} popover="auto" className="menu">
           {more.map(([label, body]) => (
             <button key={label} type="button" onClick={() => choose(body)}>
@@ -116,33 +112,18 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
             </button>
           ))}
         </div>
-        <button
-          type="button"
-          className="button"
-          aria-expanded={isEditing}
-          aria-keyshortcuts="e"
-          onClick={() => setEditing(!isEditing)}
-        >
+        <Button aria-expanded={isEditing} aria-keyshortcuts="e" onClick={() => setEditing(!isEditing)}>
           Edit and send
-        </button>
-        {outcome === 'pending' ? (
-          <button
-            type="button"
-            className="button"
-            aria-disabled={hold.isPending}
-            onClick={() => hold.mutate()}
-          >
-            {held === true ? 'Release' : 'Hold'}
-          </button>
-        ) : null}
+        </Button>
+        {outcome === 'pending' ? <Button action={hold}>{held === true ? 'Release' : 'Hold'}</Button> : null}
         <CopyAs
           request={shapeRequest(SANDBOX_PREFIX, 'POST', RESEND, { params: { id }, body: {} })}
           items={[{ label: 'raw body', text: delivery.body }]}
         />
       </div>
       {isEditing ? <EditCopy delivery={delivery} onClose={() => setEditing(false)} /> : null}
-      {resend.error === null ? null : <Failure error={resend.error} />}
-      {hold.error === null ? null : <Failure error={hold.error} />}
+      <Failure error={resend.error} />
+      <Failure error={hold.error} />
     </>
   );
 }

@@ -109,7 +109,8 @@ export function DeliveriesScreen() {
               q === '' ? (
                 <EmptyState
                   title="Nothing was delivered yet"
-                  hint="Let a contact write to one of your numbers: npm run sandbox -- say 447700900101 447700900201 Hello"
+                  hint="Let a contact write to one of your numbers:"
+                  action={<code>npm run sandbox -- say 447700900101 447700900201 Hello</code>}
                 />
               ) : (
                 <EmptyState

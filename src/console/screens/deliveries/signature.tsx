@@ -3,6 +3,7 @@ import type { Delivery } from '../../../contract/sandbox/deliveries.ts';
 import type { ExplainSignatureRequest, SignatureExplanation } from '../../../contract/sandbox/signatures.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
@@ -115,9 +116,9 @@ function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: s
         </Field>
       </details>
       <div className="line">
-        <button type="submit" className="button" aria-disabled={explain.isPending}>
+        <Button type="submit" isPending={explain.isPending}>
           Explain
-        </button>
+        </Button>
         {variables === undefined ? null : (
           <CopyAs
             request={shapeRequest(SANDBOX_PREFIX, 'POST', EXPLAIN, { params: { id }, body: variables })}

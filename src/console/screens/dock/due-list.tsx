@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { sandbox } from '../../data/client.ts';
-import { Failure } from '../../ui/states.tsx';
+import { ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import { mergeDue } from './due.ts';
 import './dock.css';
@@ -29,7 +29,7 @@ export function useDue(until: number | undefined, now: number) {
 /** The first things that happen, or that happen until a point of virtual time. */
 export function DueList({ until, now }: { readonly until: number | undefined; readonly now: number }) {
   const { error, entries, total = 0 } = useDue(until, now);
-  if (error !== null) return <Failure error={error} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (entries === undefined) return null;
   if (total === 0) {
     return (

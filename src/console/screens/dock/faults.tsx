@@ -5,10 +5,11 @@ import type { FaultActionType, FaultRule, FaultSurface, Faults } from '../../../
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Field, FormFailure, type InputProps } from '../../ui/form.tsx';
-import { Failure, Loading } from '../../ui/states.tsx';
+import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { EVENTS } from '../deliveries/describe.ts';
 import {
   actionsOf,
@@ -32,11 +33,11 @@ const remove = (id: string): Promise<Faults> => sandbox('DELETE', '/faults/{id}'
 
 /** The rules of what goes wrong: those that are armed with their hits, presets, and a rule of one's own. */
 export function FaultsPane() {
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['faults'],
     queryFn: () => sandbox('GET', '/faults'),
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the faults" />;
   return (
     <div className="dock-grid faults">
@@ -68,19 +69,14 @@ function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
       <ul className="presets">
         {PRESETS.map((preset) => (
           <li key={preset.label}>
-            <button
-              type="button"
-              className="button"
-              aria-pressed={isArmed(preset)}
-              onClick={() => toggle.mutate(preset)}
-            >
+            <Button aria-pressed={isArmed(preset)} onClick={() => toggle.mutate(preset)}>
               {preset.label}
-            </button>
+            </Button>
             <span className="soft">{preset.says}</span>
           </li>
         ))}
       </ul>
-      {toggle.error === null ? null : <Failure error={toggle.error} />}
+      <Failure error={toggle.error} />
     </section>
   );
 }
@@ -93,11 +89,7 @@ function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
     <section aria-label="Armed rules">
       <div className="line">
         <h2>Armed rules</h2>
-        {rules.length === 0 ? null : (
-          <button type="button" className="button" onClick={() => allOff.mutate()}>
-            All off
-          </button>
-        )}
+        {rules.length === 0 ? null : <Button action={allOff}>All off</Button>}
       </div>
       {rules.length === 0 ? (
         <p className="soft">Nothing goes wrong. Arm a preset or a rule of your own.</p>
@@ -110,20 +102,15 @@ function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
               <Link {...hitsOf(rule)} aria-label={`Show what ${rule.id} has hit`}>
                 Show
               </Link>
-              <button
-                type="button"
-                className="button quiet"
-                aria-label={`Turn ${rule.id} off`}
-                onClick={() => off.mutate(rule.id)}
-              >
+              <Button kind="quiet" aria-label={`Turn ${rule.id} off`} onClick={() => off.mutate(rule.id)}>
                 Off
-              </button>
+              </Button>
               <bdi className="soft">{describeRule(rule)}</bdi>
             </li>
           ))}
         </ul>
       )}
-      {error === null ? null : <Failure error={error} />}
+      <Failure error={error} />
     </section>
   );
 }
@@ -234,9 +221,9 @@ function OwnRule() {
         ) : null}
       </div>
       <div className="line">
-        <button type="submit" className="button main">
+        <Button type="submit" kind="main">
           Arm
-        </button>
+        </Button>
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', '/faults', { body: rule })} />
       </div>
       <FormFailure error={error} fields={shown} />

@@ -4,6 +4,7 @@ import { ApiError, sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
@@ -58,47 +59,38 @@ export function TimePane() {
     <div className="dock-grid">
       <section aria-label="Virtual time">
         <div className="line">
-          <button
-            type="button"
-            className="button"
-            onClick={() => turn.mutate()}
-            disabled={time === undefined}
-          >
+          <Button action={turn} disabled={time === undefined}>
             {time?.isFrozen === true ? 'Run' : 'Freeze'}
-          </button>
+          </Button>
           <span className="soft">
             {time?.isFrozen === true
               ? 'Time stands still until it is advanced or runs again.'
               : 'Time runs as fast as real time.'}
           </span>
         </div>
-        {turn.error === null ? null : <Failure error={turn.error} />}
+        <Failure error={turn.error} />
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields */}
         <div className="line" role="group" aria-label="Advance by" onPointerLeave={() => setAim(undefined)}>
           <span className="soft">Advance</span>
           {STEPS.map(([label, ms]) => (
-            <button
+            <Button
               key={label}
-              type="button"
-              className="button"
-              aria-disabled={advance.isPending}
+              isPending={advance.isPending}
               onClick={() => go({ ms })}
               onFocus={() => aimAt({ ms })}
               onPointerEnter={() => aimAt({ ms })}
             >
               {label}
-            </button>
+            </Button>
           ))}
-          <button
-            type="button"
-            className="button"
-            aria-disabled={advance.isPending || toNext === undefined}
+          <Button
+            isPending={advance.isPending || toNext === undefined}
             onClick={() => toNext !== undefined && go(toNext)}
             onFocus={() => setAim(undefined)}
             onPointerEnter={() => setAim(undefined)}
           >
             To the next event
-          </button>
+          </Button>
         </div>
         <form
           className="form"
@@ -131,9 +123,9 @@ export function TimePane() {
                     aimAt(readAdvance(value.trim()));
                   }}
                 />
-                <button type="submit" className="button" aria-disabled={advance.isPending}>
+                <Button type="submit" isPending={advance.isPending}>
                   Advance
-                </button>
+                </Button>
               </div>
             )}
           </Field>

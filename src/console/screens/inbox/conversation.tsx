@@ -7,6 +7,7 @@ import { useRealNow, virtualLead } from '../../data/clock.ts';
 import { mode } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
 import { describeSend } from '../../ui/describe-send.ts';
@@ -87,27 +88,9 @@ function SendNote({ send }: { readonly send: Outbound }) {
         {attempts < 2 ? null : ` ${attempts} attempts.`}
         {state === 'queued' && nextAttemptAt !== null ? <NextAttempt at={Date.parse(nextAttemptAt)} /> : null}
       </span>{' '}
-      {canCancel && mode().write ? (
-        <button
-          type="button"
-          className="button"
-          aria-disabled={cancel.isPending}
-          onClick={() => cancel.mutate()}
-        >
-          Cancel
-        </button>
-      ) : null}
-      {canRetry && mode().write ? (
-        <button
-          type="button"
-          className="button"
-          aria-disabled={retry.isPending}
-          onClick={() => retry.mutate()}
-        >
-          Retry
-        </button>
-      ) : null}
-      {error === null ? null : <Failure error={error} />}
+      {canCancel && mode().write ? <Button action={cancel}>Cancel</Button> : null}
+      {canRetry && mode().write ? <Button action={retry}>Retry</Button> : null}
+      <Failure error={error} />
     </>
   );
 }
@@ -228,16 +211,7 @@ export function OpenConversation({ id }: { readonly id: string }) {
               Customer <bdi>{customer}</bdi>
             </span>
           )}
-          {canWrite ? (
-            <button
-              type="button"
-              className="button"
-              aria-disabled={read.isPending}
-              onClick={() => read.mutate()}
-            >
-              Mark as read
-            </button>
-          ) : null}
+          {canWrite ? <Button action={read}>Mark as read</Button> : null}
           {read.data === undefined ? null : <span role="status">{read.data.marked} marked</span>}
           {mode().mode === 'sandbox' && peer !== null ? (
             <Link to="/phone/$id" params={{ id: peer }} search={{ list: 'contacts', with: connectionId }}>
@@ -245,15 +219,22 @@ export function OpenConversation({ id }: { readonly id: string }) {
             </Link>
           ) : null}
         </p>
-        {read.error === null ? null : <Failure error={read.error} />}
+        <Failure error={read.error} />
       </header>
-      {error === undefined ? null : <Failure error={error} onRetry={() => list.refresh()} />}
+      <Failure error={error} onRetry={() => list.refresh()} />
       <Thread
         label={`Messages with ${name}`}
         bubbles={bubbles}
         hasMore={hasMore}
         onMore={() => void list.readMore()}
-        empty={isLoading ? null : <EmptyState title="No messages in this conversation" />}
+        empty={
+          isLoading || error !== undefined ? null : (
+            <EmptyState
+              title="No messages in this conversation"
+              hint={canWrite ? 'Write the first one below.' : undefined}
+            />
+          )
+        }
       />
       {canWrite ? <Answer connectionId={connectionId} peer={peer} /> : null}
       {peer === null ? (

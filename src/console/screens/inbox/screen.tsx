@@ -4,6 +4,7 @@ import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
 import { connector } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
+import { Button } from '../../ui/button.tsx';
 import { Ticks } from '../../ui/chip.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
@@ -182,13 +183,11 @@ function NumberFilter({ peer }: { readonly peer: string }) {
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
-      <button type="submit" className="button">
-        Show
-      </button>
+      <Button type="submit">Show</Button>
       {peer === '' ? null : (
-        <button type="button" className="button quiet" onClick={() => apply('')}>
+        <Button kind="quiet" onClick={() => apply('')}>
           Show all
-        </button>
+        </Button>
       )}
     </form>
   );

@@ -4,9 +4,10 @@ import { type FormEvent, useRef, useState } from 'react';
 import type { MessageStatus } from '../../../contract/service/statuses.ts';
 import { ApiError, connector, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip, Ticks } from '../../ui/chip.tsx';
 import { useKeys } from '../../ui/keys.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showTime, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step, tellJourney } from './journey.ts';
 import '../../ui/screen.css';
@@ -70,7 +71,6 @@ function useFacts(id: string) {
   return {
     isLoading: all.some((each) => each.isLoading),
     error: all.find((each) => each.error !== null)?.error ?? null,
-    retry: () => void Promise.all(all.filter((each) => each.error !== null).map((each) => each.refetch())),
     message: ofConnector.data?.message ?? undefined,
     facts: {
       deliveries: deliveries.data?.entries,
@@ -83,8 +83,8 @@ function useFacts(id: string) {
 }
 
 function JourneyOf({ id }: { readonly id: string }) {
-  const { isLoading, error, retry, message, facts } = useFacts(id);
-  if (error !== null) return <Failure error={error} onRetry={retry} />;
+  const { isLoading, error, message, facts } = useFacts(id);
+  if (error !== null) return <ReadFailure error={error} />;
   if (isLoading) return <Loading label="Loading the journey" />;
   const journey = tellJourney(facts);
   const { stored, trace } = facts;
@@ -346,7 +346,7 @@ function Ask() {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState('');
   useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => input.current?.select() }]);
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['connector', 'messages', 'latest'],
     queryFn: () => connector('GET', '/v1/messages', { query: { limit: '20' } }),
     enabled: mode().connector,
@@ -373,15 +373,19 @@ function Ask() {
             value={text}
             onChange={({ target }) => setText(target.value)}
           />
-          <button type="submit" className="button main">
+          <Button type="submit" kind="main">
             Follow
-          </button>
+          </Button>
         </div>
         <p className="soft">Deliveries, calls and chats also link to the journeys of their messages.</p>
       </form>
-      {data === undefined || data.messages.length === 0 ? null : (
+      <ReadFailure error={error} />
+      {data === undefined ? null : (
         <section aria-label="Latest messages">
           <h2>Latest messages</h2>
+          {data.messages.length === 0 ? (
+            <p className="soft">None yet. Let a contact write to one of your numbers.</p>
+          ) : null}
           <ul className="journey-latest">
             {data.messages.map(({ id, createdAt, direction, text: words, mediaType, firstSeenBy }) => (
               <li key={id}>

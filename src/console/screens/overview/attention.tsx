@@ -3,7 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { connector, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
-import { Failure } from '../../ui/states.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Failure, ReadFailure } from '../../ui/states.tsx';
 import {
   CONNECTION_CONCERNS,
   type Concern,
@@ -85,7 +86,7 @@ export function Attention() {
       {isNew ? <FirstSteps /> : null}
       <section aria-label="Needs attention">
         <h2>Needs attention</h2>
-        {error === null ? null : <Failure error={error} />}
+        <ReadFailure error={error} />
         {concerns.length === 0 && isRead ? (
           <p className="soft">Nothing. Every number works, and every webhook accepts its deliveries.</p>
         ) : null}
@@ -107,16 +108,12 @@ export function Attention() {
                     <bdi>{concern.hint}</bdi>
                   </p>
                 </div>
-                {concern.remedy === 'remove_faults' ? (
-                  <button type="button" className="button" onClick={() => clear.mutate()}>
-                    Remove all
-                  </button>
-                ) : null}
+                {concern.remedy === 'remove_faults' ? <Button action={clear}>Remove all</Button> : null}
               </li>
             ))}
           </ul>
         )}
-        {clear.error === null ? null : <Failure error={clear.error} />}
+        <Failure error={clear.error} />
       </section>
     </>
   );
@@ -155,14 +152,9 @@ function FirstSteps() {
                 </code>
               </p>
             </div>
-            <button
-              type="button"
-              className="button main"
-              aria-disabled={say.isPending}
-              onClick={() => say.mutate(number.id)}
-            >
+            <Button kind="main" isPending={say.isPending} onClick={() => say.mutate(number.id)}>
               Say hello
-            </button>
+            </Button>
           </li>
         )}
         <li>
@@ -175,7 +167,7 @@ function FirstSteps() {
           </Link>
         </li>
       </ol>
-      {say.error === null ? null : <Failure error={say.error} />}
+      <Failure error={say.error} />
     </section>
   );
 }

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { envLines } from '../../../contract/console/env-lines.ts';
 import { sandbox } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { copyText } from '../../ui/copy-text.ts';
-import { Failure } from '../../ui/states.tsx';
+import { Failure, ReadFailure } from '../../ui/states.tsx';
 
 const HIDDEN = '••••••••';
 
@@ -19,7 +20,7 @@ export function Environment() {
   const copy = useAction({
     mutationFn: async () => copyText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
   });
-  if (error !== null) return <Failure error={error} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return null;
   const { sandboxUrl } = data;
   const addresses: readonly (readonly [string, string])[] = [
@@ -46,14 +47,7 @@ export function Environment() {
             <span className="faint" role="status">
               {copy.isSuccess ? 'Copied with its secrets' : ''}
             </span>
-            <button
-              type="button"
-              className="button"
-              aria-disabled={copy.isPending}
-              onClick={() => copy.mutate()}
-            >
-              Copy
-            </button>
+            <Button action={copy}>Copy</Button>
           </span>
         </figcaption>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reached by keyboard */}
@@ -63,7 +57,7 @@ export function Environment() {
         Secrets are copied, not shown. In a terminal:{' '}
         <code className="command">npm run sandbox -- info apiKey</code>
       </p>
-      {copy.error === null ? null : <Failure error={copy.error} />}
+      <Failure error={copy.error} />
       <h2>Addresses</h2>
       <dl className="facts">
         {addresses.map(([name, address]) => (

@@ -25,6 +25,7 @@ export function Lane() {
     (sum, { repaired: { messages, statuses } }) => sum + messages + statuses,
     0,
   );
+  if (total === undefined && repaired === undefined) return null;
   return (
     <section aria-label="Webhooks">
       <h2>Webhooks</h2>

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import { sandbox } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import type { Bubble } from '../../ui/thread.tsx';
@@ -126,18 +127,13 @@ function ContactChat({
             direction === 'outgoing' && (status === 'sent' || status === 'delivered'),
         );
         return unread.length === 0 ? null : (
-          <button
-            type="button"
-            className="button"
-            aria-disabled={read.isPending}
-            onClick={() => read.mutate(unread)}
-          >
+          <Button isPending={read.isPending} onClick={() => read.mutate(unread)}>
             Read {unread.length}
-          </button>
+          </Button>
         );
       }}
     >
-      {read.error === null ? null : <Failure error={read.error} />}
+      <Failure error={read.error} />
       <Composer label={`Message to ${name}`} send={write} />
     </ChatView>
   );

@@ -9,8 +9,9 @@ import type {
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import type { StoredMessage } from './chats.ts';
 import { ChatList, ChatView, Handset } from './handset.tsx';
 import { LinkDevice } from './link-device.tsx';
@@ -44,7 +45,7 @@ const showNumber = (phone: string): string => `+${phone}`;
 /** The phone of the owner of a connection. */
 export function DevicePhone({ id }: { readonly id: string }) {
   const { with: other } = route.useSearch();
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['connections', id],
     queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
   });
@@ -57,7 +58,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
         (before?: ConnectionDetail) => before && { ...before, phone },
       ),
   });
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the phone" />;
   const { phone, label, phoneNumber } = data;
   const isOn = phone?.on ?? true;
@@ -71,17 +72,12 @@ export function DevicePhone({ id }: { readonly id: string }) {
         <div className="line">
           <ConnectionState connection={data} />
           {phone === null ? null : (
-            <button
-              type="button"
-              className="button"
-              aria-disabled={set.isPending}
-              onClick={() => set.mutate({ on: !isOn })}
-            >
+            <Button isPending={set.isPending} onClick={() => set.mutate({ on: !isOn })}>
               {isOn ? 'Switch off' : 'Switch on'}
-            </button>
+            </Button>
           )}
         </div>
-        {set.error === null ? null : <Failure error={set.error} />}
+        <Failure error={set.error} />
       </header>
       <Handset name={phoneNumber === null ? 'Not linked' : showNumber(phoneNumber)}>
         {!isOn ? (
@@ -111,10 +107,8 @@ export function DevicePhone({ id }: { readonly id: string }) {
             isOwn={isOutgoing}
             actions={() =>
               phone === null ? null : (
-                <button
-                  type="button"
-                  className="button"
-                  aria-disabled={set.isPending}
+                <Button
+                  isPending={set.isPending}
                   onClick={() =>
                     set.mutate({
                       blocked: blocked.includes(other)
@@ -124,7 +118,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
                   }
                 >
                   {blocked.includes(other) ? 'Unblock' : 'Block'}
-                </button>
+                </Button>
               )
             }
           >

@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react';
 import { sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
+import { Button } from '../../ui/button.tsx';
 import { Ticks } from '../../ui/chip.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';
@@ -64,8 +65,8 @@ export function ChatList({
   if (isLoading) return <Loading label="Loading chats" />;
   return (
     <div className="chats">
-      {error === undefined ? null : <Failure error={error} onRetry={() => list.refresh()} />}
-      {chats.length + rest.length === 0 ? empty : null}
+      <Failure error={error} onRetry={() => list.refresh()} />
+      {chats.length + rest.length === 0 && error === undefined ? empty : null}
       <ul>
         {chats.map(({ other, last }) => (
           <li key={other}>
@@ -103,9 +104,9 @@ export function ChatList({
         ))}
       </ul>
       {hasMore ? (
-        <button type="button" className="button quiet" onClick={() => void list.readMore()}>
+        <Button kind="quiet" onClick={() => void list.readMore()}>
           Show older chats
-        </button>
+        </Button>
       ) : null}
     </div>
   );
@@ -172,13 +173,13 @@ export function ChatView({
         </Link>
         <span className="end">{actions(rows)}</span>
       </header>
-      {error === undefined ? null : <Failure error={error} onRetry={() => list.refresh()} />}
+      <Failure error={error} onRetry={() => list.refresh()} />
       <Thread
         label={`Chat with ${name}`}
         bubbles={bubbles}
         hasMore={hasMore}
         onMore={() => void list.readMore()}
-        empty={isLoading ? null : <EmptyState title="Nothing was written yet" />}
+        empty={isLoading || error !== undefined ? null : <EmptyState title="Nothing was written yet" />}
       />
       {children}
     </>

@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react';
 import type { ListedConnection, ScanRequest } from '../../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { pictureOf } from './picture.ts';
@@ -28,15 +29,10 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
         hint="Restart the connection, so that it shows a QR code again."
         action={
           <>
-            <button
-              type="button"
-              className="button main"
-              aria-disabled={restart.isPending}
-              onClick={() => restart.mutate()}
-            >
+            <Button kind="main" action={restart}>
               Restart connection
-            </button>
-            {restart.error === null ? null : <Failure error={restart.error} />}
+            </Button>
+            <Failure error={restart.error} />
           </>
         }
       />
@@ -60,18 +56,13 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
         ) : null}
         <QrCode connection={connection}>
           {(qr, isOld) => (
-            <button
-              type="button"
-              className="button main"
-              aria-disabled={scan.isPending}
-              onClick={() => scan.mutate(qr)}
-            >
+            <Button kind="main" isPending={scan.isPending} onClick={() => scan.mutate(qr)}>
               {isOld ? 'Scan it anyway' : 'Scan'}
-            </button>
+            </Button>
           )}
         </QrCode>
       </section>
-      {scan.error === null ? null : <Failure error={scan.error} />}
+      <Failure error={scan.error} />
       <Screenshot onPicture={(qr) => scan.mutate(qr)} />
       <ByCode id={id} />
     </div>
@@ -108,7 +99,7 @@ function Screenshot({ onPicture }: { readonly onPicture: (qr: string) => void })
           target.value = '';
         }}
       />
-      {error === undefined ? null : <Failure error={error} />}
+      <Failure error={error} />
     </section>
   );
 }
@@ -143,11 +134,11 @@ function ByCode({ id }: { readonly id: string }) {
           value={code}
           onChange={({ target }) => setCode(target.value)}
         />
-        <button type="submit" className="button" aria-disabled={enter.isPending}>
+        <Button type="submit" isPending={enter.isPending}>
           Link with code
-        </button>
+        </Button>
       </div>
-      {enter.error === null ? null : <Failure error={enter.error} />}
+      <Failure error={enter.error} />
     </form>
   );
 }

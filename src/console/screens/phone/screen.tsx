@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { ApiError, sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
+import { Button } from '../../ui/button.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
@@ -88,9 +89,7 @@ function AnyContact() {
         value={phone}
         onChange={({ target }) => setPhone(target.value)}
       />
-      <button type="submit" className="button">
-        Open phone
-      </button>
+      <Button type="submit">Open phone</Button>
     </form>
   );
 }

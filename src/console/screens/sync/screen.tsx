@@ -10,11 +10,12 @@ import { useRealNow } from '../../data/clock.ts';
 import { mode, queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
 import { Confirmed } from '../../ui/form.tsx';
-import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
+import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
 import './sync.css';
@@ -27,7 +28,7 @@ async function readAgain(): Promise<void> {
 }
 
 export function SyncScreen() {
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['sync'],
     queryFn: () => connector('GET', '/v1/sync'),
     enabled: mode().connector,
@@ -43,28 +44,20 @@ export function SyncScreen() {
         hint="npm start runs the service with a connector. npm run platform runs the service alone."
       />
     );
-  if (error !== null) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the state of synchronization" />;
   return (
     <div className="detail sync">
       <header>
         <h1>Sync</h1>
         <div className="line">
-          <button
-            type="button"
-            className="button main"
-            disabled={!mode().write}
-            aria-disabled={poll.isPending}
-            onClick={() => poll.mutate()}
-          >
+          <Button kind="main" disabled={!mode().write} action={poll}>
             {poll.isPending ? 'Polling' : 'Poll now'}
-          </button>
-          <button type="button" className="button" onClick={() => void readAgain()}>
-            Read again
-          </button>
+          </Button>
+          <Button onClick={() => void readAgain()}>Read again</Button>
           <ReadOnly />
         </div>
-        {poll.error === null ? null : <Failure error={poll.error} />}
+        <Failure error={poll.error} />
       </header>
       {data.accounts.length === 0 ? (
         <EmptyState
@@ -233,7 +226,7 @@ function Account({ account }: { readonly account: AccountSync }) {
 function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
   const { state } = route.useSearch();
   const chosen = SEND_STATES.find((each) => each === state);
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['connector', 'outbound', chosen],
     queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
   });
@@ -262,7 +255,7 @@ function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
       {chosen === undefined ? null : (
         <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
       )}
-      {error === null ? null : <Failure error={error} onRetry={() => void refetch()} />}
+      <ReadFailure error={error} />
       {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
       <ul className="sync-rows" aria-label="Latest sends">
         {data?.outbound.map((send) => (
@@ -318,7 +311,7 @@ function Dispatch({ status: { dispatch } }: { readonly status: SyncStatus }) {
 
 /** Changes that the handler failed to process. A replayed one comes back if the handler fails again. */
 function Letters() {
-  const { data, error, refetch } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['sync', 'letters'],
     queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
   });
@@ -332,8 +325,8 @@ function Letters() {
   return (
     <section aria-label="Dead letters">
       <h2>Dead letters</h2>
-      {error === null ? null : <Failure error={error} onRetry={() => void refetch()} />}
-      {replay.error === null ? null : <Failure error={replay.error} />}
+      <ReadFailure error={error} />
+      <Failure error={replay.error} />
       {letters.length === 0 ? (
         <p className="faint">None. A change that the handler fails to process is set aside here.</p>
       ) : (
@@ -351,15 +344,13 @@ function Letters() {
       <ul className="sync-rows" aria-label="Dead letters">
         {letters.map((letter) => (
           <Letter key={letter.id} letter={letter}>
-            <button
-              type="button"
-              className="button"
+            <Button
               disabled={!mode().write}
-              aria-disabled={replay.isPending}
+              isPending={replay.isPending}
               onClick={() => replay.mutate([letter.id])}
             >
               Replay
-            </button>
+            </Button>
           </Letter>
         ))}
       </ul>
