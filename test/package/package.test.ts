@@ -14,8 +14,6 @@ import { OLD_NODE_REFUSED, OLD_NODES } from '../support/old-node.ts';
 import { ROOT } from '../support/root.ts';
 import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
-const INSTALL_MS = 240_000;
-const SLOW_MS = 120_000;
 const WEBHOOK_SECRET = 'registered-by-hand';
 
 /** Where npm finds its registry, when that is told by variables. */
@@ -79,7 +77,7 @@ beforeAll(async () => {
     '--no-fund',
   ];
   await mustSucceed(inFolder('npm', words));
-}, INSTALL_MS);
+});
 
 afterAll(async () => {
   await database?.drop();
@@ -220,43 +218,35 @@ describe('a program that imports messaging-connector', () => {
     }
   });
 
-  it(
-    'in JavaScript, as the README has it, is called for a signed webhook and ends by itself',
-    async () => {
-      const [example] = readBlocks(readProjectFile('README.md')).filter(({ language }) => language === 'js');
-      writeFileSync(join(folder, 'crm.mjs'), String(example?.text));
-      const program = inFolder('node', ['crm.mjs'], settings());
-      const { url } = JSON.parse(await program.said(/"connector ready"/)) as { url: string };
-      expect(await deliver(url, 'message1', 'To JavaScript')).toBe(200);
-      expect(await program.said(/message\.created/)).toMatch(/^\S+ message\.created$/);
-      program.signal('SIGTERM');
-      expect((await program.ended).code).toBe(0);
-    },
-    SLOW_MS,
-  );
+  it('in JavaScript, as the README has it, is called for a signed webhook and ends by itself', async () => {
+    const [example] = readBlocks(readProjectFile('README.md')).filter(({ language }) => language === 'js');
+    writeFileSync(join(folder, 'crm.mjs'), String(example?.text));
+    const program = inFolder('node', ['crm.mjs'], settings());
+    const { url } = JSON.parse(await program.said(/"connector ready"/)) as { url: string };
+    expect(await deliver(url, 'message1', 'To JavaScript')).toBe(200);
+    expect(await program.said(/message\.created/)).toMatch(/^\S+ message\.created$/);
+    program.signal('SIGTERM');
+    expect((await program.ended).code).toBe(0);
+  });
 
-  it(
-    'in TypeScript compiles under strict rules, and is called with what the types say',
-    async () => {
-      writeFileSync(join(folder, 'crm.mts'), TYPED_PROGRAM);
-      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(STRICT));
-      const compiled = await inFolder('tsc', ['-p', '.']).ended;
-      expect({ code: compiled.code, stdout: compiled.stdout }).toEqual({ code: 0, stdout: '' });
+  it('in TypeScript compiles under strict rules, and is called with what the types say', async () => {
+    writeFileSync(join(folder, 'crm.mts'), TYPED_PROGRAM);
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(STRICT));
+    const compiled = await inFolder('tsc', ['-p', '.']).ended;
+    expect({ code: compiled.code, stdout: compiled.stdout }).toEqual({ code: 0, stdout: '' });
 
-      const program = inFolder('node', ['out/crm.mjs'], settings());
-      expect(await program.said(/"loop"/)).toMatch(/^\{"loop":"[^"]+"\}$/);
-      const { url } = JSON.parse(await program.said(/"url"/)) as { url: string };
-      expect(await deliver(url, 'message2', 'To TypeScript')).toBe(200);
-      const told: unknown = JSON.parse(await program.said(/To TypeScript/));
-      expect(told).toEqual({ id: 'message2', text: 'To TypeScript', key: expect.any(String), attempt: 1 });
-      program.signal('SIGTERM');
-      const { code, stderr } = await program.ended;
-      expect(code).toBe(0);
-      // Its own logger got the lines.
-      expect(stderr).toContain('info connector ready');
-    },
-    SLOW_MS,
-  );
+    const program = inFolder('node', ['out/crm.mjs'], settings());
+    expect(await program.said(/"loop"/)).toMatch(/^\{"loop":"[^"]+"\}$/);
+    const { url } = JSON.parse(await program.said(/"url"/)) as { url: string };
+    expect(await deliver(url, 'message2', 'To TypeScript')).toBe(200);
+    const told: unknown = JSON.parse(await program.said(/To TypeScript/));
+    expect(told).toEqual({ id: 'message2', text: 'To TypeScript', key: expect.any(String), attempt: 1 });
+    program.signal('SIGTERM');
+    const { code, stderr } = await program.ended;
+    expect(code).toBe(0);
+    // Its own logger got the lines.
+    expect(stderr).toContain('info connector ready');
+  });
 });
 
 const STRICT = {

@@ -39,8 +39,8 @@ export const PROJECTS = {
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
     'test/index.test.ts',
-    'test/{cli,console,docs,package}/**/*.test.ts',
-
+    'test/{cli,console,docs}/**/*.test.ts',
+    'test/package/dependencies.test.ts',
     'test/conformance/{command,own-integration}.test.ts',
     'test/examples/receivers.test.ts',
     'test/connector/{canary,canary-of-parts,processes}.test.ts',
@@ -59,9 +59,14 @@ export const PROJECTS = {
     'test/testing/{examples,shared-server}.test.ts',
   ],
   /**
-   * Kills, loses and restarts for minutes in real time, measures, takes the memory of the machine, or works for long.
+   * Kills, loses and restarts for minutes in real time, measures, takes the memory of the machine, works for long, or
+   * installs what users install.
    */
-  campaign: ['test/campaign/**/*.test.ts', 'test/conformance/integration-gallery.test.ts'],
+  campaign: [
+    'test/campaign/**/*.test.ts',
+    'test/conformance/integration-gallery.test.ts',
+    'test/package/{image,package,platform-image}.test.ts',
+  ],
 } as const;
 
 /** The projects that name a test file, by its path from the root; `service` where no other does. */

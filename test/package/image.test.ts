@@ -8,9 +8,6 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findReached, foldersOf, installPackages, readDockerfile } from '../support/docker-image.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
-const INSTALL_MS = 240_000;
-const SLOW_MS = 120_000;
-
 describe('the image of the Dockerfile', () => {
   const { image, isSeen } = readDockerfile('Dockerfile', '.dockerignore');
   const { files, instructions } = image;
@@ -23,7 +20,7 @@ describe('the image of the Dockerfile', () => {
     database = await createTestDatabase();
     image.copyTo(folder);
     await installPackages(image, folder);
-  }, INSTALL_MS);
+  });
 
   afterAll(async () => {
     await command?.kill();
@@ -62,30 +59,26 @@ describe('the image of the Dockerfile', () => {
     }
   });
 
-  it(
-    'starts a connector that becomes ready and writes no file',
-    async () => {
-      expect(instructions('USER')).toEqual(['node']);
-      const words: unknown = JSON.parse(instructions('CMD')[0] ?? '');
-      expect(words).toEqual(readComposeService('web-1').command);
-      const before = globSync('**/*', { cwd: folder, exclude: ['node_modules/**'] });
-      const [program = '', ...rest] = words as string[];
-      command = spawnCommand(program, rest, {
-        cwd: folder,
-        env: {
-          DATABASE_URL: database.url,
-          CONNECTOR_PORT: '0',
-          CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
-          CONNECTOR_SEALING_KEYS: generateSealingKey(),
-          NODE_DISABLE_COMPILE_CACHE: '1',
-        },
-      });
-      const { url } = JSON.parse(await command.said(/"connector ready"/)) as { url: string };
-      expect((await fetch(`${url}/readyz`)).status).toBe(200);
-      command.signal('SIGTERM');
-      expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
-      expect(globSync('**/*', { cwd: folder, exclude: ['node_modules/**'] })).toEqual(before);
-    },
-    SLOW_MS,
-  );
+  it('starts a connector that becomes ready and writes no file', async () => {
+    expect(instructions('USER')).toEqual(['node']);
+    const words: unknown = JSON.parse(instructions('CMD')[0] ?? '');
+    expect(words).toEqual(readComposeService('web-1').command);
+    const before = globSync('**/*', { cwd: folder, exclude: ['node_modules/**'] });
+    const [program = '', ...rest] = words as string[];
+    command = spawnCommand(program, rest, {
+      cwd: folder,
+      env: {
+        DATABASE_URL: database.url,
+        CONNECTOR_PORT: '0',
+        CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
+        CONNECTOR_SEALING_KEYS: generateSealingKey(),
+        NODE_DISABLE_COMPILE_CACHE: '1',
+      },
+    });
+    const { url } = JSON.parse(await command.said(/"connector ready"/)) as { url: string };
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    command.signal('SIGTERM');
+    expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(globSync('**/*', { cwd: folder, exclude: ['node_modules/**'] })).toEqual(before);
+  });
 });
