@@ -264,7 +264,15 @@ describe('The dock', () => {
     });
     const { page, complaints } = await open('/deliveries');
     await page.keyboard.press('t');
-    await page.getByRole('region', { name: 'What happens' }).waitFor();
+    const ahead = page.getByRole('region', { name: 'What happens' });
+    await ahead
+      .getByText(/^in \d\d\.\d y$/)
+      .first()
+      .waitFor();
+    const heights = await ahead
+      .getByRole('listitem')
+      .evaluateAll((rows) => rows.map((row) => row.clientHeight));
+    expect(Math.max(...heights)).toBe(Math.min(...heights));
     await expectAccessible(page);
     await page.keyboard.press('f');
     await page.getByText('<b>hostile</b>').waitFor();

@@ -1,17 +1,13 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { type Hands, KEYBOARD, MOUSE } from '../support/hands.ts';
+import { KEYBOARD } from '../support/hands.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 let test: TestLoop;
 let desk: string;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
-const HANDS: readonly (readonly [string, Hands])[] = [
-  ['by mouse', MOUSE],
-  ['by keyboard alone', KEYBOARD],
-];
 /** A refusal of the server is no fault of the page. */
 const REFUSED = /the server responded with a status of 4\d\d/;
 
@@ -39,21 +35,21 @@ afterAll(async () => {
 });
 
 describe('Phone', () => {
-  it.each(HANDS)('scans a QR code, and shows why an old one is refused, %s', async (how, hands) => {
-    const id = await create(`QR ${how}`);
+  it('scans a QR code, and shows why an old one is refused, by keyboard alone', async () => {
+    const id = await create('QR');
     const { page, complaints } = await openPage(url(`/phone/${id}`));
     await page.getByText('valid for 20 s').waitFor();
     await advance(20_000);
     await page.getByText('too old').waitFor();
-    await hands.press(button(page, 'Scan it anyway'));
+    await KEYBOARD.press(button(page, 'Scan it anyway'));
     await page.getByRole('alert').getByText('The QR code has expired').waitFor();
     expect(await page.getByRole('alert').textContent()).toContain('409 qr_expired');
 
-    await hands.press(button(page, 'Show next code'));
+    await KEYBOARD.press(button(page, 'Show next code'));
     await page.getByText('valid for 20 s').waitFor();
-    const number = hands === MOUSE ? '447700900160' : '447700900161';
-    await hands.write(page.getByLabel('Number of this phone'), number);
-    await hands.press(button(page, 'Scan'));
+    const number = '447700900161';
+    await KEYBOARD.write(page.getByLabel('Number of this phone'), number);
+    await KEYBOARD.press(button(page, 'Scan'));
     await page
       .getByRole('region', { name: `+${number}` })
       .getByText('No chats yet')
@@ -61,20 +57,20 @@ describe('Phone', () => {
     expect(complaints.filter((each) => !REFUSED.test(each))).toEqual([]);
   });
 
-  it.each(HANDS)('types a pairing code, %s', async (how, hands) => {
-    const id = await create(`Code ${how}`);
+  it('types a pairing code, by keyboard alone', async () => {
+    const id = await create('Code');
     const { page, complaints } = await openPage(url(`/phone/${id}`));
-    const number = hands === MOUSE ? '447700900162' : '447700900163';
-    await hands.write(code(page), 'AAAA-AAAA');
-    await hands.press(button(page, 'Link with code'));
+    const number = '447700900163';
+    await KEYBOARD.write(code(page), 'AAAA-AAAA');
+    await KEYBOARD.press(button(page, 'Link with code'));
     await page.getByText('409 code_expired').waitFor();
-    await hands.press(page.getByRole('link', { name: 'the connection' }));
-    await hands.write(page.getByLabel('Phone number for a pairing code'), number);
-    await hands.press(button(page, 'Request'));
+    await KEYBOARD.press(page.getByRole('link', { name: 'the connection' }));
+    await KEYBOARD.write(page.getByLabel('Phone number for a pairing code'), number);
+    await KEYBOARD.press(button(page, 'Request'));
     const shown = await page.getByText(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/).textContent();
     await page.goBack();
-    await hands.write(code(page), shown ?? '');
-    await hands.press(button(page, 'Link with code'));
+    await KEYBOARD.write(code(page), shown ?? '');
+    await KEYBOARD.press(button(page, 'Link with code'));
     await page
       .getByRole('region', { name: `+${number}` })
       .getByText('No chats yet')
@@ -146,29 +142,27 @@ describe('Phone', () => {
     ]);
   });
 
-  it.each<readonly [string, Hands, string]>([
-    ['by mouse', MOUSE, '447700900231'],
-    ['by keyboard alone', KEYBOARD, '447700900232'],
-  ])('a contact writes, the agent answers, and the ticks rise to read, %s', async (_, hands, contact) => {
+  it('a contact writes, the agent answers, and the ticks rise to read, by keyboard alone', async () => {
+    const contact = '447700900232';
     await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: null });
     const { page: phone, complaints } = await openPage(url(`/phone/${contact}?list=contacts&with=${desk}`));
     const inbox = await phone.context().newPage();
     await inbox.goto(url('/inbox'));
     await inbox.getByText('live', { exact: true }).waitFor();
 
-    await hands.write(phone.getByRole('textbox', { name: /^Message to Front desk/ }), 'Do you deliver?');
-    await hands.press(button(phone, 'Send'));
-    await hands.press(inbox.getByRole('link', { name: new RegExp(`${contact}.*Do you deliver\\?`) }));
-    await hands.write(answer(inbox, contact), 'Yes, on <b>Fridays</b>.');
-    await hands.press(button(inbox, 'Send'));
+    await KEYBOARD.write(phone.getByRole('textbox', { name: /^Message to Front desk/ }), 'Do you deliver?');
+    await KEYBOARD.press(button(phone, 'Send'));
+    await KEYBOARD.press(inbox.getByRole('link', { name: new RegExp(`${contact}.*Do you deliver\\?`) }));
+    await KEYBOARD.write(answer(inbox, contact), 'Yes, on <b>Fridays</b>.');
+    await KEYBOARD.press(button(inbox, 'Send'));
     await tick(inbox, 'sent').waitFor();
     await phone.getByText('Yes, on <b>Fridays</b>.').waitFor();
     await advance(300);
     await tick(inbox, 'delivered').waitFor();
-    await hands.press(button(phone, 'Read 1'));
+    await KEYBOARD.press(button(phone, 'Read 1'));
     await tick(inbox, 'read').waitFor();
 
-    await hands.press(button(inbox, 'Mark as read'));
+    await KEYBOARD.press(button(inbox, 'Mark as read'));
     await inbox.getByText('1 marked').waitFor();
     await tick(phone, 'read').waitFor();
     expect(complaints).toEqual([]);

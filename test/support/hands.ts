@@ -1,18 +1,5 @@
 import type { Locator, Page } from 'playwright-core';
 
-/** How a person operates a page: by mouse, or by keyboard alone. */
-export interface Hands {
-  /** Activates a button or a link. */
-  press(target: Locator): Promise<void>;
-  /** Goes to a field and replaces what it contains. */
-  write(field: Locator, text: string): Promise<void>;
-}
-
-export const MOUSE: Hands = {
-  press: (target) => target.click(),
-  write: (field, text) => field.fill(text),
-};
-
 const MOST_TABS = 120;
 
 /** Presses Tab until the target has the focus. */
@@ -31,12 +18,15 @@ async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-export const KEYBOARD: Hands = {
-  async press(target) {
+/** How a person operates a page by keyboard alone. */
+export const KEYBOARD = {
+  /** Activates a button or a link. */
+  async press(target: Locator): Promise<void> {
     await tabTo(target);
     await target.page().keyboard.press('Enter');
   },
-  async write(field, text) {
+  /** Goes to a field and replaces what it contains. */
+  async write(field: Locator, text: string): Promise<void> {
     await tabTo(field);
     await type(field.page(), text);
   },
