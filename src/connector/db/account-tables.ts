@@ -1,5 +1,5 @@
 import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
  * A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is always encrypted.

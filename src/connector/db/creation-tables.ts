@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, text, unique } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
  * Requests of the CRM to create a connection, committed before the service is called. The connection was

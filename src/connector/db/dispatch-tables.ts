@@ -1,5 +1,5 @@
 import { bigint, boolean, integer, primaryKey, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /** One row, created when handlers run on this database for the first time. */
 export const dispatch = connectorSchema.table('dispatch', {

@@ -1,5 +1,5 @@
 import { bigint, integer, smallint, text } from 'drizzle-orm/pg-core';
-import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
+import { bytea, connectorSchema, epochMs } from './column-types.ts';
 import type { DeliveryOutcome } from './facts.ts';
 
 /** For the inbox and each of its partitions. */

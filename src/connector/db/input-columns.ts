@@ -1,6 +1,6 @@
 import { is } from 'drizzle-orm';
 import { type PgColumn, PgEnumColumn } from 'drizzle-orm/pg-core';
-import { sqlType } from './connector-schema.ts';
+import { sqlType } from './column-sql.ts';
 
 /* The parameters of statements that take any number of rows: see `merge-statement.ts` and `connection-rows.ts`. */
 

@@ -1,5 +1,5 @@
 import { bigint, boolean, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
  * The living processes. A process without a heartbeat for a while is removed by another one, which frees its

@@ -1,5 +1,5 @@
+import { columnNames } from './column-sql.ts';
 import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
-import { columnNames } from './connector-schema.ts';
 import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
 import { Parameters } from './input-columns.ts';

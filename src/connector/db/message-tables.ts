@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /** The status ladder: a status can only advance in this order. */
 export const messageStatusEnum = connectorSchema.enum('message_status', [

@@ -1,5 +1,5 @@
 import { bigint, index, integer, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
  * The tokens of an account of kind `oauth`. `version` increases with each pair of tokens. A refresh names the

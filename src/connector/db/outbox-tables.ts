@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, text, unique } from 'drizzle-orm/pg-core';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
-import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
+import { bytea, connectorSchema, epochMs } from './column-types.ts';
 
 const UNFINISHED_STATES = ['queued', 'sending'] as const satisfies readonly OutboundState[];
 

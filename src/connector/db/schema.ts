@@ -3,7 +3,7 @@
  * separate migration creates it, together with the functions.
  */
 export * from './account-tables.ts';
-export { connectorSchema } from './connector-schema.ts';
+export { connectorSchema } from './column-types.ts';
 export * from './creation-tables.ts';
 export * from './dispatch-tables.ts';
 export * from './feed-tables.ts';

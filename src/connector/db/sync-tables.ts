@@ -1,5 +1,5 @@
 import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /** The polling progress of an account. Written only under the account's lease. */
 export const coverage = connectorSchema.table('coverage', {

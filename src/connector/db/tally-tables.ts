@@ -1,5 +1,5 @@
 import { bigint, primaryKey, text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
  * The receiver's counts for each hour, over all processes: how often, when last, and the related milliseconds.

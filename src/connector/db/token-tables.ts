@@ -1,5 +1,5 @@
 import { text } from 'drizzle-orm/pg-core';
-import { connectorSchema, epochMs } from './connector-schema.ts';
+import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
  * Which API tokens the settings contained at the last start, so that the next start can report what has

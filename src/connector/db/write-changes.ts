@@ -1,5 +1,5 @@
 import { getTableColumns } from 'drizzle-orm';
-import { sqlType } from './connector-schema.ts';
+import { sqlType } from './column-sql.ts';
 import { changes } from './feed-tables.ts';
 
 type Column = Exclude<keyof typeof changes.$inferInsert, 'batch' | 'position'>;

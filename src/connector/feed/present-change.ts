@@ -1,7 +1,7 @@
 import { getTableColumns } from 'drizzle-orm';
 import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
-import { selectList } from '../db/connector-schema.ts';
+import { selectList } from '../db/column-sql.ts';
 import { changes } from '../db/feed-tables.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 

@@ -2,7 +2,7 @@ import { and, count, gt, isNull, min, sql } from 'drizzle-orm';
 import { EVENT_TYPES } from '../../contract/service/events.ts';
 import { type Queryable, sqlState } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
-import { connectorSchema } from '../db/connector-schema.ts';
+import { connectorSchema } from '../db/column-types.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { listInboxPartitions } from '../db/inbox-partitions.ts';
 import { inbox, inboxColumns } from '../db/inbox-table.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, customType, index, integer, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statuses.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
+import { epochMs, platformSchema } from './column-types.ts';
 
 /** Bytes: a `Buffer` in a row, any `Uint8Array` as a parameter. */
 export const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });

@@ -1,6 +1,6 @@
 import { integer, primaryKey, text } from 'drizzle-orm/pg-core';
+import { epochMs, platformSchema } from './column-types.ts';
 import { bytea } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
 
 /**
  * Files of messages, in both directions. The id is the secret part of the file's address: it is random, and only the

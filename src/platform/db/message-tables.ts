@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
+import { epochMs, platformSchema } from './column-types.ts';
 import { bytea } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
 
 /**
  * Incoming and outgoing messages. `position` is assigned under the workspace's row lock, so within a workspace it

@@ -1,5 +1,5 @@
 import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
-import { epochMs, platformSchema } from './platform-schema.ts';
+import { epochMs, platformSchema } from './column-types.ts';
 
 const durationMs = (name: string) => bigint(name, { mode: 'number' });
 

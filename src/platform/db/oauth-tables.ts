@@ -1,7 +1,7 @@
 import { bigint, boolean, index, integer, text } from 'drizzle-orm/pg-core';
 import type { Scope } from '../../contract/service/scopes.ts';
+import { epochMs, platformSchema } from './column-types.ts';
 import { bytea, workspaces } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
 
 /** A registered app. Its id is its `client_id` and the id of its webhook subscription. */
 export const oauthApps = platformSchema.table('oauth_apps', {

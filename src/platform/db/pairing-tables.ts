@@ -1,6 +1,6 @@
 import { index, primaryKey, text } from 'drizzle-orm/pg-core';
+import { epochMs, platformSchema } from './column-types.ts';
 import { bytea, connections, workspaces } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
 
 /**
  * The pairing session of a `qr` connection. QR codes are signed with `secret` and not stored; a new secret

@@ -1,7 +1,7 @@
 import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
 import type { ConnectionCause } from '../../contract/sandbox/connections.ts';
+import { epochMs, platformSchema } from './column-types.ts';
 import { connections, type SessionState } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
 
 /** State that the sandbox keeps across restarts, as JSON by name. The service never reads it. */
 export const sandboxState = platformSchema.table('sandbox_state', {

@@ -1,10 +1,10 @@
+export { platformSchema } from './column-types.ts';
 export * from './core-tables.ts';
 export * from './media-tables.ts';
 export * from './message-tables.ts';
 export * from './network-tables.ts';
 export * from './oauth-tables.ts';
 export * from './pairing-tables.ts';
-export { platformSchema } from './platform-schema.ts';
 export * from './sandbox-tables.ts';
 export * from './session-tables.ts';
 export * from './time-tables.ts';

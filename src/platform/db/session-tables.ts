@@ -1,7 +1,7 @@
 import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
 import type { OutageCause } from '../../contract/sandbox/connections.ts';
+import { platformSchema } from './column-types.ts';
 import { connections } from './core-tables.ts';
-import { platformSchema } from './platform-schema.ts';
 
 /**
  * The network's view of a connection and its owner's phone, which may differ from what the service shows. No row: no

@@ -1,6 +1,6 @@
 import { bigint, index, integer, smallint, text } from 'drizzle-orm/pg-core';
+import { epochMs, platformSchema } from './column-types.ts';
 import { bytea } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
 
 /** State that a reset keeps: one row with the offset of virtual time and the key that encrypts cursors. */
 export const serviceState = platformSchema.table('service_state', {

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { EventType } from '../../contract/service/events.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
+import { epochMs, platformSchema } from './column-types.ts';
 
 /** Wall-clock time in epoch milliseconds: delivery runs on the system clock. */
 const wallMs = (name: string) => bigint(name, { mode: 'number' });
