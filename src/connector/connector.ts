@@ -30,7 +30,6 @@ import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
-import { keepForgetting } from './keep-forgetting.ts';
 import { createLicenseWatch } from './licenses/license-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnService } from './media/own-service.ts';
@@ -43,6 +42,7 @@ import { createOutbox } from './outbox/outbox.ts';
 import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
+import { startRetention } from './retention.ts';
 import { measureState } from './state/measure-state.ts';
 import { createPresence } from './work/presence.ts';
 
@@ -219,7 +219,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
     onCommitted: () => feed.notify(),
-    onAnswering: (accountId) => void outbox.serviceAnswers(accountId),
+    onServiceBack: (accountId) => void outbox.resumeSends(accountId),
     polls: mayUse,
     grants,
   });
@@ -274,7 +274,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     admissions: [admission, appAdmission],
     registers: service !== undefined && options.webhookPublicUrl !== undefined,
   });
-  let stopForgetting = (): Promise<void> => Promise.resolve();
+  let stopRetention = (): Promise<void> => Promise.resolve();
   const probes = {
     database,
     notifier,
@@ -359,7 +359,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     untilReady: readiness.untilReady,
     async start() {
       await presence.start();
-      if (role !== 'web') stopForgetting = keepForgetting({ database, clock, logger, presence });
+      if (role !== 'web') stopRetention = startRetention({ database, clock, logger, presence });
       feed.start();
       stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
@@ -405,7 +405,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         oauth?.close(),
         calls.close(),
         keeper.close(),
-        stopForgetting(),
+        stopRetention(),
         licenses.close(),
         web?.tally.close(),
       ]);

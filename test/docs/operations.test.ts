@@ -157,7 +157,7 @@ describe('docs/operations.md', () => {
     ['connector_poll_repaired_total', 'what', 'message status'],
     ['connector_poll_seconds_count', 'outcome', 'good failed'],
     ['connector_send_attempts_total', 'outcome', 'accepted refused not_sent lost abandoned'],
-    ['connector_sends_settled_total', 'state', 'sent rejected unknown delivered_not_stored cancelled'],
+    ['connector_sends_finished_total', 'state', 'sent rejected unknown delivered_not_stored cancelled'],
     ['connector_handler_calls_total', 'result', 'taken failed late stopped'],
     ['connector_oauth_refreshes_total', 'outcome', 'refreshed ended failed'],
   ])('%s counts from 0, whatever it counts', (name, label, values) => {

@@ -167,7 +167,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.send.attempt-before-call',
     test: 'sends a file at most once',
-    find: 'return readWritten(await db.query<WrittenRow>(BEGIN, params));',
+    find: 'return toWriteResult(await db.query<WriteRow>(BEGIN, params));',
     replace: "db.query(BEGIN, params).catch(() => undefined);\n  return 'done';",
   },
   {

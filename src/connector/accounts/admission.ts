@@ -66,7 +66,7 @@ const EVERY_MS = 10_000;
  * 10 s.
  */
 const SILENT_MS = 35_000;
-const FORGET_MS = 90 * 24 * 3_600_000;
+const KEPT_MS = 90 * 24 * 3_600_000;
 const RETRY = { firstMs: 1_000, longestMs: 30_000 };
 /**
  * A process whose own settings were refused, and which works with those of others, tests its own again after
@@ -220,7 +220,7 @@ async function nameSettings(
   const n = namedSettings;
   await orm(db)
     .delete(namedSettings)
-    .where(lt(n.namedAt, now - FORGET_MS));
+    .where(lt(n.namedAt, now - KEPT_MS));
   await orm(db)
     .insert(namedSettings)
     .values({ subject, digest, namedAt: now })

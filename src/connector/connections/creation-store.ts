@@ -99,7 +99,7 @@ const DOUBT_KEPT_MS = 90 * 24 * 60 * 60_000;
 /**
  * Deletes creations that finished two days ago, and those in doubt after 90 days. Throws what `query` throws.
  */
-export async function forgetOldCreations(db: Queryable, now: number): Promise<void> {
+export async function deleteOldCreations(db: Queryable, now: number): Promise<void> {
   const isSettled = and(eq(unsettled, 0), isNull(nextAttemptAt));
   const before = sql`case when ${isSettled} then ${now - KEPT_MS}::bigint else ${now - DOUBT_KEPT_MS}::bigint end`;
   await orm(db)

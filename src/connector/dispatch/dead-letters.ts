@@ -96,7 +96,7 @@ async function takeAway(db: Queryable, statement: string, id: string): Promise<s
 const KEPT_MS = 90 * 24 * 60 * 60_000;
 
 /** Deletes dead letters that were neither replayed nor discarded within 90 days. Throws as `query` does. */
-export async function forgetOldLetters(db: Queryable, now: number): Promise<void> {
+export async function deleteOldDeadLetters(db: Queryable, now: number): Promise<void> {
   await db.query(
     `WITH gone AS (DELETE FROM connector.dead_letters WHERE at < $1::bigint RETURNING connection_id),
      counted AS (SELECT connection_id, count(*) AS letters FROM gone GROUP BY connection_id)

@@ -121,7 +121,7 @@ export function createReceiverTally(options: {
   }
 
   /** Once in an hour. */
-  async function forgetOld(): Promise<void> {
+  async function deleteOld(): Promise<void> {
     const hour = clock.now() - (clock.now() % HOUR_MS);
     if (hour === cleanedHour) return;
     await database.query('DELETE FROM connector.receiver_tallies WHERE hour < $1::bigint', [hour - KEPT_MS], {
@@ -135,7 +135,7 @@ export function createReceiverTally(options: {
     everyMs: EVERY_MS,
     async run(stopping) {
       await add();
-      if (!stopping.aborted) await forgetOld();
+      if (!stopping.aborted) await deleteOld();
     },
     onError: (err) => logger.debug({ err }, 'the counts of the receiver could not be written; retrying'),
   });

@@ -25,7 +25,7 @@ import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
 /** Time for a person to read, sign in, and perhaps ask somebody for a user code. */
 const FLOW_LIFETIME_MS = 60 * 60_000;
 /** How long the outcome of a consent can be read after that. */
-const FORGET_AFTER_MS = 24 * 60 * 60_000;
+const KEPT_MS = 24 * 60 * 60_000;
 /** Half a kilobyte: longer than any state or start token of ours. */
 const LONGEST_SECRET = 512;
 
@@ -232,7 +232,7 @@ export function createConsents(options: ConsentsOptions): Consents {
           createdAt,
           expiresAt,
         },
-        FORGET_AFTER_MS,
+        KEPT_MS,
       );
       return { authorizationUrl: startUrl(app, startToken), expiresAt };
     },

@@ -9,16 +9,16 @@ import { oauthFlows } from '../db/schema.ts';
  */
 export type Flow = typeof oauthFlows.$inferSelect;
 
-/** Stores a consent, and deletes those that expired more than `forgetMs` ago. */
+/** Stores a consent, and deletes those that expired more than `keptMs` ago. */
 export async function insertFlow(
   db: Queryable,
   flow: typeof oauthFlows.$inferInsert,
-  forgetMs: number,
+  keptMs: number,
 ): Promise<void> {
   await orm(db).insert(oauthFlows).values(flow);
   await orm(db)
     .delete(oauthFlows)
-    .where(lt(oauthFlows.expiresAt, flow.createdAt - forgetMs));
+    .where(lt(oauthFlows.expiresAt, flow.createdAt - keptMs));
 }
 
 /** The consent with this id; null if there is none. */

@@ -8,8 +8,8 @@ import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { QueueContext } from './queue-context.ts';
-import { beginAttempt, type QueuedSend, readFile, type Written } from './queue-store.ts';
-import { type Ending, giveUpSend, recordOutcome } from './record-outcome.ts';
+import { beginAttempt, type QueuedSend, readFile, type WriteResult } from './queue-store.ts';
+import { giveUpSend, type Outcome, recordOutcome } from './record-outcome.ts';
 
 /** Makes one attempt and commits its outcome. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
@@ -18,7 +18,7 @@ export async function attemptSend(
   send: QueuedSend,
   client: ServiceClient,
   signal: AbortSignal,
-): Promise<Written> {
+): Promise<WriteResult> {
   if (send.mediaFingerprint === null) return await attempt(context, lease, send, client, null, signal);
   return await context.fileSlots.run(async () => {
     const bytes = await readFile(context.database, send.id);
@@ -34,7 +34,7 @@ async function attempt(
   client: ServiceClient,
   bytes: Uint8Array | null,
   signal: AbortSignal,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { database, clock, metrics } = context;
   // A file may have waited for memory.
   if (signal.aborted) return 'lost';
@@ -43,7 +43,7 @@ async function attempt(
   const begun = await beginAttempt(database, lease, { outboundId: send.id, attemptId, now: startedAt });
   if (begun !== 'done') return begun;
   context.onCommitted();
-  const tried: QueuedSend = {
+  const attempted: QueuedSend = {
     ...send,
     attemptId,
     attempts: send.attempts + 1,
@@ -51,46 +51,46 @@ async function attempt(
     lastAttemptAt: startedAt,
   };
   const before = clock.elapsed();
-  const ending = await call(client, toRequest(send, bytes), context.givingUp);
-  noteAnswer(context, send.accountId, ending.outcome);
+  const result = await call(client, toRequest(send, bytes), context.givingUp);
+  noteAnswer(context, send.accountId, result.outcome);
   metrics.seconds.observe((clock.elapsed() - before) / 1_000);
-  metrics.attempts.inc({ outcome: ending.outcome.kind });
-  return await recordOutcome(context, lease, tried, {
-    step: decide(context, tried, ending.outcome),
-    errorCode: ending.errorCode,
-    away: isAway(ending.outcome) && !isAskedToWait(ending.outcome),
-    ...(ending.answer === null ? {} : { message: toFacts(tried, ending.answer) }),
+  metrics.attempts.inc({ outcome: result.outcome.kind });
+  return await recordOutcome(context, lease, attempted, {
+    step: decide(context, attempted, result.outcome),
+    errorCode: result.errorCode,
+    awaitsService: isUnavailable(result.outcome) && !isAskedToWait(result.outcome),
+    ...(result.answer === null ? {} : { message: toFacts(attempted, result.answer) }),
   });
 }
 
-/** The process of this attempt died, so its answer is lost. The wait counts from the start of the attempt. */
-export async function settleAbandoned(
+/** Records an attempt whose process died, so its answer is lost. The wait counts from the start of the attempt. */
+export async function recordAbandoned(
   context: QueueContext,
   lease: Lease,
   send: QueuedSend,
-): Promise<Written> {
+): Promise<WriteResult> {
   context.metrics.attempts.inc({ outcome: 'abandoned' });
   const step = decide(context, send, { kind: 'lost' });
   return await recordOutcome(context, lease, send, {
     step,
     errorCode: 'abandoned',
-    away: true,
+    awaitsService: true,
     since: send.lastAttemptAt ?? context.clock.now(),
   });
 }
 
 /** After attempts without an answer, the first answer shows that the service is back. */
 function noteAnswer(
-  { unanswered, onAnswering }: QueueContext,
+  { unanswered, onServiceBack }: QueueContext,
   accountId: string,
   outcome: SendOutcome,
 ): void {
   if (outcome.kind === 'not_sent' || outcome.kind === 'lost') unanswered.add(accountId);
-  else if (!isAway(outcome) && unanswered.delete(accountId)) onAnswering(accountId);
+  else if (!isUnavailable(outcome) && unanswered.delete(accountId)) onServiceBack(accountId);
 }
 
 /** Neither the service nor a proxy in front of it reported the outcome of the attempt. */
-function isAway(outcome: SendOutcome): boolean {
+function isUnavailable(outcome: SendOutcome): boolean {
   if (outcome.kind === 'refused') return ruleFor(outcome.code, outcome.status).next === 'lost';
   return outcome.kind !== 'accepted';
 }
@@ -112,7 +112,7 @@ function decide({ clock, random }: QueueContext, send: QueuedSend, outcome: Send
   });
 }
 
-interface CallEnding extends Pick<Ending, 'errorCode'> {
+interface CallResult extends Pick<Outcome, 'errorCode'> {
   readonly outcome: SendOutcome;
   readonly answer: ReadSend | null;
 }
@@ -121,7 +121,7 @@ async function call(
   client: ServiceClient,
   request: SendMessageRequest,
   signal: AbortSignal,
-): Promise<CallEnding> {
+): Promise<CallResult> {
   try {
     const answer = await client.sendMessage(request, signal);
     // [messages.send.degraded-no-retry]

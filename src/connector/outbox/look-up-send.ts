@@ -3,10 +3,16 @@ import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { SEND_DEADLINE_MS, type ServiceClient } from '../service-client/service-client.ts';
-import { isAway, ServiceError } from '../service-client/service-errors.ts';
+import { isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 import type { QueueContext } from './queue-context.ts';
 import { fingerprintOf } from './queue-send.ts';
-import { hasDouble, lookAgain, type QueuedSend, readClaimed, type Written } from './queue-store.ts';
+import {
+  hasSimilarSend,
+  type QueuedSend,
+  readClaimed,
+  scheduleLookUp,
+  type WriteResult,
+} from './queue-store.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 /** How long a file is looked for after its answer was lost. */
@@ -34,7 +40,7 @@ export async function lookUpSend(
   send: QueuedSend,
   client: ServiceClient,
   signal: AbortSignal,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { database, clock, logger } = context;
   const found = await findMessage(context, send, client, signal).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
@@ -46,11 +52,11 @@ export async function lookUpSend(
   }
   const now = clock.now();
   const askedMs = found?.retryAfterMs ?? null;
-  const awaitsService = found !== null && isAway(found) && askedMs === null;
+  const awaitsService = found !== null && isUnavailable(found) && askedMs === null;
   const longestMs = awaitsService || askedMs !== null ? LAST_ATTEMPT_AFTER_MS : LOOK_UP_MS;
   if (now >= (send.lostAt ?? 0) + longestMs) return await end(context, lease, send, { next: 'unknown' });
   const at = now + Math.max(LOOK_EVERY_MS, askedMs ?? 0);
-  await lookAgain(database, lease, { outboundId: send.id, at, awaitsService });
+  await scheduleLookUp(database, lease, { outboundId: send.id, at, awaitsService });
   return 'done';
 }
 
@@ -60,7 +66,7 @@ function end(
   send: QueuedSend,
   step: SendStep,
   message?: MessageFacts,
-): Promise<Written> {
+): Promise<WriteResult> {
   return recordOutcome(context, lease, send, { step, errorCode: null, message });
 }
 
@@ -72,7 +78,7 @@ async function findMessage(
 ): Promise<PolledMessage | null> {
   const listed = await listSince(client, send, signal);
   const alike = listed.filter((message) => looksLike(message, send));
-  if (alike.length === 0 || (await hasDouble(context.database, send, OVERLAP_MS))) return null;
+  if (alike.length === 0 || (await hasSimilarSend(context.database, send, OVERLAP_MS))) return null;
   const ids = alike.map((message) => message.id);
   const claimed = await readClaimed(context.database, send.connectionId, ids);
   const free = alike.filter((message) => !claimed.has(message.id));

@@ -12,7 +12,7 @@ export function createOutboxMetrics(metrics: Metrics) {
       values: ['accepted', 'refused', 'not_sent', 'lost', 'abandoned'],
     }),
     seconds: metrics.histogram('connector_send_seconds', 'Duration of attempts to send.', SECONDS),
-    settled: metrics.counter('connector_sends_settled_total', 'Finished sends, by state.', {
+    finished: metrics.counter('connector_sends_finished_total', 'Finished sends, by state.', {
       name: 'state',
       values: ['sent', 'rejected', 'unknown', 'delivered_not_stored', 'cancelled'],
     }),

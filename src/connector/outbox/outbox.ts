@@ -4,10 +4,17 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
-import { attemptSend, settleAbandoned } from './attempt-send.ts';
+import { attemptSend, recordAbandoned } from './attempt-send.ts';
 import { lookUpSend } from './look-up-send.ts';
 import type { QueueContext } from './queue-context.ts';
-import { endWaits, type QueuedSend, readDueQueues, readNext, SEND, type Written } from './queue-store.ts';
+import {
+  endWaits,
+  type QueuedSend,
+  readDueQueues,
+  readNextSend,
+  SEND,
+  type WriteResult,
+} from './queue-store.ts';
 import { giveUpSend } from './record-outcome.ts';
 
 /** Maximum number of queues that run concurrently in a process. They mostly wait for the service. */
@@ -21,7 +28,7 @@ const FILES = 4;
 const MAX_STEPS = 50;
 
 export interface OutboxOptions
-  extends Omit<QueueContext, 'fileSlots' | 'givingUp' | 'unanswered' | 'onAnswering'> {
+  extends Omit<QueueContext, 'fileSlots' | 'givingUp' | 'unanswered' | 'onServiceBack'> {
   readonly presence: Presence;
   readonly notifier: Notifier;
   readonly lookEveryMs?: number;
@@ -29,10 +36,10 @@ export interface OutboxOptions
 
 export interface Outbox extends Worker {
   /**
-   * The service answers this account again: sends that only waited for this are sent now, in any process. Never
-   * rejects: each send is due by itself later.
+   * Sends now, in any process, what only waited until the service answers this account again. Never rejects: each
+   * send is due by itself later.
    */
-  serviceAnswers(accountId: string): Promise<void>;
+  resumeSends(accountId: string): Promise<void>;
 }
 
 /**
@@ -45,20 +52,20 @@ export function createOutbox(options: OutboxOptions): Outbox {
     ...options,
     fileSlots: createTurns(FILES),
     unanswered: new Set<string>(),
-    onAnswering: (accountId: string) => void serviceAnswers(accountId),
+    onServiceBack: (accountId: string) => void resumeSends(accountId),
   };
   const worker = createWorker(options, {
     kind: SEND,
     concurrency: CONCURRENCY,
     readDue: (now, limit) => readDueQueues(database, now, limit),
     async readDueAt(connectionId) {
-      const next = await readNext(database, connectionId, clock.now());
+      const next = await readNextSend(database, connectionId, clock.now());
       return next === null ? null : (next.nextAttemptAt ?? 0);
     },
     run: (run) => runQueue({ ...shared, givingUp: run.givingUp }, run),
   });
 
-  async function serviceAnswers(accountId: string): Promise<void> {
+  async function resumeSends(accountId: string): Promise<void> {
     try {
       for (const connectionId of await endWaits(database, accountId, clock.now()))
         worker.notify(connectionId);
@@ -70,7 +77,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
   }
 
-  return { ...worker, serviceAnswers };
+  return { ...worker, resumeSends };
 }
 
 /**
@@ -84,7 +91,7 @@ async function runQueue(context: QueueContext, { key, lease, lost, stopping }: R
   for (let steps = 0; steps < MAX_STEPS; steps += 1) {
     if (signal.aborted) return 'stopped';
     const now = clock.now();
-    const next = await readNext(database, key, now);
+    const next = await readNextSend(database, key, now);
     if (next === null || !isDue(next, now)) return 'idle';
     if ((await takeStep(context, lease, next, signal)) === 'lost') return 'stopped';
   }
@@ -101,8 +108,8 @@ async function takeStep(
   lease: Lease,
   send: QueuedSend,
   signal: AbortSignal,
-): Promise<Written> {
-  if (send.attemptId !== null) return await settleAbandoned(context, lease, send);
+): Promise<WriteResult> {
+  if (send.attemptId !== null) return await recordAbandoned(context, lease, send);
   const isOver =
     send.state === 'queued' &&
     send.firstAttemptAt !== null &&

@@ -30,7 +30,7 @@ export interface QueueContext {
   /** Accounts whose last attempt in this process received no answer from the service. */
   readonly unanswered: Set<string>;
   /** Called when the service has answered an attempt of such an account. */
-  readonly onAnswering: (accountId: string) => void;
+  readonly onServiceBack: (accountId: string) => void;
   /** Called after each write that adds to the feed. */
   readonly onCommitted: () => void;
 }

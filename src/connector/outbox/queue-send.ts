@@ -20,7 +20,7 @@ export type Queued =
 
 const INSERT = `
 WITH owner AS (SELECT c.account_id, c.deleted_at FROM connector.connections c WHERE c.connection_id = $2),
-placed AS (
+inserted AS (
   INSERT INTO connector.outbound
     (id, account_id, connection_id, reference, fingerprint, recipient, text, media_filename, media_mimetype,
      media_caption, media_fingerprint, idempotency_key, state, next_attempt_at, created_at, updated_at)
@@ -30,12 +30,12 @@ placed AS (
   ON CONFLICT (account_id, reference) DO NOTHING
   RETURNING *
 ),
-filed AS (
+inserted_file AS (
   INSERT INTO connector.outbound_media (outbound_id, bytes)
-  SELECT p.id, $13::bytea FROM placed p WHERE p.media_fingerprint IS NOT NULL
+  SELECT p.id, $13::bytea FROM inserted p WHERE p.media_fingerprint IS NOT NULL
 ),
-${writeSendChanges('placed', 'api', '$12::bigint')}
-SELECT o.account_id AS "accountId", o.deleted_at IS NOT NULL AS "isDeleted", EXISTS (SELECT FROM placed) AS "isNew"
+${writeSendChanges('inserted', 'api', '$12::bigint')}
+SELECT o.account_id AS "accountId", o.deleted_at IS NOT NULL AS "isDeleted", EXISTS (SELECT FROM inserted) AS "isNew"
   FROM owner o`;
 
 /** Writing a large file to the database takes longer. */
@@ -100,7 +100,7 @@ WITH cancelled AS (
    WHERE o.id = $1 AND o.state = 'queued' AND NOT o.in_doubt
   RETURNING o.*
 ),
-emptied AS (
+deleted_file AS (
   DELETE FROM connector.outbound_media f USING cancelled c WHERE f.outbound_id = c.id
 ),
 ${writeSendChanges('cancelled', 'api', '$2::bigint')}

@@ -12,7 +12,7 @@ import { SHOWN, type StoredOutbound, writeSendChanges } from './stored-outbound.
 /** The kind of lease that protects a queue. The rest of the lease name is the connection. */
 export const SEND = 'send';
 
-const OF_QUEUE = {
+const QUEUE_COLUMNS = {
   mediaFingerprint: outbound.mediaFingerprint,
   idempotencyKey: outbound.idempotencyKey,
   attemptId: outbound.attemptId,
@@ -26,9 +26,10 @@ const OF_QUEUE = {
  * A send as its queue sees it. Times in epoch ms. `attemptId` is the attempt in progress, or one whose process
  * died; it is null in state `sending` while the send is being looked up.
  */
-export type QueuedSend = StoredOutbound & Readonly<Pick<typeof outbound.$inferSelect, keyof typeof OF_QUEUE>>;
+export type QueuedSend = StoredOutbound &
+  Readonly<Pick<typeof outbound.$inferSelect, keyof typeof QUEUE_COLUMNS>>;
 
-const COLUMNS = selectList({ ...SHOWN, ...OF_QUEUE }, 'o');
+const COLUMNS = selectList({ ...SHOWN, ...QUEUE_COLUMNS }, 'o');
 
 /**
  * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
@@ -36,7 +37,7 @@ const COLUMNS = selectList({ ...SHOWN, ...OF_QUEUE }, 'o');
  * has answered the last look-up, the first send to another recipient may pass it. No send passes two others, so
  * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions.
  */
-function nextOf(connectionId: string, now: string): string {
+function nextSend(connectionId: string, now: string): string {
   return `(
     SELECT either.* FROM (
       SELECT n.* FROM connector.outbound n
@@ -54,8 +55,12 @@ function nextOf(connectionId: string, now: string): string {
 /**
  * The send that a queue takes next, at `nextAttemptAt`, or at once if that is null. Null if the queue is empty.
  */
-export async function readNext(db: Queryable, connectionId: string, now: number): Promise<QueuedSend | null> {
-  const [next] = await db.query<QueuedSend>(`SELECT ${COLUMNS} FROM ${nextOf('$1', '$2::bigint')} o`, [
+export async function readNextSend(
+  db: Queryable,
+  connectionId: string,
+  now: number,
+): Promise<QueuedSend | null> {
+  const [next] = await db.query<QueuedSend>(`SELECT ${COLUMNS} FROM ${nextSend('$1', '$2::bigint')} o`, [
     connectionId,
     now,
   ]);
@@ -75,7 +80,7 @@ WITH RECURSIVE queues AS (
     FROM queues l WHERE l.connection_id IS NOT NULL
 )
 SELECT l.connection_id AS "connectionId"
-  FROM queues l CROSS JOIN LATERAL ${nextOf('l.connection_id', '$1::bigint')} o
+  FROM queues l CROSS JOIN LATERAL ${nextSend('l.connection_id', '$1::bigint')} o
  WHERE (o.next_attempt_at IS NULL OR o.next_attempt_at <= $1::bigint)
    AND NOT ${heldByLiving(`'${SEND}:' || l.connection_id`)}
    AND NOT EXISTS (SELECT FROM connector.oauth_grants g
@@ -101,8 +106,8 @@ export async function readFile(db: Queryable, outboundId: string): Promise<Uint8
   return row?.bytes ?? null;
 }
 
-/** Result of a write: `lost` if another process has the queue now, `missed` if the row had changed. */
-export type Written = 'done' | 'missed' | 'lost';
+/** Result of a write: `lost` if another process has the queue now, `conflict` if the row had changed. */
+export type WriteResult = 'done' | 'conflict' | 'lost';
 
 const BEGIN = `
 WITH guard AS (${heldLease('$1', '$2')}),
@@ -122,14 +127,14 @@ export async function beginAttempt(
   db: Queryable,
   lease: Lease,
   attempt: { readonly outboundId: string; readonly attemptId: string; readonly now: number },
-): Promise<Written> {
+): Promise<WriteResult> {
   const { outboundId, attemptId, now } = attempt;
   const params = [lease.name, lease.fence, now, outboundId, attemptId];
-  return readWritten(await db.query<WrittenRow>(BEGIN, params));
+  return toWriteResult(await db.query<WriteRow>(BEGIN, params));
 }
 
 /** The state of a send after an attempt or a look-up. */
-export interface Settlement {
+export interface SendUpdate {
   readonly outboundId: string;
   /** The attempt that has ended; null for a look-up. */
   readonly attemptId: string | null;
@@ -145,12 +150,12 @@ export interface Settlement {
   readonly lostAt: number | null;
   readonly inDoubt: boolean;
   /** The send waits as if it had never been attempted: the 23 hours have not begun. */
-  readonly startsAnew: boolean;
+  readonly resetsFirstAttempt: boolean;
 }
 
-const SETTLE = `
+const UPDATE = `
 WITH guard AS (${heldLease('$1', '$2')}),
-settled AS (
+updated AS (
   UPDATE connector.outbound o
      SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
          lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL,
@@ -159,43 +164,43 @@ settled AS (
      AND EXISTS (SELECT FROM guard)
   RETURNING o.*
 ),
-emptied AS (
-  DELETE FROM connector.outbound_media f USING settled s
-   WHERE f.outbound_id = s.id AND s.state IN ('sent', 'delivered_not_stored')
+deleted_file AS (
+  DELETE FROM connector.outbound_media f USING updated u
+   WHERE f.outbound_id = u.id AND u.state IN ('sent', 'delivered_not_stored')
 ),
-${writeSendChanges('settled', 'send', '$3::bigint')}
-SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM settled) AS done`;
+${writeSendChanges('updated', 'send', '$3::bigint')}
+SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM updated) AS done`;
 
 /**
  * Commits the state of a send together with the message that resulted from it. The message is stored even if
  * the lease was lost; the state of the send only with the lease.
  */
-export async function settleSend(
+export async function updateSend(
   database: Database,
   lease: Lease,
-  settlement: Settlement,
+  update: SendUpdate,
   now: number,
   message?: MessageFacts,
-): Promise<Written> {
+): Promise<WriteResult> {
   const params = [
     lease.name,
     lease.fence,
     now,
-    settlement.outboundId,
-    settlement.attemptId,
-    settlement.state,
-    settlement.messageId,
-    settlement.lastError,
-    settlement.nextAttemptAt,
-    settlement.lostAt,
-    settlement.inDoubt,
-    settlement.awaitsService,
-    settlement.startsAnew,
+    update.outboundId,
+    update.attemptId,
+    update.state,
+    update.messageId,
+    update.lastError,
+    update.nextAttemptAt,
+    update.lostAt,
+    update.inDoubt,
+    update.awaitsService,
+    update.resetsFirstAttempt,
   ];
-  if (message === undefined) return readWritten(await database.query<WrittenRow>(SETTLE, params));
+  if (message === undefined) return toWriteResult(await database.query<WriteRow>(UPDATE, params));
   return await database.transaction(async (tx) => {
     await commitBatch(tx, { now, messages: [message] });
-    return readWritten(await tx.query<WrittenRow>(SETTLE, params));
+    return toWriteResult(await tx.query<WriteRow>(UPDATE, params));
   });
 }
 
@@ -217,7 +222,7 @@ export async function endWaits(db: Queryable, accountId: string, now: number): P
  * Stores when a send is looked up next, and whether that is earlier if the service answers again. Writes no
  * change to the feed.
  */
-export async function lookAgain(
+export async function scheduleLookUp(
   db: Queryable,
   lease: Lease,
   look: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
@@ -241,7 +246,7 @@ export async function lookAgain(
  * `withinMs` of this one, and may have been sent: its answer was lost, or nothing is known of its attempt because
  * the process died. A message that is found could then belong to either.
  */
-export async function hasDouble(db: Queryable, send: QueuedSend, withinMs: number): Promise<boolean> {
+export async function hasSimilarSend(db: Queryable, send: QueuedSend, withinMs: number): Promise<boolean> {
   const alike = `o.connection_id = $1 AND o.id <> $2 AND (o.in_doubt OR o.state = 'sending') AND o.media_fingerprint = $3
     AND o.media_mimetype = $4 AND coalesce(o.media_caption, '') = $5
     AND o.last_attempt_at BETWEEN $6::bigint - $7::bigint AND $6::bigint + $7::bigint`;
@@ -274,12 +279,12 @@ export async function readClaimed(
   return new Set(rows.flatMap(({ messageId }) => messageId ?? []));
 }
 
-interface WrittenRow {
+interface WriteRow {
   readonly held: boolean;
   readonly done: boolean;
 }
 
-function readWritten([row]: readonly WrittenRow[]): Written {
+function toWriteResult([row]: readonly WriteRow[]): WriteResult {
   if (row === undefined || !row.held) return 'lost';
-  return row.done ? 'done' : 'missed';
+  return row.done ? 'done' : 'conflict';
 }

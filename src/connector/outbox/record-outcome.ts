@@ -4,17 +4,17 @@ import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import { isUnfinished } from '../db/outbox-tables.ts';
 import type { QueueContext } from './queue-context.ts';
-import { type QueuedSend, type Settlement, settleSend, type Written } from './queue-store.ts';
+import { type QueuedSend, type SendUpdate, updateSend, type WriteResult } from './queue-store.ts';
 
 /** The outcome of an attempt or a look-up. */
-export interface Ending {
+export interface Outcome {
   readonly step: SendStep;
   /** Code of the refusal or failure; null after a success. */
   readonly errorCode: string | null;
   /** The message that resulted. */
   readonly message?: MessageFacts | undefined;
   /** The service did not answer: a retry may start as soon as it does. */
-  readonly away?: boolean;
+  readonly awaitsService?: boolean;
   /** Start of the wait before a retry, epoch ms. Default: now. */
   readonly since?: number;
 }
@@ -23,7 +23,7 @@ export interface Ending {
 const HOLD_MS = 15_000;
 
 /** Waits between attempts to commit the answer of the service. After the last one, the answer counts as lost. */
-const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
+const COMMIT_RETRY_MS = [50, 200, 1_000, 2_000, 5_000];
 
 /**
  * Commits the outcome of an attempt or a look-up. If the database fails, the commit is retried for some
@@ -33,17 +33,16 @@ export async function recordOutcome(
   context: QueueContext,
   lease: Lease,
   send: QueuedSend,
-  ending: Ending,
-): Promise<Written> {
+  outcome: Outcome,
+): Promise<WriteResult> {
   const { database, clock, metrics, logger } = context;
-  const settlement = toSettlement(send, ending, clock.now());
-  for (const waitMs of [...TRIES_MS, null]) {
+  const update = toUpdate(send, outcome, clock.now());
+  for (const waitMs of [...COMMIT_RETRY_MS, null]) {
     try {
-      const written = await settleSend(database, lease, settlement, clock.now(), ending.message);
+      const result = await updateSend(database, lease, update, clock.now(), outcome.message);
       context.onCommitted();
-      if (written === 'done' && !isUnfinished(settlement.state))
-        metrics.settled.inc({ state: settlement.state });
-      return written;
+      if (result === 'done' && !isUnfinished(update.state)) metrics.finished.inc({ state: update.state });
+      return result;
     } catch (error) {
       if (waitMs === null || !isConnectionFailure(error)) throw error;
       logger.warn({ err: error, outboundId: send.id }, 'the answer of a send could not be stored; retrying');
@@ -59,15 +58,15 @@ export function giveUpSend(
   lease: Lease,
   send: QueuedSend,
   errorCode: string | null,
-): Promise<Written> {
+): Promise<WriteResult> {
   return recordOutcome(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
 }
 
-function toSettlement(
+function toUpdate(
   send: QueuedSend,
-  { step, errorCode, message, away = false, since }: Ending,
+  { step, errorCode, message, awaitsService = false, since }: Outcome,
   now: number,
-): Settlement {
+): SendUpdate {
   const base = {
     outboundId: send.id,
     attemptId: send.attemptId,
@@ -77,7 +76,7 @@ function toSettlement(
     awaitsService: false,
     lostAt: null,
     inDoubt: send.inDoubt,
-    startsAnew: false,
+    resetsFirstAttempt: false,
   };
   switch (step.next) {
     case 'sent':
@@ -91,7 +90,7 @@ function toSettlement(
         ...base,
         state: 'queued',
         nextAttemptAt: Math.max(now, (since ?? now) + step.waitMs),
-        awaitsService: away,
+        awaitsService,
         inDoubt: step.inDoubt,
       };
     case 'hold':
@@ -100,7 +99,7 @@ function toSettlement(
         state: 'queued',
         nextAttemptAt: now + HOLD_MS,
         inDoubt: step.inDoubt,
-        startsAnew: !step.inDoubt,
+        resetsFirstAttempt: !step.inDoubt,
       };
     case 'look_up':
       // Until a look-up is answered, the service may be unavailable, and the answer of the next send could be

@@ -10,7 +10,7 @@ import { noteFailed, POLL, type PollState, readPollState } from '../accounts/pol
 import { refreshQuota } from '../accounts/quota.ts';
 import { subscriptions } from '../db/account-tables.ts';
 import type { Lease } from '../db/lease.ts';
-import { isAway, ServiceError } from '../service-client/service-errors.ts';
+import { isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
 import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
@@ -30,7 +30,7 @@ export interface AccountPollerOptions {
   /** Called after each write that adds to the feed. */
   readonly onCommitted: () => void;
   /** Called when the service answers the polls of an account again. */
-  readonly onAnswering: (accountId: string) => void;
+  readonly onServiceBack: (accountId: string) => void;
   /** Between 0 and 1. */
   readonly random: () => number;
 }
@@ -122,7 +122,7 @@ export async function pollUnderLease(
       budget,
       signal,
       // Sends that wait for the service must not also wait for a long poll.
-      onAnswer: () => state.failures > 0 && options.onAnswering(accountId),
+      onAnswer: () => state.failures > 0 && options.onServiceBack(accountId),
       onCommitted,
     };
     const cycle = await runPollCycle(context, state, { fullSweep });
@@ -150,7 +150,8 @@ async function noteFailure(
   const { waitMs, asked } = backOff(error, failures, random());
   const now = clock.now();
   const refused = isRefusedCredential(error);
-  if (state.failures > 0 && error instanceof ServiceError && !isAway(error)) options.onAnswering(account.id);
+  if (state.failures > 0 && error instanceof ServiceError && !isUnavailable(error))
+    options.onServiceBack(account.id);
   const errorCode = failureCode(error);
   logger.warn(
     { err: error, accountId: account.id, errorCode, attempts: failures, delayMs: waitMs },

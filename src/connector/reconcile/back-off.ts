@@ -1,10 +1,10 @@
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
-import { isAway, isRefusal, ServiceError } from '../service-client/service-errors.ts';
+import { isRefusal, isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 
 const WAIT = { firstMs: 15_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** Short while the service is unavailable, because polls detect that it is back, for sends as well. */
-const WAIT_WHILE_AWAY = { firstMs: 2_000, longestMs: 8_000, spread: 0.5 };
+const WAIT_WHILE_UNAVAILABLE = { firstMs: 2_000, longestMs: 8_000, spread: 0.5 };
 
 /** How long polling waits after a failure. */
 export interface BackOff {
@@ -19,7 +19,7 @@ export interface BackOff {
  * it. [errors.client.without-retry-after]
  */
 export function backOff(error: unknown, failures: number, random: number): BackOff {
-  const own = backOffMs(failures, isAway(error) ? WAIT_WHILE_AWAY : WAIT, random);
+  const own = backOffMs(failures, isUnavailable(error) ? WAIT_WHILE_UNAVAILABLE : WAIT, random);
   const asked = error instanceof ServiceError ? error.retryAfterMs : null;
   if (asked === null) return { waitMs: own, asked: false };
   // Slightly longer than requested, so that many processes do not return in the same instant.

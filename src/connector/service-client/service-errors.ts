@@ -99,6 +99,6 @@ export function isRefusal(error: unknown, code: ErrorCode): error is ServiceRefu
 /**
  * True if the service did not respond, or something else did in its place: a later call may reach it again.
  */
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceUnreachable || (error instanceof ServiceRefusal && error.mayHaveActed);
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   attemptAtOnce,
   beginAttempt,
-  forgetOldCreations,
+  deleteOldCreations,
   placeCreation,
   readDueAt,
   readDueCreations,
@@ -356,11 +356,11 @@ it('is forgotten two days after its end, and 90 days after it stayed in doubt', 
   );
   const left = async () =>
     (await world.database.query('select id from connector.creations order by id')).map(({ id }) => id);
-  await forgetOldCreations(world.database, start + 2 * DAY_MS);
+  await deleteOldCreations(world.database, start + 2 * DAY_MS);
   expect(await left()).toEqual(['doubted', 'ended']);
-  await forgetOldCreations(world.database, start + 2 * DAY_MS + 1);
+  await deleteOldCreations(world.database, start + 2 * DAY_MS + 1);
   expect(await left()).toEqual(['doubted']);
-  await forgetOldCreations(world.database, start + 90 * DAY_MS + 1);
+  await deleteOldCreations(world.database, start + 90 * DAY_MS + 1);
   expect(await left()).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
-  forgetOldLetters,
+  deleteOldDeadLetters,
   readDeadLetters,
   replayDeadLetter,
 } from '../../../src/connector/dispatch/dead-letters.ts';
@@ -324,9 +324,9 @@ describe('a dead letter that nobody wants', () => {
     await bench.clock.advance(1_000);
     await bench.tell(connection, 'newer');
     await process.settle();
-    await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000);
+    await deleteOldDeadLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000);
     expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(2);
-    await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000 + 1);
+    await deleteOldDeadLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000 + 1);
     expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(1);
     expect(await readDispatch(bench.database)).toMatchObject({ deadLetters: 1 });
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listOutbound } from '../../../src/connector/api/outbound.ts';
 import { type ChangeFilter, readChangePage } from '../../../src/connector/feed/read-changes.ts';
-import { forgetOldSends } from '../../../src/connector/outbox/forget-sends.ts';
+import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { openConnectorDatabase } from '../support/event-fixtures.ts';
@@ -113,7 +113,7 @@ describe('a page of sends', () => {
 
   it('costs a few pages where none is old enough to be forgotten', async () => {
     const counting = countBuffers(database);
-    await forgetOldSends(counting, 0);
+    await deleteOldSends(counting, 0);
     expect(counting.takeCount()).toBeLessThan(FEW);
   });
 });

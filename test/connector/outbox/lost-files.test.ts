@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { forgetOldSends } from '../../../src/connector/outbox/forget-sends.ts';
+import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { lose, OutboxBench, PICTURE, refuse, sentAs } from './outbox-bench.ts';
@@ -125,10 +125,10 @@ describe('a file', () => {
     const kept = () =>
       bench.database.query('select from connector.outbound_media where outbound_id = $1', [id]);
     await bench.clock.skip(6 * 24 * HOUR);
-    await forgetOldSends(bench.database, bench.clock.now());
+    await deleteOldSends(bench.database, bench.clock.now());
     expect(await kept()).toHaveLength(1);
     await bench.clock.skip(2 * 24 * HOUR);
-    await forgetOldSends(bench.database, bench.clock.now());
+    await deleteOldSends(bench.database, bench.clock.now());
     expect(await kept()).toEqual([]);
     await bench.database.query(`update connector.outbound set state = 'queued' where id = $1`, [id]);
     const calls = bench.calls.length;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
-import { readDueQueues, readNext } from '../../../src/connector/outbox/queue-store.ts';
+import { readDueQueues, readNextSend } from '../../../src/connector/outbox/queue-store.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
@@ -148,13 +148,13 @@ describe('while a file whose answer was lost is being looked up', () => {
     await bench.queueFile(connectionId);
     const outbox = await bench.running();
     await pass(outbox, 55 * SECOND);
-    await outbox.serviceAnswers('account-1');
+    await outbox.resumeSends('account-1');
     await outbox.settle();
     expect(looks).toBe(1);
     bench.list = failing(new ServiceUnreachable('network'));
     await pass(outbox, 5 * SECOND);
     expect(looks).toBe(2);
-    await outbox.serviceAnswers('account-1');
+    await outbox.resumeSends('account-1');
     await outbox.settle();
     expect(looks).toBe(3);
   });
@@ -408,12 +408,12 @@ describe('what a queue takes next', () => {
     );
     await bench.database.query('ANALYZE connector.outbound');
     const counting = countBuffers(bench.database);
-    expect(await readNext(counting, 'queue1', now)).toMatchObject({ id: 'long7', to: '2' });
-    expect(await readNext(counting, 'queue2', now)).toMatchObject({
+    expect(await readNextSend(counting, 'queue1', now)).toMatchObject({ id: 'long7', to: '2' });
+    expect(await readNextSend(counting, 'queue2', now)).toMatchObject({
       id: 'long2',
       nextAttemptAt: now + 5_000,
     });
-    expect(await readNext(counting, 'no-queue', now)).toBeNull();
+    expect(await readNextSend(counting, 'no-queue', now)).toBeNull();
     expect(counting.takeCount()).toBeLessThan(FEW);
     expect((await readDueQueues(counting, now, 10)).toSorted()).toEqual(['queue0', 'queue1']);
     expect(counting.takeCount()).toBeLessThan(2 * FEW);

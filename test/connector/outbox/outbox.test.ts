@@ -249,7 +249,7 @@ describe('a service that comes back', () => {
     const { attempts, nextAttemptAt } = await bench.read(id);
     expect(Date.parse(nextAttemptAt ?? '')).toBeGreaterThan(bench.clock.now());
     bench.answer = () => sentAs(`found-${connectionId}`);
-    await outbox.serviceAnswers(ACCOUNT);
+    await outbox.resumeSends(ACCOUNT);
     await outbox.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: attempts + 1 });
     expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
@@ -293,7 +293,7 @@ describe('a service that comes back', () => {
     };
     await outbox.settle();
     const before = await Promise.all(ids.map((id) => bench.read(id)));
-    await outbox.serviceAnswers(ACCOUNT);
+    await outbox.resumeSends(ACCOUNT);
     await outbox.settle();
     expect(await Promise.all(ids.map((id) => bench.read(id)))).toEqual(before);
   });

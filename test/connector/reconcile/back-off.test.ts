@@ -83,7 +83,7 @@ describe('an account whose polls fail', () => {
 
   it('tells once that the service answers again, also when it refuses', async () => {
     const told: string[] = [];
-    const poller = { onAnswering: (accountId: string) => void told.push(accountId) };
+    const poller = { onServiceBack: (accountId: string) => void told.push(accountId) };
     await bench.poll({}, poller);
     expect(told).toEqual([]);
     for (const fault of [failing(503, 'http_503'), () => 'reset' as const]) {

@@ -79,7 +79,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['outbound_queue'],
     whole: ['leases'],
   },
-  'next-send': { run: (db) => sends.readNext(db, 'c-7', T0), indexes: ['outbound_queue'] },
+  'next-send': { run: (db) => sends.readNextSend(db, 'c-7', T0), indexes: ['outbound_queue'] },
   'begin-send': {
     run: (db) => sends.beginAttempt(db, lease, { outboundId: 'o-7', attemptId: 'a', now: T0 }),
     indexes: ['outbound_pkey', 'leases_pkey'],

@@ -69,7 +69,7 @@ export async function openPollBench(): Promise<PollBench> {
     random: () => 0,
     polls: () => true,
     onCommitted: () => undefined,
-    onAnswering: () => undefined,
+    onServiceBack: () => undefined,
   };
   const bench: PollBench = {
     databaseUrl: url,

@@ -28,7 +28,7 @@ const outcome = await pollAccount(
     random: () => 0,
     polls: () => true,
     onCommitted: () => undefined,
-    onAnswering: () => undefined,
+    onServiceBack: () => undefined,
   },
   {
     accountId,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { forgetOldSends } from '../../../src/connector/outbox/forget-sends.ts';
+import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import { OutboxBench, refuse } from './outbox-bench.ts';
 
 const DAY = 24 * 3_600_000;
@@ -31,11 +31,11 @@ it('keeps a send for 90 days after its end, and its reference with it', async ()
   const open = await bench.queueText(connectionId, 'three', 'order-3');
   const start = bench.clock.now();
 
-  await forgetOldSends(bench.database, start + 89 * DAY);
+  await deleteOldSends(bench.database, start + 89 * DAY);
   expect(await idsOf(connectionId)).toEqual([sent, rejected, open]);
   expect(await bench.queueText(connectionId, 'one', 'order-1')).toBe(sent);
 
-  await forgetOldSends(bench.database, start + 91 * DAY);
+  await deleteOldSends(bench.database, start + 91 * DAY);
   expect(await idsOf(connectionId)).toEqual([open]);
   expect(await bench.queueText(connectionId, 'one', 'order-1')).not.toBe(sent);
 });
@@ -48,6 +48,6 @@ it('forgets them all, however many they are', async () => {
      select 'old-' || n, 'a', $1, 'old-' || n, '', '447700900201', 'key', 'sent', n, n from generate_series(1, 2100) n`,
     [connectionId],
   );
-  await forgetOldSends(bench.database, 91 * DAY);
+  await deleteOldSends(bench.database, 91 * DAY);
   expect(await idsOf(connectionId)).toEqual([]);
 });

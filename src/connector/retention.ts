@@ -2,28 +2,28 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { repeat } from '../runtime/clock/repeat.ts';
 import type { Database, Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
-import { forgetOldCreations } from './connections/creation-store.ts';
+import { deleteOldCreations } from './connections/creation-store.ts';
 import type { Lease } from './db/lease.ts';
-import { forgetOldLetters } from './dispatch/dead-letters.ts';
-import { forgetOldSends } from './outbox/forget-sends.ts';
+import { deleteOldDeadLetters } from './dispatch/dead-letters.ts';
+import { deleteOldSends } from './outbox/delete-old-sends.ts';
 import type { Presence } from './work/presence.ts';
 
 const EVERY_MS = 60 * 60_000;
 /** The name of the lease. */
-const RETENTION = 'retention:all';
+const LEASE = 'retention:all';
 
 /** Each kind of finished data has its own retention, defined in the module that owns it. */
-const FORGET: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
-  forgetOldSends,
-  forgetOldCreations,
-  forgetOldLetters,
+const DELETIONS: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
+  deleteOldSends,
+  deleteOldCreations,
+  deleteOldDeadLetters,
 ];
 
 /**
  * Deletes data that is past its retention, now and every hour, in one process at a time. Returns a function
  * that stops it.
  */
-export function keepForgetting(options: {
+export function startRetention(options: {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -31,10 +31,10 @@ export function keepForgetting(options: {
 }): () => Promise<void> {
   const { database, clock, logger, presence } = options;
 
-  async function forgetAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
-    for (const forget of FORGET) {
+  async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
+    for (const deleteOld of DELETIONS) {
       if (stopping.aborted) return;
-      await forget(database, clock.now()).catch(noteFailure);
+      await deleteOld(database, clock.now()).catch(noteFailure);
     }
   }
 
@@ -42,13 +42,13 @@ export function keepForgetting(options: {
     logger.warn({ err }, 'old data could not be deleted; retrying in an hour');
   }
 
-  const forgetting = repeat({
+  const runs = repeat({
     clock,
     everyMs: EVERY_MS,
-    run: async (stopping) => void (await presence.hold(RETENTION, forgetAll, stopping)),
+    run: async (stopping) => void (await presence.hold(LEASE, deleteAll, stopping)),
     onError: noteFailure,
   });
-  forgetting.start();
-  forgetting.trigger();
-  return forgetting.stop;
+  runs.start();
+  runs.trigger();
+  return runs.stop;
 }

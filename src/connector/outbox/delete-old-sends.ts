@@ -12,7 +12,7 @@ const SENDS_KEPT_MS = 90 * DAY_MS;
 const MAX = 1_000;
 
 /** Deletes what old sends left: files after a week, the sends after 90 days. Throws as `query` does. */
-export async function forgetOldSends(database: Queryable, now: number): Promise<void> {
+export async function deleteOldSends(database: Queryable, now: number): Promise<void> {
   const { id, state, createdAt, updatedAt } = outbound;
   const db = orm(database);
   const failed = db
@@ -30,8 +30,8 @@ export async function forgetOldSends(database: Queryable, now: number): Promise<
     .where(and(lt(createdAt, before), isOver))
     .orderBy(createdAt, id)
     .limit(MAX);
-  for (let forgotten = MAX; forgotten === MAX; ) {
-    forgotten = (
+  for (let deleted = MAX; deleted === MAX; ) {
+    deleted = (
       await db
         .delete(outbound)
         .where(and(isOver, inArray(id, old)))

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { keepForgetting } from '../../src/connector/keep-forgetting.ts';
+import { startRetention } from '../../src/connector/retention.ts';
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
 import type { Database } from '../../src/runtime/database/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -52,7 +52,7 @@ async function start(held: Promise<void> = Promise.resolve()): Promise<Forgettin
   const clock = new ManualClock();
   const presence = createPresence({ database, clock, logger: silentLogger, works: true });
   await presence.start();
-  const stop = keepForgetting({ database, clock, logger: silentLogger, presence });
+  const stop = startRetention({ database, clock, logger: silentLogger, presence });
   const process = { clock, presence, sent, answered, stop };
   processes.push(process);
   return process;
