@@ -65,13 +65,13 @@ export const changeBatches = connectorSchema.table(
     /** Taken from `connector.change_batch_id` once every changed row is locked. */
     id: bigint('id', { mode: 'number' }).primaryKey(),
     size: integer('size').notNull(),
-    /** The time of its changes. */
-    toldAt: epochMs('told_at').notNull(),
+    /** When the statement made its changes. */
+    changedAt: epochMs('changed_at').notNull(),
     lastSeq: bigint('last_seq', { mode: 'number' }),
   },
   (table) => [
     uniqueIndex('change_batches_seq').on(table.lastSeq).where(sql`${table.lastSeq} is not null`),
-    index('change_batches_told').on(table.toldAt),
+    index('change_batches_changed_at').on(table.changedAt),
     index('change_batches_unnumbered').on(table.id).where(sql`${table.lastSeq} is null`),
   ],
 );

@@ -23,7 +23,7 @@ export interface ChangesToWrite {
 const COLUMNS = Object.entries(getTableColumns(changes)) as [Column, (typeof changes)[Column]][];
 
 /**
- * CTEs `batch`, `changed` and `told`: they write changes for the CRM, in the statement that makes them.
+ * CTEs `batch`, `changed` and `inserted_batch`: they write changes for the CRM, in the statement that makes them.
  *
  * The id of the batch is taken when all rows that the statement changes are locked, and they stay locked until
  * it commits. So if two statements change a row, the ids of their batches are in the order in which they
@@ -46,8 +46,8 @@ changed AS (
   ${rows.join('\n  UNION ALL\n  ')}) t
   RETURNING at
 ),
-told AS (
-  INSERT INTO connector.change_batches (id, size, told_at)
+inserted_batch AS (
+  INSERT INTO connector.change_batches (id, size, changed_at)
   SELECT (SELECT b.id FROM batch b), count(*), max(at) FROM changed HAVING count(*) > 0
   RETURNING size
 )`;

@@ -113,7 +113,7 @@ export async function readUses(
  */
 export async function readFeed(db: Queryable): Promise<Waiting & { readonly lastSeq: number }> {
   const batches = orm(db)
-    .select({ at: changeBatches.toldAt })
+    .select({ at: changeBatches.changedAt })
     .from(changeBatches)
     .where(isNull(changeBatches.lastSeq))
     .orderBy(changeBatches.id)
@@ -147,12 +147,12 @@ export async function readDispatch(
     .as('queues');
   // OFFSET 0 makes the planner use the index: it overestimates the heads.
   const oldestQueued = sql`
-    select min(b.told_at) from ${dispatchQueues} w
+    select min(b.changed_at) from ${dispatchQueues} w
      cross join lateral connector.dispatch_head(w.connection_id, 1) q
-     cross join lateral (select n.told_at from ${changeBatches} n where n.id = q.batch offset 0) b
+     cross join lateral (select n.changed_at from ${changeBatches} n where n.id = q.batch offset 0) b
      where w.waiting > 0`;
   const oldestBehind = orm(db)
-    .select({ at: changeBatches.toldAt })
+    .select({ at: changeBatches.changedAt })
     .from(changeBatches)
     .where(gt(changeBatches.lastSeq, dispatch.cursor))
     .orderBy(changeBatches.lastSeq)

@@ -28,11 +28,11 @@ async function readConnections(db: Queryable, accountId: string, since: number) 
     .limit(1)
     .as('open');
   const newest = newestMessages(db, SAMPLE);
-  const told = orm(db)
-    .select({ lastAt: max(newest.webhookAt).as('last_told_at') })
+  const webhooks = orm(db)
+    .select({ lastAt: max(newest.webhookAt).as('last_webhook_at') })
     .from(DIRECTIONS)
     .crossJoinLateral(newest)
-    .as('told');
+    .as('webhooks');
   const conflicts = orm(db)
     .select({ count: count().as('conflict_count') })
     .from(m)
@@ -52,7 +52,7 @@ async function readConnections(db: Queryable, accountId: string, since: number) 
       visible: c.visible,
       openMessageId: open.id,
       openCreatedAt: open.createdAt,
-      lastWebhookAt: sql<number | null>`greatest(${told.lastAt}, ${c.webhookAt})`,
+      lastWebhookAt: sql<number | null>`greatest(${webhooks.lastAt}, ${c.webhookAt})`,
       conflicts: conflicts.count,
       repairedMessages: repairTotals.messages,
       repairedStatuses: repairTotals.statuses,
@@ -61,7 +61,7 @@ async function readConnections(db: Queryable, accountId: string, since: number) 
     .from(c)
     .leftJoin(repairTotals, eq(repairTotals.connectionId, c.connectionId))
     .leftJoinLateral(open, sql`true`)
-    .crossJoinLateral(told)
+    .crossJoinLateral(webhooks)
     .crossJoinLateral(conflicts)
     .where(eq(c.accountId, accountId))
     .orderBy(c.connectionId);

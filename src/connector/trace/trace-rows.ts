@@ -60,7 +60,7 @@ export async function readMessageChanges(db: Queryable, messageId: string, batch
   const created = orm(db)
     .select(CHANGE)
     .from(messages)
-    .innerJoin(changeBatches, eq(changeBatches.toldAt, messages.firstSeenAt))
+    .innerJoin(changeBatches, eq(changeBatches.changedAt, messages.firstSeenAt))
     .innerJoin(
       changes,
       and(ofBatch, eq(changes.messageId, messages.id), eq(changes.connectionId, messages.connectionId)),

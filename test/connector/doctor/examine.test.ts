@@ -562,7 +562,7 @@ describe('work that does not proceed', () => {
     system.service.fault = () => undefined;
     // As a process leaves it that is killed between a commit and its number.
     await system.database.query(
-      `with batch as (insert into connector.change_batches (id, size, told_at) values (nextval('connector.change_batch_id'), 1, $1::bigint) returning id)
+      `with batch as (insert into connector.change_batches (id, size, changed_at) values (nextval('connector.change_batch_id'), 1, $1::bigint) returning id)
        insert into connector.changes (batch, position, type, at, account_id, connection_id, source)
        select id, 1, 'connection.updated', $1::bigint, 'default', 'c1', 'api' from batch`,
       [system.clock.now()],

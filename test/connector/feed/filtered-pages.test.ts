@@ -26,7 +26,7 @@ beforeAll(async () => {
     slowly,
   );
   await database.query(
-    `INSERT INTO connector.change_batches (id, size, told_at, last_seq)
+    `INSERT INTO connector.change_batches (id, size, changed_at, last_seq)
      SELECT n, 5, 0, n * 5 FROM generate_series(1, ${CHANGES / 5}) n`,
     [],
     slowly,

@@ -52,7 +52,7 @@ ${writeChanges({
     },
   ],
 })}
-SELECT FROM told`;
+SELECT FROM inserted_batch`;
 
 const numbers = async () =>
   (await readAllChanges(database)).map(({ seq, connection_id }) => [connection_id, seq]);
@@ -129,7 +129,7 @@ describe('numbering changes', () => {
 
   it('takes more than one statement holds', async () => {
     await database.query(
-      `WITH made AS (INSERT INTO connector.change_batches (id, size, told_at)
+      `WITH made AS (INSERT INTO connector.change_batches (id, size, changed_at)
          SELECT nextval('connector.change_batch_id'), 2, 0 FROM generate_series(1, 2300) RETURNING id)
        INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, source, data)
        SELECT id, position, 'connection.updated', 0, 'a', 'c', 'poll', '{}'

@@ -32,7 +32,7 @@ async function fill(): Promise<void> {
        polled, change_mask, webhook_seen, status_conflict)
      SELECT 'c-' || n % 2000 + 1, 'm-' || n, 'account-1', 'incoming', ${now} - n, 'webhook', ${now}, false, 13, 1, false
        FROM generate_series(1, 60000) n`,
-    `INSERT INTO connector.change_batches (id, size, told_at, last_seq)
+    `INSERT INTO connector.change_batches (id, size, changed_at, last_seq)
      SELECT n, 3, ${now}, CASE WHEN n <= 19900 THEN n * 3 END FROM generate_series(1, 20000) n`,
     'UPDATE connector.feed SET last_seq = 59700',
     'INSERT INTO connector.dispatch (cursor) VALUES (59000)',

@@ -54,8 +54,8 @@ changed AS (
     FROM begun o) t
   RETURNING at
 ),
-told AS (
-  INSERT INTO connector.change_batches (id, size, told_at)
+inserted_batch AS (
+  INSERT INTO connector.change_batches (id, size, changed_at)
   SELECT (SELECT b.id FROM batch b), count(*), max(at) FROM changed HAVING count(*) > 0
   RETURNING size
 )

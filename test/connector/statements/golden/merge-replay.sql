@@ -267,8 +267,8 @@ changed AS (
    WHERE m.change_mask & 1 = 0) t
   RETURNING at
 ),
-told AS (
-  INSERT INTO connector.change_batches (id, size, told_at)
+inserted_batch AS (
+  INSERT INTO connector.change_batches (id, size, changed_at)
   SELECT (SELECT b.id FROM batch b), count(*), max(at) FROM changed HAVING count(*) > 0
   RETURNING size
 ),
