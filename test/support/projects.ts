@@ -41,14 +41,12 @@ export const PROJECTS = {
     'test/index.test.ts',
     'test/{cli,console,docs}/**/*.test.ts',
     'test/package/dependencies.test.ts',
-    'test/conformance/{command,own-integration}.test.ts',
+    'test/conformance/command.test.ts',
     'test/examples/receivers.test.ts',
     'test/connector/{canary,canary-of-parts,processes}.test.ts',
     'test/connector/doctor/stores.test.ts',
     'test/connector/feed/sequencer.test.ts',
-    'test/connector/dispatch/killed-workers.test.ts',
     'test/connector/oauth/refresh-processes.test.ts',
-    'test/connector/reconcile/kill.test.ts',
     'test/connector/replay/replay.test.ts',
     'test/platform/db/process-lease.test.ts',
     'test/platform/{mcp,oauth}/foreign-judges.test.ts',
@@ -64,7 +62,7 @@ export const PROJECTS = {
    */
   campaign: [
     'test/campaign/**/*.test.ts',
-    'test/conformance/integration-gallery.test.ts',
+    'test/conformance/{integration-gallery,own-integration}.test.ts',
     'test/package/{image,package,platform-image}.test.ts',
   ],
 } as const;

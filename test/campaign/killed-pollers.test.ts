@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readProgress } from '../../../src/connector/reconcile/progress.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { readProgress } from '../../src/connector/reconcile/progress.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../connector/support/poll-bench.ts';
 
 const MINUTE = 60_000;
-const script = new URL('../support/poll-in-child.ts', import.meta.url).pathname;
+const script = new URL('../connector/support/poll-in-child.ts', import.meta.url).pathname;
 let bench: PollBench;
 
 beforeEach(async () => {

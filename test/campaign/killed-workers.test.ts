@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { beginDispatch } from '../../../src/connector/dispatch/distribute.ts';
-import { readDispatch } from '../../../src/connector/state/figures.ts';
-import { newId } from '../support/event-fixtures.ts';
-import { DispatchBench } from './dispatch-bench.ts';
+import { beginDispatch } from '../../src/connector/dispatch/distribute.ts';
+import { readDispatch } from '../../src/connector/state/figures.ts';
+import { DispatchBench } from '../connector/dispatch/dispatch-bench.ts';
+import { newId } from '../connector/support/event-fixtures.ts';
 
-const SCRIPT = new URL('../support/dispatch-in-child.ts', import.meta.url).pathname;
+const SCRIPT = new URL('../connector/support/dispatch-in-child.ts', import.meta.url).pathname;
 
 let bench: DispatchBench;
 let children: ChildProcess[];
@@ -84,7 +84,7 @@ async function everythingHandedOver(): Promise<void> {
   await expect.poll(async () => (await readDispatch(bench.database))?.waiting, { timeout: 50_000 }).toBe(0);
 }
 
-describe('workers that are killed while they dispatch', { timeout: 120_000 }, () => {
+describe('workers that are killed while they dispatch', () => {
   it('lose nothing, keep the order of each connection, and have each effect once', async () => {
     const connections = Array.from({ length: 8 }, newId);
     // Loading takes longest of all, so the later ones load while the earlier ones work.
@@ -126,9 +126,7 @@ describe('workers that are killed while they dispatch', { timeout: 120_000 }, ()
   });
 });
 
-describe('a worker whose handler computes for longer than others wait for a sign of life', {
-  timeout: 120_000,
-}, () => {
+describe('a worker whose handler computes for longer than others wait for a sign of life', () => {
   it('is taken for dead, changes nothing of what the others do meanwhile, and works again afterwards', async () => {
     const [connectionId, later] = [newId(), newId()];
     const [computing, other] = [loadWorker({ computesMs: 9_000 }), loadWorker()] as const;
