@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LiveList } from '../../src/console/data/live-list.ts';
+import { LiveList, type Page } from '../../src/console/data/live-list.ts';
 import type { StreamEvent } from '../../src/console/data/stream-event.ts';
 
 interface Row {
@@ -11,15 +11,19 @@ describe('a live list', () => {
   let next = 0;
   /** The newest page of the server. */
   let head: readonly Row[] = [];
+  let nextCursor: string | undefined;
+  /** The page after it. */
+  const older: Page<Row> = { entries: [{ id: 1 }, { id: 0 }] };
   beforeEach(() => {
     vi.useFakeTimers();
     next = 0;
     head = [];
+    nextCursor = undefined;
     list = new LiveList<Row>({
       key: 'rows',
       name: 'messages',
       isWhole: true,
-      read: async () => ({ entries: head }),
+      read: async (cursor) => (cursor === undefined ? { entries: head, nextCursor } : older),
       idOf: ({ id }) => String(id),
       rowOf: (event) => event as unknown as Row,
     });
@@ -69,5 +73,30 @@ describe('a live list', () => {
     expect(shown()).toMatchObject({ newest: 4_999, rows: 2_500, waiting: 2_500 });
     list.resume();
     expect(shown()).toMatchObject({ newest: 8_999, oldest: 6_500, rows: 2_500, waiting: 0 });
+  });
+
+  it('reads the older page for whoever asks at each change', async () => {
+    head = [{ id: 3 }, { id: 2 }];
+    nextCursor = '2';
+    list.subscribe(() => void list.readMore());
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(shown()).toMatchObject({ newest: 3, oldest: 0, rows: 4 });
+  });
+
+  it('reads the newest page again if it changes while an older one is read', async () => {
+    head = [{ id: 3 }, { id: 2 }];
+    nextCursor = '2';
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    const { promise, resolve } = Promise.withResolvers<Page<Row>>();
+    vi.spyOn(list.source, 'read').mockReturnValueOnce(promise);
+    void list.readMore();
+    head = [{ id: 4 }, ...head];
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    resolve(older);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(shown()).toMatchObject({ newest: 4, oldest: 0, rows: 5 });
   });
 });

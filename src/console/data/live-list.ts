@@ -93,13 +93,11 @@ export class LiveList<Row> {
   /** Reads the next older page. */
   async readMore(): Promise<void> {
     if (this.#isReading || !this.#state.hasMore) return;
-    await this.#reading(async () => {
-      const page = await this.source.read(this.#cursor);
+    await this.#read(this.#cursor, ({ entries, nextCursor }) => {
       const known = new Set(this.#state.rows.map(this.source.idOf));
-      const older = page.entries.filter((row) => !known.has(this.source.idOf(row)));
-      this.#cursor = page.nextCursor;
-      const rows = this.#cut([...this.#state.rows, ...older]);
-      this.#set({ hasMore: page.nextCursor !== undefined, ...rows });
+      const older = entries.filter((row) => !known.has(this.source.idOf(row)));
+      this.#cursor = nextCursor;
+      return { hasMore: nextCursor !== undefined, ...this.#cut([...this.#state.rows, ...older]) };
     });
   }
 
@@ -162,24 +160,28 @@ export class LiveList<Row> {
       return;
     }
     this.#isStale = false;
-    await this.#reading(async () => this.#mergeHead(await this.source.read(undefined)));
+    await this.#read(undefined, (page) => this.#mergeHead(page));
+  }
+
+  /** Reads a page, and changes the state once, when the next page can be read. */
+  async #read(
+    cursor: string | undefined,
+    merge: (page: Page<Row>) => Partial<LiveListState<Row>>,
+  ): Promise<void> {
+    this.#isReading = true;
+    let change: Partial<LiveListState<Row>>;
+    try {
+      change = { error: undefined, ...merge(await this.source.read(cursor)) };
+    } catch (error) {
+      change = { error };
+    }
+    this.#isReading = false;
+    this.#set({ ...change, isLoading: false });
     if (this.#isStale) this.#gather();
   }
 
-  async #reading(read: () => Promise<void>): Promise<void> {
-    this.#isReading = true;
-    try {
-      await read();
-      this.#set({ error: undefined, isLoading: false });
-    } catch (error) {
-      this.#set({ error, isLoading: false });
-    } finally {
-      this.#isReading = false;
-    }
-  }
-
   /** Puts the newest page in the place of the rows that it covers. Rows that no longer match vanish with them. */
-  #mergeHead({ entries, nextCursor }: Page<Row>): void {
+  #mergeHead({ entries, nextCursor }: Page<Row>): Partial<LiveListState<Row>> {
     const { idOf } = this.source;
     const { rows, isPaused } = this.#state;
     const places = new Map(rows.map((row, place) => [idOf(row), place]));
@@ -188,11 +190,13 @@ export class LiveList<Row> {
       const page = new Map(entries.map((row) => [idOf(row), row]));
       this.#waiting = entries.filter((row) => !places.has(idOf(row)));
       const updated = rows.map((row) => page.get(idOf(row)) ?? row);
-      this.#set({ waiting: this.#waiting.length, ...this.#cut(updated) });
-    } else if (covered === -1 || nextCursor === undefined) {
+      return { waiting: this.#waiting.length, ...this.#cut(updated) };
+    }
+    if (covered === -1 || nextCursor === undefined) {
       this.#cursor = nextCursor;
-      this.#set({ rows: entries, hasMore: nextCursor !== undefined, isCut: false });
-    } else this.#set(this.#cut([...entries, ...rows.slice(covered + 1)]));
+      return { rows: entries, hasMore: nextCursor !== undefined, isCut: false };
+    }
+    return this.#cut([...entries, ...rows.slice(covered + 1)]);
   }
 
   #cut(rows: readonly Row[]): Partial<LiveListState<Row>> {

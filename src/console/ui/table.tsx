@@ -63,7 +63,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
     if (last >= rows.length - AHEAD) void list.readMore();
-  }, [list, last, rows.length]);
+  }, [list, last, rows]);
   useEffect(() => {
     if (selectedId !== undefined) list.pause();
   }, [list, selectedId]);
