@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { useRowKeys } from './row-keys.ts';
@@ -28,7 +28,9 @@ export interface TableProps<Row> {
   readonly label: string;
   readonly list: readonly [LiveListState<Row>, ListControls<Row>];
   readonly columns: readonly Column<Row>[];
-  readonly linkOf: (row: Row) => LinkProps;
+  /** Where a row leads: a path whose `$id` is the id of the row, and the search of its link. Default: the present one. */
+  readonly to: NonNullable<LinkProps['to']>;
+  readonly search?: LinkProps['search'];
   /** Message of a row: a link beside the row leads to its journey. */
   readonly messageOf?: (row: Row) => string | null | undefined;
   readonly selectedId: string | undefined;
@@ -36,28 +38,27 @@ export interface TableProps<Row> {
 }
 
 const ROW_HEIGHT = 34;
-const OVERSCAN = 12;
+const OVERSCAN = 6;
 /** So many rows before the end, older ones are read. */
 const AHEAD = 20;
 
 /** The rows of a live list. Rows are links; only those in view are drawn. Moving through it pauses it. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, linkOf, messageOf, selectedId, empty } = props;
+  const { label, columns, to, search = true, messageOf, selectedId, empty } = props;
   const [state, list] = props.list;
   const { rows } = state;
   const { idOf } = list.source;
   const scroller = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState(0);
+  // With another function, all rows are measured again.
+  const keyOf = useCallback((index: number) => idOf(rows[index] as Row), [rows, idOf]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: OVERSCAN,
     initialOffset: list.scrollTop,
-    getItemKey: (index) => {
-      const row = rows[index];
-      return row === undefined ? index : idOf(row);
-    },
+    getItemKey: keyOf,
   });
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
@@ -139,42 +140,19 @@ export function Table<Row>(props: TableProps<Row>) {
           {items.map((item) => {
             const row = rows[item.index];
             if (row === undefined) return null;
-            const isSelected = idOf(row) === selectedId;
-            const messageId = messageOf?.(row);
-            const tabIndex = item.index === at || isSelected ? 0 : -1;
+            const id = idOf(row);
             return (
-              <li
+              <TableRow
                 key={item.key}
-                data-index={item.index}
-                aria-setsize={state.hasMore ? -1 : rows.length}
-                aria-posinset={item.index + 1}
-                style={{ transform: `translateY(${item.start}px)` }}
-              >
-                <Link
-                  {...linkOf(row)}
-                  className="row"
-                  aria-current={isSelected ? 'true' : undefined}
-                  tabIndex={tabIndex}
-                  onFocus={() => setAt(item.index)}
-                >
-                  {columns.map(({ cell, isMinor, align }, place) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: columns never move
-                    <span key={place} className={cellClass(isMinor, align)}>
-                      {cell(row)}
-                    </span>
-                  ))}
-                </Link>
-                {messageId === null || messageId === undefined ? null : (
-                  <Link
-                    to="/journey/$id"
-                    params={{ id: messageId }}
-                    className="row-journey"
-                    tabIndex={tabIndex}
-                  >
-                    Journey
-                  </Link>
-                )}
-              </li>
+                {...{ row, id, columns, to, search }}
+                messageId={messageOf?.(row)}
+                index={item.index}
+                start={item.start}
+                size={state.hasMore ? -1 : rows.length}
+                isSelected={id === selectedId}
+                isTabStop={item.index === at}
+                onFocus={setAt}
+              />
             );
           })}
         </ul>
@@ -186,6 +164,65 @@ export function Table<Row>(props: TableProps<Row>) {
         ) : null}
       </div>
     </section>
+  );
+}
+
+interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'to' | 'search'> {
+  readonly row: Row;
+  readonly id: string;
+  readonly messageId: string | null | undefined;
+  readonly index: number;
+  /** Its distance from the top, in pixels. */
+  readonly start: number;
+  /** Rows of the whole list; -1 if that is not known. */
+  readonly size: number;
+  readonly isSelected: boolean;
+  readonly isTabStop: boolean;
+  readonly onFocus: (index: number) => void;
+}
+
+/** Drawn again only if something of it changes, so that scrolling draws only the rows that come into view. */
+const TableRow = memo(DrawnRow) as typeof DrawnRow;
+
+function DrawnRow<Row>(props: RowProps<Row>) {
+  const { row, id, columns, to, search, messageId, index, start, size, isSelected, isTabStop, onFocus } =
+    props;
+  const tabIndex = isTabStop || isSelected ? 0 : -1;
+  return (
+    <li
+      data-index={index}
+      aria-setsize={size}
+      aria-posinset={index + 1}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      <Link
+        {...({ to, params: { id }, search } as LinkProps)}
+        // The pointer passes over many rows while it scrolls. What they open is there already.
+        preload={false}
+        className="row"
+        aria-current={isSelected ? 'true' : undefined}
+        tabIndex={tabIndex}
+        onFocus={() => onFocus(index)}
+      >
+        {columns.map(({ cell, isMinor, align }, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: columns never move
+          <span key={place} className={cellClass(isMinor, align)}>
+            {cell(row)}
+          </span>
+        ))}
+      </Link>
+      {messageId === null || messageId === undefined ? null : (
+        <Link
+          to="/journey/$id"
+          params={{ id: messageId }}
+          preload={false}
+          className="row-journey"
+          tabIndex={tabIndex}
+        >
+          Journey
+        </Link>
+      )}
+    </li>
   );
 }
 

@@ -88,7 +88,7 @@ export function CallsScreen() {
             list={list}
             columns={COLUMNS}
             selectedId={id}
-            linkOf={(row) => ({ to: '/calls/$id', params: { id: row.id }, search: true })}
+            to="/calls/$id"
             messageOf={({ messageIds }) => messageIds?.[0]}
             empty={
               q === '' ? (

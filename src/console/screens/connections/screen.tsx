@@ -110,7 +110,7 @@ export function ConnectionsScreen() {
             list={list}
             columns={COLUMNS}
             selectedId={id}
-            linkOf={(row) => ({ to: '/connections/$id', params: { id: row.id }, search: true })}
+            to="/connections/$id"
             empty={
               q === '' ? (
                 <EmptyState

@@ -140,7 +140,7 @@ function SeriesView({ series, isFirst }: { readonly series: Series; readonly isF
       {isFirst ? null : <p className="faint">Sent again at {showDateTime(series.at)}</p>}
       <div className="series-grid">
         <span />
-        <Axis axis={axis} isLabeled />
+        <Axis axis={axis} />
         <span />
         {series.attempts.map((placed) => (
           <div key={placed.number} className="contents">

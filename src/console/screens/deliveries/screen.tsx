@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
     cell: (row) => <bdi className="soft">{summaryOf(row)}</bdi>,
   },
   {
-    heading: <Axis axis={ROW_AXIS_MS} isLabeled />,
+    heading: <Axis axis={ROW_AXIS_MS} />,
     width: 'minmax(54px, 0.8fr)',
     cell: ({ createdAt, attempts }) => (
       <Waterfall series={groupAttempts(createdAt, attempts)[0]} axis={ROW_AXIS_MS} />
@@ -103,7 +103,7 @@ export function DeliveriesScreen() {
             list={list}
             columns={COLUMNS}
             selectedId={id}
-            linkOf={(row) => ({ to: '/deliveries/$id', params: { id: row.id }, search: true })}
+            to="/deliveries/$id"
             messageOf={({ messageId }) => messageId}
             empty={
               q === '' ? (

@@ -9,13 +9,13 @@ export const ROW_AXIS_MS = 2_000;
 
 const percent = (ms: number, axis: number): string => `${Math.min(100, Math.max(0, (ms / axis) * 100))}%`;
 
-/** The marks of the axis; `isLabeled` in a heading. */
-export function Axis({ axis, isLabeled = false }: { readonly axis: number; readonly isLabeled?: boolean }) {
+/** The marks of the axis with their times. */
+export function Axis({ axis }: { readonly axis: number }) {
   return (
     <span className="axis" aria-hidden="true">
       {TRIES_MS.map((ms) => (
         <span key={ms} className="axis-mark" style={{ left: percent(ms, axis) }}>
-          {isLabeled ? `${ms / 1_000}${ms === 1_500 ? ' s' : ''}` : null}
+          {`${ms / 1_000}${ms === 1_500 ? ' s' : ''}`}
         </span>
       ))}
     </span>
@@ -24,9 +24,9 @@ export function Axis({ axis, isLabeled = false }: { readonly axis: number; reado
 
 /** One series of attempts on an axis: where each bar begins, how long it took, how it ended. */
 export function Waterfall({ series, axis }: { readonly series: Series | undefined; readonly axis: number }) {
+  const marks = TRIES_MS.map((ms) => `${percent(ms, axis)} 0`).join();
   return (
-    <span className="waterfall">
-      <Axis axis={axis} />
+    <span className="waterfall" style={{ backgroundPosition: marks }}>
       {series?.attempts.map(({ attempt, number, from, to }) => (
         <span
           key={number}

@@ -121,7 +121,7 @@ function Conversations({ id }: { readonly id: string | undefined }) {
         list={[{ ...state, rows }, controls]}
         columns={columns}
         selectedId={id}
-        linkOf={(row) => ({ to: '/inbox/$id', params: { id: row.id }, search: true })}
+        to="/inbox/$id"
         empty={
           peer === '' ? (
             <EmptyState

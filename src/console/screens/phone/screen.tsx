@@ -170,11 +170,8 @@ function Connections({ q, id }: ListProps) {
       list={list}
       columns={CONNECTION_COLUMNS}
       selectedId={id}
-      linkOf={(row) => ({
-        to: '/phone/$id',
-        params: { id: row.id },
-        search: q === '' ? {} : { q },
-      })}
+      to="/phone/$id"
+      search={q === '' ? {} : { q }}
     />
   );
 }
@@ -209,11 +206,8 @@ function Contacts({ q, id }: ListProps) {
       list={list}
       columns={CONTACT_COLUMNS}
       selectedId={id}
-      linkOf={(row) => ({
-        to: '/phone/$id',
-        params: { id: row.phone },
-        search: { list: 'contacts', ...(q === '' ? {} : { q }) },
-      })}
+      to="/phone/$id"
+      search={{ list: 'contacts', ...(q === '' ? {} : { q }) }}
     />
   );
 }
