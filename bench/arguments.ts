@@ -17,6 +17,8 @@ export interface BenchArguments {
   readonly messages: number;
   /** Deliveries beside which the page of `console` is opened. */
   readonly deliveries: number;
+  /** Events that the page of `console` hears while it is open. */
+  readonly events: number;
 }
 
 /** How long and how often a benchmark measures. */
@@ -78,7 +80,8 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | re
                   platform, distant or memory (repeatable)
   --rows N        messages stored for pages (default 5000000, needs about 3 GB)
   --messages N    messages of the account of reconcile (default 100000)
-  --deliveries N  deliveries beside which the console is opened; as many again arrive (default 20000)
+  --deliveries N  deliveries beside which the console is opened (default 20000)
+  --events N      events that the console hears while it is open (default 50000)
   --profile DIR   write a CPU profile of each child process to DIR
   --json          one JSON object on standard output
   --help          this text
@@ -104,6 +107,7 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
       rows: { type: 'string', default: '5000000' },
       messages: { type: 'string', default: '100000' },
       deliveries: { type: 'string', default: '20000' },
+      events: { type: 'string', default: '50000' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -122,6 +126,7 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
     rows: readCount('--rows', values.rows, 10_000, 50_000_000),
     messages: readCount('--messages', values.messages, 1, 10_000_000),
     deliveries: readCount('--deliveries', values.deliveries, 40, 1_000_000),
+    events: readCount('--events', values.events, 40, 10_000_000),
   };
 }
 

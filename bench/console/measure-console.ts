@@ -11,11 +11,15 @@ export interface ConsoleResult {
   readonly deliveries: number;
   /** Of each round, in milliseconds. */
   readonly firstPaintMs: { readonly ours: readonly number[]; readonly bare: readonly number[] };
-  /** Of each round: the longest task of the page while it was scrolled, in milliseconds; 0 if none took 50. */
-  readonly longestTaskMs: readonly number[];
+  /** Of each round: the longest task while the page was scrolled, and while an empty one was, in milliseconds. */
+  readonly longestTaskMs: { readonly ours: readonly number[]; readonly bare: readonly number[] };
   /** Rows that the page held at most. */
   readonly rowsHeld: number;
-  /** Bytes that the page held after each quarter of the live traffic. */
+  /** Events that the page heard live. */
+  readonly events: number;
+  /** The longest task meanwhile, in milliseconds; 0 if none took 50. */
+  readonly liveTaskMs: number;
+  /** Bytes that the page held after each quarter of the events. */
   readonly heap: readonly number[];
   readonly rows: readonly RowCheck[];
   readonly broken: readonly string[];
@@ -26,56 +30,73 @@ const MOST_ROWS = 5_000;
 /** Where scrolling ends: beyond what the page may hold, or a page that holds too much would go unnoticed. */
 const SCROLL_TO_ROWS = MOST_ROWS + 1_000;
 const QUARTERS = 4;
+/** Messages between two counts of the events that the page has heard. */
+const MESSAGES = 100;
+const BEGIN = 'scrolling begins';
 const WHEEL_PX = 2_400;
+const ROW_PX = 34;
+/** A page that shows no further row for so many frames has no more. */
+const STUCK_FRAMES = 300;
 
-/** Opens the page beside many deliveries, scrolls through them, and lets as many again arrive while it is open. */
+/** Opens the page beside many deliveries, scrolls through them, and lets events arrive while it is open. */
 export async function measureConsole(context: BenchContext): Promise<ConsoleResult> {
   const { args, postgres, progress } = context;
   const loop = context.start<ConsoleLoop>(new URL('console-loop.ts', import.meta.url));
   const browser = await launchChromium();
   try {
     const { url } = await loop.ask('start', { databaseUrl: await postgres.createDatabase('console') });
+    progress(`storing ${args.deliveries} deliveries`);
     const rows: RowCheck[] = [await write(loop, 'deliveries stored', args.deliveries, progress)];
     progress('first paint');
     const firstPaintMs = await paintInTurn(browser, `${url}/deliveries`, args.rounds);
+    const bare = await openScroller(browser);
     const { page, complaints } = await openPage(`${url}/deliveries`, { browser });
     await page
       .getByRole('link', { name: /message\.received/ })
       .first()
       .waitFor();
-    const longestTaskMs: number[] = [];
-    let rowsHeld = 0;
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    const rowsStored = Math.min(args.deliveries, SCROLL_TO_ROWS);
+    const held: number[] = [];
     for (let round = 0; round < args.rounds; round += 1) {
       progress(`scrolling, round ${round + 1}`);
-      const scrolled = await scrollThrough(page, Math.min(args.deliveries, SCROLL_TO_ROWS));
-      longestTaskMs.push(scrolled.longestTaskMs);
-      rowsHeld = Math.max(rowsHeld, scrolled.rowsHeld);
+      ours.push(await longestTask(browser, page, () => scrollThrough(page, rowsStored)));
+      held.push(await page.evaluate<number>(ROWS_HELD));
+      theirs.push(await longestTask(browser, bare, () => scrollThrough(bare, rowsStored)));
+      await page.bringToFront();
       await page.keyboard.press('n');
     }
+    const heard = await countEvents(page);
+    await page.evaluate(WATCH_TASKS);
     const heap: number[] = [];
-    for (let quarter = 0; quarter < QUARTERS; quarter += 1) {
-      rows.push(
-        await write(
-          loop,
-          `delivered, quarter ${quarter + 1}`,
-          Math.ceil(args.deliveries / QUARTERS),
-          progress,
-        ),
-      );
+    for (let quarter = 1; quarter <= QUARTERS; quarter += 1) {
+      const until = (args.events * quarter) / QUARTERS;
+      progress(`events, quarter ${quarter}`);
+      // Each message is several events.
+      for (let sent = 0; heard() < until && sent < args.events; sent += MESSAGES)
+        rows.push(await write(loop, `messages of quarter ${quarter}`, MESSAGES, progress));
       await page.getByText('live', { exact: true }).waitFor();
+      held.push(await page.evaluate<number>(ROWS_HELD));
       heap.push(await heapOf(page));
     }
+    const rowsHeld = Math.max(...held);
+    const events = heard();
     return {
       deliveries: args.deliveries,
       firstPaintMs,
-      longestTaskMs,
+      longestTaskMs: { ours, bare: theirs },
       rowsHeld,
+      events,
+      liveTaskMs: await page.evaluate<number>('longestTask'),
       heap,
       rows,
       broken: [
         ...describeMismatches(rows),
         ...complaints,
         ...(rowsHeld > MOST_ROWS ? [`the page holds ${rowsHeld} rows, more than ${MOST_ROWS}`] : []),
+        ...(rowsHeld < Math.min(args.deliveries, MOST_ROWS) ? [`the page holds only ${rowsHeld} rows`] : []),
+        ...(events < args.events ? [`the page heard ${events} events of ${args.events}`] : []),
       ],
     };
   } finally {
@@ -90,7 +111,6 @@ async function write(
   messages: number,
   progress: (line: string) => void,
 ): Promise<RowCheck> {
-  progress(`${what}: ${messages} messages`);
   const { written, refusals } = await loop.ask('write', { messages });
   for (const refusal of refusals) progress(`refused: ${refusal}`);
   return { what, expected: messages, found: written };
@@ -140,27 +160,67 @@ const WATCH_TASKS = `
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) longestTask = Math.max(longestTask, duration);
   }).observe({ type: 'longtask' });`;
-const LAST_ROW = `Math.max(...[...document.querySelectorAll('[data-index]')].map((row) => Number(row.dataset.index)))`;
+const ROWS_HELD = `Math.round(document.querySelector('.table-body ul').offsetHeight / ${ROW_PX})`;
+/** Rows above the lower edge of the list. */
+const SCROLLED = `(({ scrollTop, clientHeight }) => Math.round((scrollTop + clientHeight) / ${ROW_PX}))(document.querySelector('.table-body'))`;
 const NEXT_FRAME = 'new Promise((resolve) => requestAnimationFrame(() => resolve()))';
 
-/** Scrolls down to so many rows, reading page after page, and up again. */
-async function scrollThrough(
-  page: Page,
-  rows: number,
-): Promise<{ readonly longestTaskMs: number; readonly rowsHeld: number }> {
-  await page.evaluate(WATCH_TASKS);
+/** A page that does nothing but scroll, through as many rows of one colour. */
+async function openScroller(browser: Browser): Promise<Page> {
+  const { page } = await openPage('about:blank', { browser });
+  await page.setContent(
+    `<div class="table-body" style="height: 90vh; overflow: auto">
+      <ul style="height: ${SCROLL_TO_ROWS * ROW_PX}px; margin: 0"></ul></div>`,
+  );
+  return page;
+}
+
+/** Scrolls down through so many rows, reading page after page, and up again. */
+async function scrollThrough(page: Page, rows: number): Promise<void> {
   await page.mouse.move(500, 400);
-  const held = async (): Promise<number> => 1 + (await page.evaluate<number>(LAST_ROW));
-  let rowsHeld = await held();
-  for (let stuck = 0; rowsHeld < rows && stuck < 200; ) {
+  const reached = (): Promise<number> => page.evaluate<number>(SCROLLED);
+  for (let at = await reached(), stuck = 0; at < rows && stuck < STUCK_FRAMES; ) {
     await page.mouse.wheel(0, WHEEL_PX);
     await page.evaluate(NEXT_FRAME);
-    const now = await held();
-    stuck = now > rowsHeld ? 0 : stuck + 1;
-    rowsHeld = Math.max(rowsHeld, now);
+    const now = await reached();
+    stuck = now > at ? 0 : stuck + 1;
+    at = Math.max(at, now);
   }
   for (let wheel = 0; wheel < 40; wheel += 1) await page.mouse.wheel(0, -WHEEL_PX);
-  return { longestTaskMs: await page.evaluate<number>('longestTask'), rowsHeld };
+}
+
+interface TraceEvent {
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly ts: number;
+  readonly dur?: number;
+}
+
+/** The longest task of a page during some work, in milliseconds, from a trace, which also shows the short ones. */
+async function longestTask(browser: Browser, page: Page, work: () => Promise<void>): Promise<number> {
+  await page.bringToFront();
+  await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing'] });
+  await page.evaluate(`performance.mark('${BEGIN}')`);
+  await work();
+  const trace = JSON.parse(String(await browser.stopTracing())) as { readonly traceEvents: TraceEvent[] };
+  const begin = trace.traceEvents.findLast(({ name }) => name === BEGIN);
+  if (begin === undefined) throw new Error('the trace has no mark of the page');
+  const { pid, tid, ts } = begin;
+  return trace.traceEvents
+    .filter((each) => each.pid === pid && each.tid === tid && each.ts > ts && each.name.endsWith('RunTask'))
+    .reduce((most, { dur = 0 }) => Math.max(most, dur / 1_000), 0);
+}
+
+/** Counts the events of the stream from now on. */
+async function countEvents(page: Page): Promise<() => number> {
+  let heard = 0;
+  const session = await page.context().newCDPSession(page);
+  session.on('Network.eventSourceMessageReceived', () => {
+    heard += 1;
+  });
+  await session.send('Network.enable');
+  return () => heard;
 }
 
 /** What the page's own code holds once everything unused is gone, in bytes. */
