@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/hands.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 import { createCaller } from '../support/read-lists.ts';
 
-let test: TestLoop;
+const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 beforeAll(async () => {
-  test = await startTestLoop();
   await test.sandbox('POST', '/oauth-apps', {
     name: '<img src=x onerror=alert(1)>',
     redirectUris: ['http://127.0.0.1:3000/callback'],
     scopes: ['messaging.read', 'messaging.send'],
   });
-});
-
-afterAll(async () => {
-  await test?.close();
 });
 
 /** A key for everything, in the workspace that is there from the beginning. */

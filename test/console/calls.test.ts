@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
-let test: TestLoop;
-
-beforeAll(async () => {
-  test = await startTestLoop();
-});
-
-afterAll(async () => {
-  await test?.close();
-});
+const test = loopOfFile();
 
 describe('Calls', () => {
   it('says which check refused a call, as it happens, by keyboard alone', async () => {

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/hands.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
-let test: TestLoop;
+const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 /** A number of its own, paired without the page. */
@@ -24,22 +24,15 @@ const row = (page: Page, text: string | RegExp) =>
 const transitions = (page: Page) =>
   page.getByRole('region', { name: 'Transitions' }).getByRole('listitem').allInnerTexts();
 
-beforeAll(async () => {
-  test = await startTestLoop();
-});
-
-afterAll(async () => {
-  await test?.close();
-});
-
 it('lists the newest first, also after the screen Phone, whose list begins with the oldest', async () => {
   const { page } = await openPage(url('/phone'));
   await page.getByRole('link', { name: 'Front desk' }).waitFor();
   await create('The newest');
   await page.getByRole('link', { name: 'Connections', exact: true }).first().click();
+  // The list of the screen Phone has the same name.
+  await page.getByRole('button', { name: 'New connection' }).waitFor();
   await row(page, 'The newest').waitFor();
   expect(await row(page, /./).first().innerText()).toContain('The newest');
-  await page.context().close();
 });
 
 describe('creating a connection', () => {

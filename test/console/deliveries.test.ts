@@ -1,18 +1,10 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
-let test: TestLoop;
+const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
-
-beforeAll(async () => {
-  test = await startTestLoop();
-});
-
-afterAll(async () => {
-  await test?.close();
-});
 
 describe('Deliveries', () => {
   it('shows an event as it happens; it is opened, resent with r, and left with Esc, by keyboard alone', async () => {

@@ -1,27 +1,19 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { mergeDue } from '../../src/console/screens/dock/due.ts';
 import { readRule } from '../../src/console/screens/dock/rules.ts';
 import { readScenario } from '../../src/scenario/scenario.ts';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/hands.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
-let test: TestLoop;
+const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
-
-beforeAll(async () => {
-  test = await startTestLoop();
-});
 
 afterEach(async () => {
   await test.client.clearFaults();
   await test.sandbox('POST', '/clock/run');
-});
-
-afterAll(async () => {
-  await test?.close();
 });
 
 const rules = async (): Promise<{ id: string; hits: number }[]> =>

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { SCREENS } from '../../src/contract/console/screens.ts';
 import { openPage } from '../support/chromium.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
 /** Runs wherever it is taken for markup, for code or for an address. */
 const HOSTILE = `"'><img src=x onerror="globalThis.ran=1"><script>globalThis.ran=1</script><a href="javascript:ran=1">`;
@@ -13,15 +13,10 @@ const MOST_DETAILS = 6;
 /** Screens of figures and ids, where no stranger can put a text. */
 const WITHOUT_TEXTS: readonly string[] = ['/overview', '/calls', '/sync'];
 
-let test: TestLoop;
+const test = loopOfFile();
 
 beforeAll(async () => {
-  test = await startTestLoop();
   await fill();
-});
-
-afterAll(async () => {
-  await test?.close();
 });
 
 /** Puts the text wherever somebody else than the reader can put one. */

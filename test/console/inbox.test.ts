@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/hands.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
-let test: TestLoop;
+const test = loopOfFile();
 let desk: string;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
@@ -17,13 +17,8 @@ const tick = (page: Page, status: string) => page.getByRole('log').getByRole('im
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
 beforeAll(async () => {
-  test = await startTestLoop();
   await test.sandbox('POST', '/clock/freeze');
   desk = await test.client.qrConnection();
-});
-
-afterAll(async () => {
-  await test?.close();
 });
 
 describe('Inbox', () => {

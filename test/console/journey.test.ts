@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
-let test: TestLoop;
+const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
-
-beforeAll(async () => {
-  test = await startTestLoop();
-});
-
-afterAll(async () => {
-  await test?.close();
-});
 
 /** A message whose webhook was lost; the connector does not know it. */
 async function loseWebhook(text: string): Promise<string> {

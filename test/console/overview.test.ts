@@ -1,20 +1,12 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/hands.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
-let test: TestLoop;
+const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' });
-
-beforeAll(async () => {
-  test = await startTestLoop();
-});
-
-afterAll(async () => {
-  await test?.close();
-});
 
 describe('Overview', () => {
   it('is accessible, quiet and with concerns', async () => {

@@ -2,29 +2,28 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createConsoleApp } from '../../src/console-host/console-app.ts';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/hands.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
-let test: TestLoop;
 let connectionId: string;
 /** Whether the handler of the CRM fails. */
 let isBroken = true;
 const servers: Server[] = [];
+const test = loopOfFile({
+  handlers: {
+    attempts: 1,
+    onChange({ type }) {
+      if (isBroken && type === 'message.created') throw new RangeError(`no room for ${HOSTILE}`);
+    },
+  },
+});
 
 beforeAll(async () => {
-  test = await startTestLoop({
-    handlers: {
-      attempts: 1,
-      onChange({ type }) {
-        if (isBroken && type === 'message.created') throw new RangeError(`no room for ${HOSTILE}`);
-      },
-    },
-  });
   connectionId = await test.client.qrConnection();
   await test.client.sync();
 });
@@ -35,10 +34,6 @@ afterEach(async () => {
     server.close();
     await once(server, 'close');
   }
-});
-
-afterAll(async () => {
-  await test?.close();
 });
 
 /** So many changes that the handler could not process. */
