@@ -56,6 +56,15 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the server refused this field, or a part of it: `redirectUris.0` is a part of `redirectUris`. */
+export function isOf(error: unknown, field: string): error is ApiError {
+  return (
+    error instanceof ApiError &&
+    error.field !== undefined &&
+    (error.field === field || error.field.startsWith(`${field}.`))
+  );
+}
+
 /** A request as data: what the page sends, and what "copy as" writes. */
 export interface RequestShape {
   readonly method: string;

@@ -1,17 +1,8 @@
 import { type ReactNode, useId } from 'react';
-import { ApiError } from '../data/client.ts';
+import { isOf } from '../data/client.ts';
 import { Button } from './button.tsx';
 import { Failure } from './states.tsx';
 import './screen.css';
-
-/** Whether the server refused this field, or a part of it: `redirectUris.0` is a part of `redirectUris`. */
-function isOf(error: unknown, field: string): error is ApiError {
-  return (
-    error instanceof ApiError &&
-    error.field !== undefined &&
-    (error.field === field || error.field.startsWith(`${field}.`))
-  );
-}
 
 /** What connects an input with its label and its error. */
 export interface InputProps {

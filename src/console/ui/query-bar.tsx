@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { isOf } from '../data/client.ts';
 import { useKeys } from './keys.tsx';
 import './screen.css';
 
@@ -42,11 +43,13 @@ export function QueryBar({
 }: {
   readonly value: string;
   readonly tokens: readonly QueryToken[];
-  readonly error: string | undefined;
+  /** Why the list could not be read. */
+  readonly error: unknown;
   readonly children?: ReactNode;
 }) {
   const navigate = useNavigate();
   const id = useId();
+  const isWrong = isOf(error, 'q');
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
   const [isOpen, setOpen] = useState(false);
@@ -103,8 +106,8 @@ export function QueryBar({
             aria-expanded={hints.length > 0}
             aria-controls={`${id}-hints`}
             aria-activedescendant={active < 0 ? undefined : `${id}-${active}`}
-            aria-invalid={error !== undefined}
-            aria-describedby={error === undefined ? undefined : `${id}-error`}
+            aria-invalid={isWrong}
+            aria-describedby={!isWrong ? undefined : `${id}-error`}
             autoComplete="off"
             spellCheck={false}
             placeholder="Filter: words, key:value, !key:value"
@@ -159,9 +162,9 @@ export function QueryBar({
         </div>
         {children}
       </div>
-      {error === undefined ? null : (
+      {!isWrong ? null : (
         <p className="query-error" id={`${id}-error`} role="alert">
-          {error}
+          {error.message}
         </p>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
-import { ApiError } from '../data/client.ts';
+import { isOf } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { useRowKeys } from './row-keys.ts';
 import { EmptyState, Failure, Loading } from './states.tsx';
@@ -131,9 +131,8 @@ export function Table<Row>(props: TableProps<Row>) {
           if (currentTarget.scrollTop > ROW_HEIGHT) list.pause();
         }}
       >
-        {state.error === undefined || isOfFilter(state.error) ? null : (
-          <Failure error={state.error} onRetry={() => list.refresh()} />
-        )}
+        {/* The filter bar shows what is wrong with the filter. */}
+        {isOf(state.error, 'q') ? null : <Failure error={state.error} onRetry={() => list.refresh()} />}
         {state.isLoading ? <Loading label={`Loading ${label}`} /> : null}
         {!state.isLoading && state.error === undefined && rows.length === 0 ? empty : null}
         <ul style={{ height: virtual.getTotalSize() }} aria-label={label}>
@@ -224,11 +223,6 @@ function DrawnRow<Row>(props: RowProps<Row>) {
       )}
     </li>
   );
-}
-
-/** The filter bar shows what is wrong with the filter. */
-function isOfFilter(error: unknown): boolean {
-  return error instanceof ApiError && error.field === 'q';
 }
 
 function cellClass(isMinor: boolean | undefined, align: 'end' | undefined): string {

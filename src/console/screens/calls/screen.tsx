@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import type { ApiCall, CallKey } from '../../../contract/sandbox/calls.ts';
-import { ApiError, sandbox } from '../../data/client.ts';
+import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
@@ -75,14 +75,12 @@ export function CallsScreen() {
     rowOf: (event) => (event.type === 'call' ? event.entry : undefined),
     read: (cursor) => sandbox('GET', '/calls', { query: { q, cursor, limit: '100' } }),
   });
-  const { error } = list[0];
-  const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
   return (
     <Split
       closeTo="/calls"
       list={
         <>
-          <QueryBar value={q} tokens={TOKENS} error={refused} />
+          <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
           <Table
             label="Calls"
             list={list}

@@ -1,7 +1,7 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/connections.ts';
-import { ApiError, sandbox } from '../../data/client.ts';
+import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
@@ -83,8 +83,6 @@ export function ConnectionsScreen() {
     rowOf: () => undefined,
     read: (cursor) => sandbox('GET', '/connections', { query: { q, cursor, limit: PAGE, order: 'newest' } }),
   });
-  const { error } = list[0];
-  const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
   const create = (
     <Button
       ref={opener}
@@ -101,7 +99,7 @@ export function ConnectionsScreen() {
       closeTo="/connections"
       list={
         <>
-          <QueryBar value={q} tokens={TOKENS} error={refused}>
+          <QueryBar value={q} tokens={TOKENS} error={list[0].error}>
             {create}
           </QueryBar>
           {isCreating ? <CreateConnection onClose={close} /> : null}

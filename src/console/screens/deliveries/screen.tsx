@@ -1,6 +1,6 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import type { Delivery, DeliveryKey } from '../../../contract/sandbox/deliveries.ts';
-import { ApiError, sandbox } from '../../data/client.ts';
+import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
@@ -90,14 +90,12 @@ export function DeliveriesScreen() {
     rowOf: (event) => (event.type === 'delivery' ? event.entry : undefined),
     read: (cursor) => sandbox('GET', '/deliveries', { query: { q, cursor, limit: '100' } }),
   });
-  const { error } = list[0];
-  const refused = error instanceof ApiError && error.field === 'q' ? error.message : undefined;
   return (
     <Split
       closeTo="/deliveries"
       list={
         <>
-          <QueryBar value={q} tokens={TOKENS} error={refused} />
+          <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
           <Table
             label="Deliveries"
             list={list}

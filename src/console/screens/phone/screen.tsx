@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ListedConnection } from '../../../contract/sandbox/connections.ts';
-import { ApiError, sandbox } from '../../data/client.ts';
+import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
@@ -105,14 +105,9 @@ function Phones<Row>({
   tokens,
   ...table
 }: { readonly q: string; readonly tokens: readonly QueryToken[] } & Omit<TableProps<Row>, 'empty'>) {
-  const { error } = table.list[0];
   return (
     <>
-      <QueryBar
-        value={q}
-        tokens={tokens}
-        error={error instanceof ApiError && error.field === 'q' ? error.message : undefined}
-      />
+      <QueryBar value={q} tokens={tokens} error={table.list[0].error} />
       <Table
         {...table}
         empty={
