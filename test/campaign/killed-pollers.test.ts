@@ -46,14 +46,14 @@ function startChild() {
 }
 
 describe('a poller that is killed', () => {
-  it('is one that gets through when it is left alone', async () => {
+  it('completes if it is left alone', async () => {
     const child = startChild();
     const [line] = await once(child.stdout, 'data');
     expect(String(line)).toBe('done\n');
     expect(bench.service.countRequests('/messages')).toBeGreaterThan(8);
   });
 
-  it.each([1, 2, 3, 5, 8, 11])('at its request number %i loses nothing and doubles nothing', async (at) => {
+  it.each([1, 2, 3, 5, 8, 11])('at request number %i loses nothing and duplicates nothing', async (at) => {
     bench.service.requests = [];
     const child = startChild();
     const dead = once(child, 'exit');

@@ -84,8 +84,8 @@ async function everythingHandedOver(): Promise<void> {
   await expect.poll(async () => (await readDispatch(bench.database))?.waiting, { timeout: 50_000 }).toBe(0);
 }
 
-describe('workers that are killed while they dispatch', () => {
-  it('lose nothing, keep the order of each connection, and have each effect once', async () => {
+describe('workers that are killed during dispatch', () => {
+  it('lose nothing, keep the order of each connection, and cause each effect once', async () => {
     const connections = Array.from({ length: 8 }, newId);
     // Loading takes longest of all, so the later ones load while the earlier ones work.
     const [first, ...others] = Array.from({ length: 4 }, () => loadWorker()) as [Worker, ...Worker[]];
@@ -115,7 +115,7 @@ describe('workers that are killed while they dispatch', () => {
     }
   });
 
-  it('lose what a handler acknowledges before it works', async () => {
+  it('lose what a handler acknowledges before it does its work', async () => {
     const worker = loadWorker({ careless: true });
     await worker.go();
     await tellAll([newId(), newId()], 15);
@@ -126,8 +126,8 @@ describe('workers that are killed while they dispatch', () => {
   });
 });
 
-describe('a worker whose handler computes for longer than others wait for a sign of life', () => {
-  it('is taken for dead, changes nothing of what the others do meanwhile, and works again afterwards', async () => {
+describe('a worker whose handler blocks its process for longer than the heartbeat allows', () => {
+  it('is taken for dead, does not interfere with the other workers, and works again afterwards', async () => {
     const [connectionId, later] = [newId(), newId()];
     const [computing, other] = [loadWorker({ computesMs: 9_000 }), loadWorker()] as const;
     await computing.go();

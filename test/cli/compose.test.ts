@@ -54,13 +54,13 @@ afterAll(() => rmSync(place, { recursive: true }));
 describe('docker-compose.yml', () => {
   const { secrets, networks } = readComposeFile();
 
-  it('shows the proxy to this machine alone, and nothing else to anybody', () => {
+  it('publishes only the proxy, and only on this machine', () => {
     expect(Object.keys(readComposeFile().services)).toEqual(ALL);
     expect(readComposeService('proxy').ports).toEqual(['127.0.0.1:4020:4020']);
     for (const name of ALL.slice(1)) expect(readComposeService(name).ports).toBeUndefined();
   });
 
-  it('lets Postgres and Redis be reached by the connector alone, and lets them reach nobody', () => {
+  it('lets only the connector reach Postgres and Redis, and lets neither of them reach anything', () => {
     expect(networks['stores']?.internal).toBe(true);
     const inside = ALL.filter((name) => readComposeService(name).networks.includes('stores'));
     expect(inside).toEqual(ALL.slice(1));
@@ -69,7 +69,7 @@ describe('docker-compose.yml', () => {
     expect([...named].sort()).toEqual(Object.keys(networks).sort());
   });
 
-  it.each(ALL)('keeps %s from writing, from rights and from more than its share', (name) => {
+  it.each(ALL)('runs %s read-only, without privileges and with limited resources', (name) => {
     const service = readComposeService(name);
     expect(service).toMatchObject({
       read_only: true,
@@ -92,7 +92,7 @@ describe('docker-compose.yml', () => {
     if (name === 'postgres' || name === 'redis') expect(service.user).toBe(name);
   });
 
-  it('has each secret in a file, and gives each process those that it needs', () => {
+  it('keeps each secret in a file, and gives each process only those that it needs', () => {
     const ofAll = ['database_url', 'redis_url', 'sealing_keys', 'metrics_token', 'service_api_key'];
     const given = Object.fromEntries(ALL.map((name) => [name, readComposeService(name).secrets]));
     expect(given).toEqual({
@@ -109,7 +109,7 @@ describe('docker-compose.yml', () => {
     expect(readProjectFile('.gitignore').split('\n')).toContain('secrets/');
   });
 
-  it.each(CONNECTORS)('names to %s settings that there are, and no secret but by its file', (name) => {
+  it.each(CONNECTORS)('passes only settings that exist to %s, and secrets only as files', (name) => {
     const { environment, secrets: given } = readComposeService(name);
     const settings = allSettings({});
     expect(Object.keys(environment).filter((variable) => variable !== 'NODE_ENV')).toEqual(
@@ -122,7 +122,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('has webs believe the proxy, at the one address that no other container is given', () => {
+  it('lets webs trust the proxy only, at an address that no other container can be given', () => {
     const [{ ip_range: given = '', subnet = '', gateway = '' } = {}] = networks['edge']?.ipam?.config ?? [];
     const proxy = /ipv4_address: (\S+)/.exec(readProjectFile('docker-compose.yml'))?.[1];
     for (const web of CONNECTORS.slice(0, 2)) {
@@ -139,7 +139,7 @@ describe('docker-compose.yml', () => {
       expect(readComposeService(worker).networks).not.toContain('edge');
   });
 
-  it('is given secrets by commands that make all of them, unreadable from outside their folder', async () => {
+  it('documents commands that create all of its secrets, unreadable from outside their folder', async () => {
     await makeSecrets('key-of-the-service');
     expect(statSync(join(place, 'secrets')).mode & 0o777).toBe(0o700);
     // Bind mounts keep the mode of a file, and the users in the containers are not its owner.
@@ -167,7 +167,7 @@ describe('docker-compose.yml', () => {
     expect(read('worker-1').apiToken).toBeUndefined();
   });
 
-  it('gives the proxy a configuration that names each web in each backend', () => {
+  it('configures the proxy with each web in each backend', () => {
     const [mounted = ''] = readComposeService('proxy').volumes;
     const [file = '', , mode] = mounted.split(':');
     expect(mode).toBe('ro');
@@ -181,7 +181,7 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  it('tells how to replace each process in turn, by commands that name what there is', () => {
+  it('documents how to replace the processes one after the other, with commands that name existing services', () => {
     const told = [
       ...readProjectFile('docker-compose.yml').matchAll(
         /^# {3}docker compose up .*--no-deps --wait (\S+)$/gm,
@@ -250,7 +250,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       return (await spawnCommand(String(program), here).ended).code;
     }
 
-    it('Redis answers to its password alone, keeps every job, and is looked after by the check of the file', async () => {
+    it('Redis requires its password, keeps every job, and is monitored by the health check of the file', async () => {
       const cli = (env: Record<string, string>, ...words: string[]) =>
         spawnCommand('redis-cli', ['-p', String(redis.port), ...words], { env }).ended;
       expect((await cli({}, 'ping')).stdout).toContain('NOAUTH');
@@ -272,7 +272,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     });
 
     it(
-      'web takes a webhook, worker polls what webhooks missed, both end with 0 on SIGTERM',
+      'web accepts a webhook, worker polls what webhooks missed, and both exit with 0 on SIGTERM',
       async () => {
         const web = await start('web-1');
         const client = createLoopClient({

@@ -25,7 +25,7 @@ const OAUTH_WITHOUT_SECRET = {
 };
 const TOKEN = { token: SECRETS.CONNECTOR_API_TOKEN };
 
-describe('npm run connector with WEBHOOK_SECRET and a database alone', () => {
+describe('npm run connector with only WEBHOOK_SECRET and a database', () => {
   const secret = 'registered-by-hand';
   let database: TestDatabase;
   let command: SpawnedCommand;
@@ -82,16 +82,16 @@ describe('npm run connector with WEBHOOK_SECRET and a database alone', () => {
     ]);
   });
 
-  it('refuses what another secret signed', async () => {
+  it('refuses a signature made with another secret', async () => {
     expect((await deliver('Forged', 'another-secret')).status).toBe(401);
   });
 
-  it('asks for the token', async () => {
+  it('requires the token', async () => {
     await expect(callJson(`${url}/v1/messages`)).rejects.toThrow('answered 401');
     await expect(callJson(`${url}/v1/messages`, { token: 'wrong' })).rejects.toThrow('answered 401');
   });
 
-  it('is ready, and ends with 0 on SIGTERM', async () => {
+  it('becomes ready, and exits with 0 on SIGTERM', async () => {
     await callJson(`${url}/readyz`);
     command.signal('SIGTERM');
     const { code, stdout } = await command.ended;
@@ -100,7 +100,7 @@ describe('npm run connector with WEBHOOK_SECRET and a database alone', () => {
   });
 });
 
-describe('npm run connector, asked wrongly', () => {
+describe('npm run connector with invalid settings', () => {
   it.each<[string, Record<string, string>, string]>([
     ['no keys', { CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' }, 'CONNECTOR_SEALING_KEYS'],
     [
@@ -158,11 +158,11 @@ describe('npm run connector, asked wrongly', () => {
     ],
     ['an unknown role', { ...SECRETS, CONNECTOR_ROLE: 'both' }, 'CONNECTOR_ROLE'],
     ['a hasty poll', { ...SECRETS, RECONCILE_INTERVAL_MS: '1000' }, 'RECONCILE_INTERVAL_MS'],
-  ])('refuses %s by the name of the setting', (_, env, named) => {
+  ])('refuses %s and names the setting', (_, env, named) => {
     expect(() => connectorOptions(env, () => undefined)).toThrow(named);
   });
 
-  it('asks for no API key where the OAuth app is what is wrong', () => {
+  it('does not ask for an API key if the OAuth app is what is wrong', () => {
     const plain = {
       ...OAUTH_WITHOUT_SECRET,
       SERVICE_CLIENT_SECRET: 's',
@@ -173,7 +173,7 @@ describe('npm run connector, asked wrongly', () => {
     expect(read).not.toThrow('SERVICE_API_KEY');
   });
 
-  it('takes an OAuth app without an API key', () => {
+  it('accepts an OAuth app without an API key', () => {
     const whole = { ...OAUTH_WITHOUT_SECRET, SERVICE_CLIENT_SECRET: 'secret' };
     expect(connectorOptions(whole, () => undefined)).toMatchObject({
       service: undefined,
@@ -193,7 +193,7 @@ describe('npm run connector, asked wrongly', () => {
   });
 
   it(
-    'polls every 45 s unless told, and every 30 to 60 s when told',
+    'polls every 45 s by default, and at the configured interval of 30 to 60 s',
     proves('delivery.reconcile-period'),
     () => {
       const every = (ms?: string) => {
@@ -205,14 +205,14 @@ describe('npm run connector, asked wrongly', () => {
     },
   );
 
-  it('names everything that is missing, starts nothing and ends with 2', async () => {
+  it('names everything that is missing, starts nothing and exits with 2', async () => {
     const { code, stdout, stderr } = await spawnCli('connector', []).ended;
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('CONNECTOR_API_TOKEN');
     expect(stderr).toContain('CONNECTOR_SEALING_KEYS');
   });
 
-  it('tells of a variable that is nearly a setting', async () => {
+  it('warns about a variable whose name is similar to that of a setting', async () => {
     const { stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
     expect(stderr).toContain('CONECTOR_API_TOKEN is not a setting. Did you mean CONNECTOR_API_TOKEN?');
   });

@@ -17,7 +17,7 @@ import { spawnCommand } from '../support/spawn-command.ts';
 const COMMAND = join(ROOT, 'src/cli/doctor.ts');
 const SLOW_MS = 60_000;
 
-describe('the settings as the doctor reads them', () => {
+describe('the settings that the doctor reads', () => {
   const read = (env: Record<string, string>) => {
     const { settings, reports } = lookAtSettings(env);
     return { settings, report: reports.find(({ check }) => check === 'settings') };
@@ -57,7 +57,7 @@ describe('the settings as the doctor reads them', () => {
     });
   });
 
-  it('with a misspelled name, or with a file that does not exist', () => {
+  it('may contain a misspelled name, or name a file that does not exist', () => {
     expect(read({ ...GOOD, SERVICE_API_KEYS: 'x' }).report).toMatchObject({
       verdict: 'warning',
       evidence: ['SERVICE_API_KEYS is not a setting. Did you mean SERVICE_API_KEY?'],
@@ -70,7 +70,7 @@ describe('the settings as the doctor reads them', () => {
 
 describe('npm run doctor beside npm start', () => {
   it(
-    'checks the connector of the loop with --sandbox, and names this option without it',
+    'checks the connector of the loop with --sandbox, and suggests this option if it is missing',
     async () => {
       const folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -162,7 +162,7 @@ describe('npm run doctor', () => {
   );
 
   it(
-    'exits with 0 without a problem and with 1 with one, and prints no secret',
+    'exits with 0 if there is no problem and with 1 if there is one, and prints no secret',
     async () => {
       const { settings } = system;
       const env = {

@@ -41,20 +41,20 @@ const NAMES = [
 ];
 
 describe('.env.example', () => {
-  it('says what the settings are (write it anew with renderEnvExample when this fails)', () => {
+  it('matches the settings (if this fails, regenerate it with renderEnvExample)', () => {
     expect(file).toBe(renderEnvExample(allSettings({})));
   });
 
-  it('names every setting', () => {
+  it('contains every setting', () => {
     const named = [...file.matchAll(/^#([A-Z_]+)=/gm)].map((match) => match[1]);
     expect(named).toEqual(NAMES);
   });
 
-  it('changes nothing when it is copied as it is', () => {
+  it('changes nothing if it is copied unchanged', () => {
     expect(parseEnv(file)).toEqual({});
   });
 
-  it('shows examples that are allowed', () => {
+  it('contains only valid examples', () => {
     const enabled = parseEnv(file.replace(/^#([A-Z_]+=)/gm, '$1'));
     expect(() => readSettings(allSettings(enabled), enabled)).not.toThrow();
   });
@@ -84,7 +84,7 @@ describe('the settings of the connector', () => {
     expect(readSettings(connectorSettings(env), env).RECONCILE_INTERVAL_MS).toBe(500);
   });
 
-  it('keep secrets out of what is printed of them', () => {
+  it('hide secrets when they are printed', () => {
     const canary = 'cAnaRy-7Kq2vXw9-0123456789';
     const env = {
       DATABASE_URL: `postgres://user:${canary}@127.0.0.1/db`,
@@ -104,12 +104,12 @@ describe('the settings of the connector', () => {
   });
 });
 
-describe('the tokens of the API', () => {
+describe('the API tokens', () => {
   const read = (value: string) =>
     readSettings(connectorSettings({}), { CONNECTOR_API_TOKENS: value }).CONNECTOR_API_TOKENS;
   const GOOD = 'abcdefghijklmnopqrstuvwx';
 
-  it('have a name, rights and a value; one name may have several', () => {
+  it('consist of a name, rights and a value; several may have the same name', () => {
     const tokens = read(`crm:read+write:${GOOD}, crm:read+write:${GOOD}:2, prometheus:metrics:${GOOD}=3`);
     expect(tokens?.map(({ name, rights, token }) => [name, rights, token.reveal()])).toEqual([
       ['crm', ['read', 'write'], GOOD],
@@ -142,7 +142,7 @@ describe('the tokens of the API', () => {
       'the name CONNECTOR_API_TOKEN, which is taken',
     ],
     ['nothing but commas', ' , ', 'no entry'],
-  ])('are refused with %s, and not shown', (_what, value, problem) => {
+  ])('are refused with %s, and not printed', (_what, value, problem) => {
     expect(() => read(value)).toThrow(`CONNECTOR_API_TOKENS: found ${problem.split(' (entry')[0]}`);
     expect(() => read(value)).not.toThrow(GOOD);
   });
@@ -156,7 +156,7 @@ describe('sealing keys', () => {
     ['zeros', 'A'.repeat(43), 'a key that is not random, but the same few bytes over and over (entry 1)'],
     ['a short one', `${key},short`, 'a key that is not 32 bytes as base64url'],
     ['one twice', `${key},${key}`, 'the same key twice (entry 2)'],
-  ])('are refused: %s; and the message says how to make one', (_what, value, problem) => {
+  ])('are refused: %s; the message explains how to create one', (_what, value, problem) => {
     expect(() => read(value)).toThrow(`CONNECTOR_SEALING_KEYS: found ${problem}`);
     expect(() => read(value)).toThrow("Generate one with: node -p \"require('node:crypto').randomBytes(32)");
     expect(() => read(value)).not.toThrow(key);
@@ -164,7 +164,7 @@ describe('sealing keys', () => {
 });
 
 describe('the settings of the platform', () => {
-  it('take host names and IPv4 addresses without ports for its own names, and name the setting otherwise', () => {
+  it('accept only host names and IPv4 addresses without ports as own names, and otherwise name the setting', () => {
     const read = (value: string) => readSettings(platformSettings(), { PLATFORM_ALLOWED_HOSTS: value });
     const names = ['messaging-service', 'my_service', 'Box.lan', '192.168.7.7'];
     expect(read(names.join(', ')).PLATFORM_ALLOWED_HOSTS).toEqual(names);
@@ -173,7 +173,7 @@ describe('the settings of the platform', () => {
     }
   });
 
-  it('take addresses and ranges alone for trusted proxies, and name the setting otherwise', () => {
+  it('accept only addresses and ranges as trusted proxies, and otherwise name the setting', () => {
     const read = (value: string) => readSettings(platformSettings(), { PLATFORM_TRUSTED_PROXIES: value });
     expect(read('127.0.0.1, fd00::/8').PLATFORM_TRUSTED_PROXIES).toEqual(['127.0.0.1', 'fd00::/8']);
     for (const wrong of ['proxy.local', '10.0.0.0/33', '127.0.0.1, *', 'loopback', ',']) {

@@ -28,7 +28,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
       'typed.mts',
       'export const attempts: number = 3; export function onChange(change: any) { change.seen = "typed"; }',
     ],
-  ])('is taken as it comes: %s', async (name, text) => {
+  ])('is accepted in each form: %s', async (name, text) => {
     const handlers = await load(name, text);
     expect(handlers?.attempts).toBe(3);
     const change = {};
@@ -57,18 +57,18 @@ describe('the module of CONNECTOR_HANDLERS', () => {
       'export const attempts = 0; export function onChange() {}',
       /invalid attempts; they must be an integer from 1 to 100/,
     ],
-  ])('is refused by name for %s', async (_, name, text, message) => {
+  ])('is refused, with its name, for %s', async (_, name, text, message) => {
     await expect(load(name, text)).rejects.toThrow(message);
     await expect(load(name, text)).rejects.toThrow(/^A setting is invalid:\n {2}CONNECTOR_HANDLERS: /);
   });
 
-  it('is refused when there is no file', async () => {
+  it('is refused if the file does not exist', async () => {
     await expect(loadHandlers(join(folder, 'nowhere.mjs'), {})).rejects.toThrow('no module at');
     await expect(loadHandlers(folder, {})).rejects.toThrow('no module at');
     expect(await loadHandlers(undefined, {})).toBeUndefined();
   });
 
-  it('finds its own lines of .env in process.env, below those of the process, and none of our settings', async () => {
+  it('sees its own variables of .env in process.env, unless the process has set them, and none of our settings', async () => {
     const text = 'export const seen = { ...process.env }; export function onChange() { return seen; }';
     process.env['CRM_OF_PROCESS'] = 'process';
     const found = {
@@ -93,14 +93,14 @@ describe('the module of CONNECTOR_HANDLERS', () => {
     CONNECTOR_HANDLERS: write('broken.mjs', 'export function {'),
   };
 
-  it('is not loaded in role web', () => {
+  it('is not loaded in the role web', () => {
     const read = (role: string) => connectorOptions({ ...env, CONNECTOR_ROLE: role }, () => undefined);
     expect(read('web').handlersModule).toBeUndefined();
     expect(read('worker').handlersModule).toBe(env.CONNECTOR_HANDLERS);
     expect(read('all').handlersModule).toBe(env.CONNECTOR_HANDLERS);
   });
 
-  it('ends the command with 2, before anything else was begun', async () => {
+  it('makes the command exit with 2 before anything else is started', async () => {
     const { code, stdout, stderr } = await spawnCli('connector', [], env).ended;
     expect(stderr).toContain('CONNECTOR_HANDLERS: ');
     expect(stderr).toContain(

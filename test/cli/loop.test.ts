@@ -29,7 +29,7 @@ describe('the loop', () => {
   afterEach(() => test.close());
 
   it(
-    'brings what a contact writes to the connector by a signed webhook',
+    'delivers what a contact writes to the connector in a signed webhook',
     proves('service.qr.events', 'events.post'),
     async () => {
       const { client, loop } = test;
@@ -54,7 +54,7 @@ describe('the loop', () => {
     },
   );
 
-  it('streams what happens, and ends the stream cleanly when it closes', async () => {
+  it('streams events, and ends the stream cleanly when it closes', async () => {
     const { client, loop } = test;
     const url = `${loop.info().sandboxUrl}/sandbox/v1/events`;
     const reader = await readEvents(url, (data) => sandboxEvent.parse(data));
@@ -80,7 +80,7 @@ describe('the loop', () => {
     expect(await client.deliveries()).toEqual([expect.objectContaining({ messageId, outcome: 'dropped' })]);
   });
 
-  it('has everything in the feed, numbered without a gap, once it has settled', async () => {
+  it('has every event in the feed, numbered without gaps, once it has settled', async () => {
     const { client, loop } = test;
     const texts = Array.from({ length: 40 }, (_, index) => `Message ${index}`);
 
@@ -93,7 +93,7 @@ describe('the loop', () => {
     expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, index) => index + 1));
   });
 
-  it('shows a sent message as read after its time was moved on', async () => {
+  it('shows a sent message as read after time was advanced', async () => {
     const { client, loop } = test;
     const { baseUrl, apiKey, sandboxUrl } = loop.info();
     const { messageId } = await callJson<{ messageId: string }>(`${baseUrl}/messages`, {
@@ -112,7 +112,7 @@ describe('the loop', () => {
     expect(statuses.at(-1)?.data).toMatchObject({ status: 'read' });
   });
 
-  it('answers to the legacy address with the same credential', proves('versioning.legacy'), async () => {
+  it('accepts the same credential at the legacy address', proves('versioning.legacy'), async () => {
     const { legacyBaseUrl, baseUrl, apiKey } = test.loop.info();
     const [legacy, current] = await Promise.all(
       [legacyBaseUrl, baseUrl].map((url) => callJson(`${url}/connections`, { token: apiKey })),
@@ -121,7 +121,7 @@ describe('the loop', () => {
     expect(legacy).toEqual(current);
   });
 
-  it('ends each JSON answer with a line break, so that answers in a terminal do not run together', async () => {
+  it('ends each JSON answer with a line break, so that answers in a terminal are on separate lines', async () => {
     const { baseUrl, authUrl, sandboxUrl, connectorUrl } = test.loop.info();
     for (const url of [
       `${baseUrl}/connections`,
@@ -136,7 +136,7 @@ describe('the loop', () => {
     }
   });
 
-  it('begins anew after a reset: no message, a new key, and messages come through', async () => {
+  it('starts from scratch after a reset: no messages, a new key, and new messages arrive', async () => {
     const { client, loop } = test;
     const before = loop.info();
     const old = await client.write(connectionId, 'Before');
@@ -165,7 +165,7 @@ describe('the loop', () => {
 describe('the self-check of the loop', () => {
   const timed = { webhookMs: expect.any(Number), repairMs: expect.any(Number) };
 
-  it('goes round the running service, and the connector beside it sees nothing of it', async () => {
+  it('uses the running service, and is invisible to the connector next to it', async () => {
     const told: string[] = [];
     const test = await startTestLoop({ handlers: { onChange: async ({ type }) => void told.push(type) } });
     const { client, loop } = test;
@@ -222,7 +222,7 @@ describe('the self-check of the loop', () => {
     return await (await fetch(`${authUrl}/oauth/authorize?${query}`)).text();
   }
 
-  it('uses the same number again, another after a reset, and leaves no database behind', async () => {
+  it('reuses its number until a reset, and leaves no database behind', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
     const loop = await startLoop(loopOptions(database.url));
     const { sandboxUrl } = loop.info();
@@ -287,7 +287,7 @@ describe('the OAuth app of the loop', () => {
     await client.clearFaults();
   }
 
-  it('gets its events by webhook, also after another start and after a reset', async () => {
+  it('receives its events by webhook, also after a restart and after a reset', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
     const options = loopOptions(database.url, { ports: portsFrom(await findPortBase()) });
     const first = await startLoop(options);
@@ -302,7 +302,7 @@ describe('the OAuth app of the loop', () => {
   });
 });
 
-describe('a service that was reset while its connector did not run', () => {
+describe('a service that was reset while its connector was stopped', () => {
   let database: TestDatabase;
 
   beforeEach(async () => {
@@ -328,7 +328,7 @@ describe('a service that was reset while its connector did not run', () => {
     return await sql.unsafe(statement).finally(() => sql.end());
   }
 
-  it('gets a connector that begins anew, where the data is the own data of the loop', async () => {
+  it('gets an empty connector, if the data belongs to the loop', async () => {
     const options = loopOptions(database.url, { ownsConnectorData: true });
     await resetAlone(options);
     const loop = await startLoop(options);
@@ -345,7 +345,7 @@ describe('a service that was reset while its connector did not run', () => {
     await again.close();
   });
 
-  it('leaves a database of the user as it is, and says what to do', async () => {
+  it('leaves a database of the user unchanged, and explains what to do', async () => {
     const options = loopOptions(database.url);
     await resetAlone(options);
     await expect(startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' })).rejects.toMatchObject(
@@ -357,7 +357,7 @@ describe('a service that was reset while its connector did not run', () => {
     expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
   });
 
-  it('leaves the data of a connector that was not the one of the loop', async () => {
+  it('leaves the data of a connector that did not belong to the loop unchanged', async () => {
     const options = loopOptions(database.url, { ownsConnectorData: true });
     await resetAlone(options);
     await query(`UPDATE connector.feed SET id = '0123456789ab'`);
@@ -367,7 +367,7 @@ describe('a service that was reset while its connector did not run', () => {
 });
 
 describe('a loop that cannot start', () => {
-  it('closes what it has opened, so that the next start finds the way free', async () => {
+  it('closes everything that it has opened, so that the next start succeeds', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');

@@ -176,7 +176,7 @@ async function fill(database: Database, connection: string, sealed: Record<strin
   await insert('senders', { owner: 'gone', expires_at: until });
 }
 
-describe('a database from before processes, named settings and the id of the feed were tables', () => {
+describe('a database from before the tables of processes, named settings and the feed id', () => {
   let database: TestDatabase;
   let rows: Database;
   let service: TestService;
@@ -233,7 +233,7 @@ describe('a database from before processes, named settings and the id of the fee
     await database.drop();
   }, 60_000);
 
-  it('keeps messages, connections and the customers that they are mapped to', async () => {
+  it('keeps messages, connections and their customers', async () => {
     expect((await client.messages()).filter(({ id }) => id.startsWith('old-'))).toMatchObject([
       {
         ...{ id: 'old-out', connectionId, direction: 'outgoing', peer: '447700900202', text: 'Good morning' },
@@ -264,7 +264,7 @@ describe('a database from before processes, named settings and the id of the fee
     expect(account?.lastWebhookAt).toBe('2026-01-15T09:00:00.000Z');
   });
 
-  it('keeps the feed with its id and its numbers, and goes on behind them', async () => {
+  it('keeps the feed with its id and its numbers, and continues after them', async () => {
     const { changes, feedId, lastSeq } = await get<{
       changes: { seq: number; data: { text?: string } }[];
       feedId: string;
@@ -280,7 +280,7 @@ describe('a database from before processes, named settings and the id of the fee
     expect(lastSeq).toBeGreaterThan(3);
   });
 
-  it('hands over what waited, by the key that the CRM would have seen, and keeps dead letters', async () => {
+  it('dispatches waiting changes with the keys that the CRM would have received, and keeps dead letters', async () => {
     expect(handed[0]).toEqual({ key: `${FEED}-3`, text: 'Change 3' });
     expect(handed.filter(({ key }) => key === `${FEED}-2`)).toEqual([]);
     const letter = { id: `${FEED}-2`, attempts: 12, lastError: 'Error' };
@@ -290,7 +290,7 @@ describe('a database from before processes, named settings and the id of the fee
     expect(handed.filter(({ key }) => key === `${FEED}-2`)).toEqual([{ key: `${FEED}-2`, text: 'Change 2' }]);
   });
 
-  it('sends what was queued, once, and sends nothing again that was sent', async () => {
+  it('sends queued messages once, and repeats no finished send', async () => {
     expect(await get('/v1/outbound/send-0')).toMatchObject({
       state: 'sent',
       messageId: 'old-out',
@@ -311,7 +311,7 @@ describe('a database from before processes, named settings and the id of the fee
     expect(await phone('447700900202')).toEqual([]);
   });
 
-  it('polls on from where it was, with the credential that it had', async () => {
+  it('continues polling from its watermark, with its stored credential', async () => {
     const id = await client.write(connectionId, 'After the upgrade');
     await client.sync();
     // A contact may have answered what was sent meanwhile.
@@ -326,7 +326,7 @@ describe('a database from before processes, named settings and the id of the fee
     ]);
   });
 
-  it('keeps the raw deliveries, and waits for no process that is gone', async () => {
+  it('keeps the raw deliveries, and does not wait for processes that no longer exist', async () => {
     expect(
       await rows.query(`select message_id as id, convert_from(body, 'UTF8') as body from connector.inbox`),
     ).toEqual([{ id: 'old-in', body: '{"event":"x"}' }]);

@@ -47,7 +47,7 @@ const picture = async (viewer: EventReader<PairingEvent>): Promise<string> => {
 };
 
 describe('a number that is paired through the connector', () => {
-  it('is created, shown as a picture, scanned and connected, and receives', async () => {
+  it('is created, shown as a QR code, scanned, connected, and receives messages', async () => {
     const id = await create('Front desk');
     const viewer = await look(id);
     const qr = await picture(viewer);
@@ -84,7 +84,7 @@ describe('a number that is paired through the connector', () => {
     expect(await mirrored(id)).toMatchObject({ health: 'deleted' });
   });
 
-  it('may be paired by a code', async () => {
+  it('can be paired with a code', async () => {
     const id = await create('By code');
     const { code } = await connector<{ code: string }>('POST', `/v1/connections/${id}/pairing-code`, {
       phoneNumber: '447700900312',
@@ -95,7 +95,7 @@ describe('a number that is paired through the connector', () => {
     expect(viewer.events).toEqual([{ type: 'connected', status: 'connected' }]);
   });
 
-  it('is refused where nothing pairs, and in a portal', async () => {
+  it('is refused if the connection cannot pair, and in a portal', async () => {
     const { workspace } = await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', {
       kind: 'crm_portal',
     });
@@ -117,7 +117,7 @@ describe('a number that is paired through the connector', () => {
 });
 
 describe('a file that a person sends', () => {
-  it('is given to the CRM as it was sent, harmless, and is told to be gone when it is', async () => {
+  it('is served to the CRM unchanged and as a harmless type, and is reported as gone once it is deleted', async () => {
     const connectionId = await running.client.qrConnection();
     const bytes = randomBytes(1_000_003);
     const { messageId } = await sandbox<{ messageId: string }>('POST', `/contacts/${PERSON}/messages`, {
@@ -161,7 +161,7 @@ describe('a file that a person sends', () => {
 });
 
 describe('a read receipt', () => {
-  it('marks the chat at the service, and nothing more when it is repeated', async () => {
+  it('marks the chat as read at the service, and does nothing when it is repeated', async () => {
     const connectionId = await running.client.qrConnection();
     const messageId = await running.client.write(connectionId, 'Read me');
     await running.loop.settle();
@@ -175,9 +175,9 @@ describe('a read receipt', () => {
   });
 });
 
-describe('a connector that is killed between a create call and its answer', () => {
+describe('a connector that is killed between the call that creates a connection and its answer', () => {
   it(
-    'finishes it with its next life: one connection, and the CRM has it by its key',
+    'completes the creation after a restart: one connection, which the CRM finds by its key',
     TIME,
     async ({ onTestFinished }) => {
       const { baseUrl, apiKey } = running.loop.info();

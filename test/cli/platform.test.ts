@@ -9,7 +9,7 @@ import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { ROOT } from '../support/root.ts';
 import { findPortBase, spawnCli, spawnCommand } from '../support/spawn-command.ts';
 
-it('npm run platform serves the service and its sandbox, and attaches no connector', async () => {
+it('npm run platform serves the service and its sandbox, without a connector', async () => {
   const database = await createTestDatabase();
   const command = spawnCli('platform', ['--json', '--port-base', '0'], {
     PLATFORM_DATABASE_URL: database.url,
@@ -41,7 +41,7 @@ it('npm run platform serves the service and its sandbox, and attaches no connect
   await database.drop();
 }, 120_000);
 
-it('npm run platform refuses to listen for other machines without a name, and names the setting', async () => {
+it('npm run platform refuses to listen on other interfaces without a name, and names the setting', async () => {
   for (const [words, env] of [
     [['--host', '0.0.0.0'], {}],
     [[], { PLATFORM_HOST: '0.0.0.0', PLATFORM_ALLOWED_HOSTS: '' }],
@@ -56,7 +56,7 @@ it('npm run platform refuses to listen for other machines without a name, and na
   }
 });
 
-it('npm run platform prints what a connector of your own needs, and following it gives one that works', async () => {
+it('npm run platform prints the settings for a connector of your own, which work', async () => {
   const base = await findPortBase();
   const data = await makeDataFolder();
   const folder = await mkdtemp(join(tmpdir(), 'test-follow-'));

@@ -5,15 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { cacheCompiledCode } from '../../src/commands/quick-imports.ts';
 import { ROOT } from '../support/root.ts';
 
-describe('keeping compiled code', () => {
-  it('is left out where no folder can be made', () => {
+describe('the cache of compiled code', () => {
+  it('is skipped if its folder cannot be created', () => {
     const belowThisFile = `${fileURLToPath(import.meta.url)}/folder`;
     expect(() => cacheCompiledCode(belowThisFile)).not.toThrow();
   });
 });
 
-describe('finding the files of drizzle', () => {
-  it('loads those that Node finds, and asks Node once for each name that the code imports', async () => {
+describe('resolving the files of drizzle', () => {
+  it('finds the same files as Node, and asks Node once for each imported name', async () => {
     const [plain, quick] = await Promise.all([importDrizzle(''), importDrizzle('resolveDrizzleOnce();')]);
     expect(plain.loaded.length).toBeGreaterThan(50);
     expect(quick.loaded).toEqual(plain.loaded);

@@ -56,7 +56,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     return callJson(`${baseUrl}${path}`, { method, token: apiKey, body });
   };
 
-  it('info: addresses and key', async () => {
+  it('info: prints addresses and the key', async () => {
     const { baseUrl, apiKey } = test.loop.info();
     const printed = await told('info');
     expect(printed).toContain(`service     ${baseUrl}\n`);
@@ -64,7 +64,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await json('info')).toMatchObject({ baseUrl, apiKey, sandboxUrl: url });
   });
 
-  it('its stream of events carries the changes of the connector', async () => {
+  it('streams the changes of the connector with its events', async () => {
     const reader = await readEvents(`${url}/sandbox/v1/events`, (data) => sandboxEvent.parse(data));
     await reader.find((event) => event.type === 'changed' && event.what === 'connector');
     const id = await told('say', FRONT_DESK, CONTACT, 'Hello');
@@ -75,7 +75,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     reader.close();
   });
 
-  it('info FIELD, id: one value, for a shell', async () => {
+  it('info FIELD, id: print one value, for use in a shell', async () => {
     expect(await told('info', 'apiKey')).toBe(test.loop.info().apiKey);
     const { code, stderr } = await run('info', 'key');
     expect(code).toBe(2);
@@ -98,7 +98,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await told('id', 'Elsewhere')).not.toBe(id);
   });
 
-  it('wait, verify: exit code 1 with what differs', async () => {
+  it('wait, verify: exit with 1 and print what differs', async () => {
     const id = await told('say', FRONT_DESK, CONTACT, 'Hello');
     expect(await told('wait', 'deliveries', `message:${id}`, 'status:delivered')).toMatch(
       /^1 of 1 found: delivery \d+ \(message\.received, delivered\)\.$/,
@@ -122,7 +122,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('snapshot, snapshots, restore: the same key and messages again', async () => {
+  it('snapshot, snapshots, restore: bring back the same key and messages', async () => {
     const key = await told('info', 'apiKey');
     const message = await told('say', FRONT_DESK, CONTACT, 'Kept');
     const id = await told('snapshot', 'one message');
@@ -138,7 +138,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('takes options before the subcommand, too', async () => {
+  it('accepts options before the subcommand', async () => {
     const { code, stdout } = await spawnCli('sandbox', ['--url', url, '--json', 'info', 'apiKey']).ended;
     expect({ code, answer: JSON.parse(stdout) }).toMatchObject({
       code: 0,
@@ -146,7 +146,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('connections: of all workspaces, in pages', async () => {
+  it('connections: lists those of all workspaces, in pages', async () => {
     const { entries } = await json('connections');
     const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
     expect(entries[0]).toEqual({
@@ -165,7 +165,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  license active  Front desk`]);
   });
 
-  it('connection: why a connection is in its state', async () => {
+  it('connection: explains the state of a connection', async () => {
     const { id, transitions } = await json('connection', FRONT_DESK);
     expect(transitions.map(({ cause }: { cause: string }) => cause)).toEqual(['paired', 'created']);
     const lines = (await told('connection', 'Front desk')).split('\n');
@@ -183,7 +183,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(lines.at(-1)).toBe(`${transitions[1].at}  none -> connecting       created  -  -`);
   });
 
-  it('say, received: people write, and get what was sent to them', async () => {
+  it('say, received: people write, and receive what was sent to them', async () => {
     const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
     const connectionId = connections?.[0]?.id ?? '';
     const byNumber = await told('say', FRONT_DESK, CONTACT, 'Hello', 'there');
@@ -198,7 +198,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await told('received', CONTACT)).toMatch(/^\S+Z {2}447700900101 {2}\w+ {2}Good morning$/);
   });
 
-  it('pair: adds a number; a number that is there is refused in one line', async () => {
+  it('pair: adds a number; an existing number is refused in one line', async () => {
     const id = await told('pair', '447700900150', 'Second desk');
     const { connection } = (await service('GET', `/connections/${id}`)) as { connection?: object };
     expect(connection).toMatchObject({
@@ -213,7 +213,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('scan, enter-code: the phone of an owner pairs', async () => {
+  it('scan, enter-code: pair the phone of an owner', async () => {
     const make = async (): Promise<string> => {
       const made = (await service('POST', '/connections', {})) as { connection?: { id: string } };
       return made.connection?.id ?? '';
@@ -234,7 +234,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect((await run('enter-code', await make(), 'AAAA-AAAA')).stderr).toMatch(/^code_expired: /);
   });
 
-  it('outage, advance, recover: time passes, and the service finds out', async () => {
+  it('outage, advance, recover: time advances, and the service notices', async () => {
     expect(await told('outage', FRONT_DESK)).toBe('broken; the service detects it later (advance the time)');
     const passed = await told('advance', '5m');
     expect(passed).toMatch(/^\S+Z {2}now\n(?:.*\n)*\S+Z {2}outage\.found/);
@@ -246,13 +246,13 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect((await json('advance', later)).now >= later).toBe(true);
   });
 
-  it('timing: shows and sets the pace of sends', async () => {
+  it('timing: shows and sets the duration of sends', async () => {
     expect(await told('timing', '0.5')).toBe('sends take 0.5 × their real time');
     expect(await json('timing')).toEqual({ sendScale: 0.5 });
     await told('timing', '0');
   });
 
-  it('faults: one rule takes the place of all, and clear removes it', async () => {
+  it('faults: a rule replaces all others, and clear removes it', async () => {
     expect(await told('faults', 'drop', '--connection', FRONT_DESK, '--first', '2')).toMatch(
       /^drop {2}\{"surface":"webhook","connectionId":"\w+"\} {2}\{"type":"drop"\} {2}0 hits$/,
     );
@@ -288,7 +288,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     );
   });
 
-  it('call: any call of the port, and one field of its response', async () => {
+  it('call: makes any call of the API, and prints one field of its answer', async () => {
     const id = await told(
       'call',
       'POST',
@@ -317,7 +317,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     }
   });
 
-  it('copy, explain-signature: a delivery changed, and its signature compared', async () => {
+  it('copy, explain-signature: change a delivery, and compare its signature', async () => {
     await told('say', FRONT_DESK, CONTACT, 'Hello');
     const path = '/sandbox/v1/deliveries?limit=1&outcome=delivered';
     await test.loop.settle();
@@ -346,7 +346,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect((await run('explain-signature', delivery.id)).stderr).toContain('--signature is missing');
   });
 
-  it('deliveries, calls: what became of them', async () => {
+  it('deliveries, calls: list deliveries and calls with their outcome', async () => {
     const messageId = await told('say', FRONT_DESK, CONTACT, 'Hello');
     await test.loop.settle();
     const deliveries = await told('deliveries');
@@ -367,7 +367,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect((await json('calls', '--limit', '1')).entries).toHaveLength(1);
   });
 
-  it('tunnel: has a public host lead here', async () => {
+  it('tunnel: directs a public host to this machine', async () => {
     expect(await told('tunnel', 'acme.example.com', 'http://127.0.0.1:3000')).toBe(
       'https://acme.example.com forwards to http://127.0.0.1:3000',
     );
@@ -376,7 +376,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     );
   });
 
-  it('reset: begins again, with another key', async () => {
+  it('reset: starts from scratch, with another key', async () => {
     const { apiKey: before } = test.loop.info();
     const printed = await told('reset');
     const { apiKey } = test.loop.info();
@@ -384,7 +384,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(printed).toBe(`reset       API key ${apiKey}`);
   });
 
-  it('ends with 1 for a number that no connection has', async () => {
+  it('exits with 1 for a number that no connection has', async () => {
     expect(await run('outage', '447700900999')).toEqual({
       code: 1,
       stdout: '',
@@ -392,7 +392,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('explains itself and each subcommand', async () => {
+  it('has a help text, and one for each subcommand', async () => {
     const help = await told('--help');
     expect(help).toMatch(/^Usage: npm run sandbox -- \[subcommand\.\.\.\] \[options\]\n\n[A-Z]/);
     const names = [...help.matchAll(/^ {2}([a-z-]+)(?: [<[].*?)? {2,}\w/gm)].map(([, name = '']) => name);
@@ -403,7 +403,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   });
 });
 
-describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
+describe('npm run sandbox while no sandbox runs', { timeout: SLOW_MS }, () => {
   it.each([
     [[], 'A subcommand is missing.'],
     [['nothing'], 'There is no subcommand "nothing".'],
@@ -417,14 +417,14 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
     [['faults', 'drop', '--first', 'one'], '--first must be a number, not "one".'],
     [['timing', 'fast'], '[scale] must be a number, not "fast".'],
     [['info', '--jsn'], "Unknown option '--jsn'"],
-  ])('ends with 2 for %j, and names the word', async (words, named) => {
+  ])('exits with 2 for %j, and names the argument', async (words, named) => {
     const { code, stdout, stderr } = await runHere(words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(named);
     expect(stderr).not.toContain('    at ');
   });
 
-  it('says how to start one where nothing listens', async () => {
+  it('explains how to start one if nothing listens', async () => {
     const server = await listen((_request, response) => void response.end());
     await server.drain(0);
     const { code, stdout, stderr } = await runHere(['info', '--url', `http://127.0.0.1:${server.port}`]);
@@ -435,7 +435,7 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
     );
   });
 
-  it('says that it is no sandbox where something else answers', async () => {
+  it('reports that the server is not a sandbox if another program answers', async () => {
     const server = await listen((_request, response) => void response.writeHead(200).end('<html></html>'));
     const url = `http://127.0.0.1:${server.port}`;
     const { code, stderr } = await runHere(['info', '--url', url]);
@@ -446,14 +446,14 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
     await server.drain(0);
   });
 
-  it('asks the address of SANDBOX_URL where --url names no other', async () => {
+  it('uses the address of SANDBOX_URL unless --url is given', async () => {
     const env = { SANDBOX_URL: 'http://127.0.0.1:9' };
     expect((await spawnCli('sandbox', ['info'], env).ended).stderr).toContain(
       'No sandbox listens at http://127.0.0.1:9.',
     );
   });
 
-  it('refuses what is no address', async () => {
+  it('refuses an invalid address', async () => {
     const { code, stderr } = await runHere(['info', '--url', '127.0.0.1:4000']);
     expect(code).toBe(2);
     expect(stderr).toContain('--url or SANDBOX_URL must be an address such as http://127.0.0.1:4000');

@@ -52,7 +52,7 @@ describe('the self-check', () => {
     return { type: 'message.created', messageId: `m${writes}`, data: { firstSeenBy: queues.shift() } };
   }
 
-  it('sends one message by webhook and one past it, and leaves no fault', async () => {
+  it('sends one message with a webhook and one without, and leaves no fault behind', async () => {
     queues = ['webhook', 'poll'];
     expect(await timeQueues(loop, new ManualClock())).toEqual({ webhookMs: 0, repairMs: 0 });
     expect(writes).toBe(2);
@@ -60,26 +60,26 @@ describe('the self-check', () => {
     expect(faults).toEqual(['PUT', 'DELETE']);
   });
 
-  it('sends another one when a poll happened to be quicker than the webhook', async () => {
+  it('sends another message if a poll was faster than the webhook', async () => {
     queues = ['poll', 'poll', 'webhook', 'poll'];
     await timeQueues(loop, new ManualClock());
     expect(writes).toBe(4);
   });
 
-  it('fails when no webhook arrives, however often it is tried', async () => {
+  it('fails if no webhook arrives after several attempts', async () => {
     queues = ['poll', 'poll', 'poll', 'poll', 'poll', 'poll'];
     await expect(timeQueues(loop, new ManualClock())).rejects.toThrow(
       'a message arrived by poll instead of webhook',
     );
   });
 
-  it('fails when a dropped webhook arrives all the same, and leaves no fault', async () => {
+  it('fails if a webhook arrives although it was dropped, and leaves no fault behind', async () => {
     queues = ['webhook', 'webhook'];
     await expect(timeQueues(loop, new ManualClock())).rejects.toThrow('instead of poll');
     expect(faults).toEqual(['PUT', 'DELETE']);
   });
 
-  it('says which call was refused', async () => {
+  it('names the call that was refused', async () => {
     server.removeAllListeners('request');
     server.on('request', (_request, response) => response.writeHead(503).end('{"error":"unavailable"}'));
     await expect(timeQueues(loop, new ManualClock())).rejects.toThrow(
@@ -88,7 +88,7 @@ describe('the self-check', () => {
   });
 });
 
-it('a self-check whose role may create no database is left out, and says why', async () => {
+it('the self-check is skipped if the database role may not create databases, and says why', async () => {
   const database = await createTestDatabase();
   const role = `test_${randomBytes(8).toString('hex')}`;
   await asAdmin(async (sql) => void (await sql.unsafe(`create role ${role} login password 'of-a-test'`)));

@@ -25,8 +25,8 @@ class Lines implements ConnectorLogger {
   }
 }
 
-describe('startConnector, asked wrongly', () => {
-  it('refuses what the command refuses, by the names of the settings', async () => {
+describe('startConnector with invalid arguments', () => {
+  it('refuses the same settings as the command, and names them', async () => {
     const wrong: unknown = await startConnector({ env: { CONNECTOR_PORT: 'any' } }).catch((error) => error);
     expect(wrong).toBeInstanceOf(ConfigurationError);
     expect(wrong).toMatchObject({ code: 'configuration', problems: [{ setting: 'CONNECTOR_PORT' }] });
@@ -34,17 +34,17 @@ describe('startConnector, asked wrongly', () => {
     await expect(missing).rejects.toThrow(/CONNECTOR_API_TOKEN.*\n.*CONNECTOR_SEALING_KEYS/);
   });
 
-  it('refuses handlers in code beside those of CONNECTOR_HANDLERS', async () => {
+  it('refuses handlers in code if CONNECTOR_HANDLERS is set as well', async () => {
     const env = { ...SECRETS, CONNECTOR_HANDLERS: './handlers.js' };
     await expect(startConnector({ env, handlers })).rejects.toThrow('remove one of the two');
   });
 
-  it('refuses a module of handlers that is not there', async () => {
+  it('refuses a handler module that does not exist', async () => {
     const env = { ...SECRETS, CONNECTOR_HANDLERS: './no-such-module.js' };
     await expect(startConnector({ env })).rejects.toThrow('no-such-module.js');
   });
 
-  it('says what kept it from starting, and leaves nothing running', async () => {
+  it('reports why it could not start, and leaves nothing running', async () => {
     const env = { ...SECRETS, DATABASE_URL: 'postgres://nobody:secret-of-nobody@127.0.0.1:1/none' };
     const logger = new Lines();
     const failed: unknown = await startConnector({ env, logger }).catch((error) => error);
@@ -61,7 +61,7 @@ describe('startConnector', () => {
   });
   afterAll(() => database.drop());
 
-  it('serves inside this process, logs to the logger it was given, and stops when it is told', async () => {
+  it('runs in this process, uses the given logger, and stops when asked', async () => {
     const logger = new Lines();
     const listeners = process.listenerCount('SIGTERM');
     const env = { ...SECRETS, DATABASE_URL: database.url, CONNECTOR_PORT: '0', CONECTOR_HOST: '::' };
@@ -91,7 +91,7 @@ describe('startConnector', () => {
     for (const secret of Object.values(SECRETS)) expect(told).not.toContain(secret);
   });
 
-  it('says that a process of the role web calls no handlers', async () => {
+  it('reports that a process with the role web calls no handlers', async () => {
     const logger = new Lines();
     const env = { ...SECRETS, DATABASE_URL: database.url, CONNECTOR_PORT: '0', CONNECTOR_ROLE: 'web' };
     const connector = await startConnector({ env, handlers, logger });

@@ -29,7 +29,7 @@ function readInfo(line: string): SandboxInfo {
   return sandboxInfo.strict().parse(JSON.parse(line));
 }
 
-describe('npm start, for a person', () => {
+describe('npm start in a terminal', () => {
   let database: TestDatabase;
   let folder: DataFolder;
   let command: SpawnedCommand;
@@ -52,7 +52,7 @@ describe('npm start, for a person', () => {
     await database.drop();
   });
 
-  it('prints what it has done, then addresses and the key', () => {
+  it('prints what it has done, then the addresses and the key', () => {
     const labels = command
       .stdout()
       .split('\n')
@@ -74,7 +74,7 @@ describe('npm start, for a person', () => {
     expect(address('connector')).toBe(`http://127.0.0.1:${base + 20}`);
   });
 
-  it('is an OAuth app: a consent is given at once, and the number is connected', async () => {
+  it('includes an OAuth app: consent is given immediately, and the number is connected', async () => {
     const { connectorUrl, connectorToken } = sandboxInfo.parse(
       await callJson(`http://127.0.0.1:${base}/sandbox/v1/info`),
     );
@@ -90,7 +90,7 @@ describe('npm start, for a person', () => {
     expect(page.text).toContain('<li>+447700900111');
   });
 
-  it('prints a block for .env that an application can call both halves with', async () => {
+  it('prints a block for .env with which an application can call both halves', async () => {
     const printed = command.stdout();
     const env = parseEnv(printed.slice(printed.indexOf('# .env')));
     expect(Object.keys(env).sort()).toEqual([
@@ -103,7 +103,7 @@ describe('npm start, for a person', () => {
     await callJson(`${env['CONNECTOR_URL']}/v1/sync`, { token: String(env['CONNECTOR_API_TOKEN']) });
   });
 
-  it('says at a second start on the same data that it runs, where, and how to run another', async () => {
+  it('reports at a second start on the same data that it is already running, where, and how to run another', async () => {
     const { code, stdout, stderr } = await spawnCli('start', ['--data-dir', folder.path], {
       DATABASE_URL: database.url,
       PLATFORM_DATABASE_URL: database.url,
@@ -116,7 +116,7 @@ describe('npm start, for a person', () => {
     expect(stderr).toContain('PLATFORM_DATABASE_URL=postgres://… npm start -- --port-base 4200');
   });
 
-  it('begins anew on POST /reset: a new key, an empty connector, and a message comes through', async () => {
+  it('starts from scratch on POST /reset: a new key, an empty connector, and new messages arrive', async () => {
     const sandboxUrl = `http://127.0.0.1:${base}`;
     const before = readInfo(JSON.stringify(await callJson(`${sandboxUrl}/sandbox/v1/info`)));
     const filling = createLoopClient(before);
@@ -138,7 +138,7 @@ describe('npm start, for a person', () => {
   });
 });
 
-describe('npm start, twice on the same data', () => {
+describe('npm start, restarted on the same data', () => {
   const words = (folder: DataFolder): string[] => ['--json', '--port-base', '0', '--data-dir', folder.path];
   let folder: DataFolder;
   let printed = '';
@@ -161,7 +161,7 @@ describe('npm start, twice on the same data', () => {
   });
 
   it(
-    'ends with 0 on Ctrl-C, and goes on with what it had at the next start',
+    'exits with 0 on Ctrl-C, and the next start continues with the stored data',
     async () => {
       const first = start();
       const before = readInfo(await first.said(/^\{"baseUrl"/));
@@ -204,7 +204,7 @@ describe('npm start, twice on the same data', () => {
   );
 });
 
-describe('npm start, stopped by Ctrl-C', () => {
+describe('npm start, stopped with Ctrl-C', () => {
   const STOPPED =
     /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/;
   let folder: DataFolder;
@@ -225,7 +225,7 @@ describe('npm start, stopped by Ctrl-C', () => {
     ['start', 'has just started', /^ready /],
     ['platform', 'serves', /^npm run connector/],
   ] as const)(
-    'says in two lines of standard error that it ends: npm run %s that %s',
+    'announces its end in two lines on standard error: npm run %s that %s',
     async (name, _, line) => {
       const command = spawnCli(name, ['--port-base', '0', '--data-dir', folder.path], {
         DATABASE_URL: database.url,
@@ -246,7 +246,7 @@ describe('npm start, stopped by Ctrl-C', () => {
 
 describe('npm start -- --json', () => {
   it(
-    'prints one line on standard output, the answer of GET /sandbox/v1/info',
+    'prints one line on standard output: the answer of GET /sandbox/v1/info',
     async () => {
       const database = await createTestDatabase({ connector: true, platform: true });
       const folder = await makeDataFolder();
@@ -272,12 +272,12 @@ describe('npm start -- --json', () => {
   );
 });
 
-describe('npm start, asked wrongly', () => {
+describe('npm start with invalid arguments or settings', () => {
   async function run(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
     return await spawnCli('start', words, env).ended;
   }
 
-  it('explains its options', async () => {
+  it('prints its options', async () => {
     const { code, stdout, stderr } = await run(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const option of ['--json', '--port-base N', '--data-dir DIR', '--help', '--version']) {
@@ -285,7 +285,7 @@ describe('npm start, asked wrongly', () => {
     }
   });
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     expect(await run(['--version'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -298,14 +298,14 @@ describe('npm start, asked wrongly', () => {
     [['--port-base'], '--port-base'],
     [['--port-base', '80'], '"80"'],
     [['--port-base', '65530'], '"65530"'],
-  ])('refuses %j and names the word', async (words, named) => {
+  ])('refuses %j and names the argument', async (words, named) => {
     const { code, stdout, stderr } = await run(words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(named);
     expect(stderr).not.toContain('    at ');
   });
 
-  it('names every setting that is wrong, and no secret', async () => {
+  it('names every invalid setting, and prints no secret', async () => {
     const { code, stderr } = await run([], {
       RECONCILE_INTERVAL_MS: '5',
       CONNECTOR_PORT: 'port',
@@ -318,7 +318,7 @@ describe('npm start, asked wrongly', () => {
     expect(stderr).not.toContain('a key with spaces');
   });
 
-  it('has no business in a database on another machine', async () => {
+  it('refuses a database on another machine', async () => {
     const { code, stderr } = await run([], { DATABASE_URL: 'postgres://crm:geheim@db.example.com/crm' });
     expect(code).toBe(2);
     expect(stderr).toContain('DATABASE_URL');
@@ -334,17 +334,20 @@ describe('npm start, asked wrongly', () => {
       { npm_config_port_base: 'true', npm_config_data_dir: 'true' },
       'npm start -- --port-base 4200 --data-dir /tmp/x',
     ],
-  ])('names the -- that is missing before what npm has taken: %j', async (words, env, line) => {
-    const { code, stdout, stderr } = await run(words, env);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(`Put -- before it: ${line}\n`);
-  });
+  ])(
+    'explains that -- is missing before the arguments that npm has consumed: %j',
+    async (words, env, line) => {
+      const { code, stdout, stderr } = await run(words, env);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain(`Put -- before it: ${line}\n`);
+    },
+  );
 
   it.each([
     ['the service', 11],
     ['the connector', 20],
   ])(
-    'names the port of %s that is taken and the option to change',
+    'names the port of %s that is in use and the option to change',
     async (_, offset) => {
       const database = await createTestDatabase({ connector: true, platform: true });
       const folder = await makeDataFolder();

@@ -51,7 +51,7 @@ function readLog(command: SpawnedCommand): LogLine[] {
     .map((line) => JSON.parse(line));
 }
 
-describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
+describe('npm run connector -- --processes 2, on its own Postgres', () => {
   let folder: DataFolder;
   let place: string;
   let command: SpawnedCommand;
@@ -94,13 +94,13 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
     await rm(place, { recursive: true });
   }, SLOW_MS);
 
-  it('says in each line which process speaks', () => {
+  it('names the process in each line of the log', () => {
     expect(new Set(readLog(command).map(({ name }) => name))).toEqual(
       new Set(['supervisor', 'connector-1', 'connector-2']),
     );
   });
 
-  it('shows the metrics of both processes, whichever of them is asked', async () => {
+  it('shows the metrics of both processes, whichever of them answers', async () => {
     for (let ask = 0; ask < 4; ask += 1) {
       const answer = await fetch(`${url}/metrics`, {
         headers: { connection: 'close', authorization: 'Bearer token-of-a-test-the-first' },
@@ -116,7 +116,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
   });
 
   it(
-    'replaces both on SIGHUP with no refused webhook, and reads .env anew',
+    'replaces both processes on SIGHUP without refusing a webhook, and reads .env again',
     async () => {
       expect(await status('first')).toBe(200);
       const over = new AbortController();
@@ -139,7 +139,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
   );
 
   it(
-    'stops a roll-out at settings that are wrong, says which, and goes on as it was',
+    'stops a roll-out at invalid settings, names them, and keeps running',
     async () => {
       await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-third', 'RECONCILE_INTERVAL_MS=5']);
       tell(command, 'SIGHUP');
@@ -151,7 +151,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
   );
 
   it(
-    'starts new processes by the link by which it was started, wherever that leads now',
+    'starts new processes through the link with which it was started, wherever the link points now',
     async () => {
       await rm(join(place, 'current'));
       await symlink(join(ROOT, 'docs'), join(place, 'current'));
@@ -179,7 +179,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
   );
 
   it(
-    'ends with 0 on a SIGTERM that reaches all its processes, and the last one stops Postgres',
+    'exits with 0 on a SIGTERM that all its processes receive, and the last one stops Postgres',
     async () => {
       command.signal('SIGTERM');
       const { code, stderr } = await command.ended;
@@ -195,7 +195,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
 
 describe('a supervisor', () => {
   it(
-    'that is killed leaves no process behind, and they end in order',
+    'that is killed leaves no process behind, and its processes shut down gracefully',
     async () => {
       const database = await createTestDatabase({ connector: true });
       const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
@@ -214,7 +214,7 @@ describe('a supervisor', () => {
   );
 
   it(
-    'whose first process cannot start tells why once, and ends with 1',
+    'whose first process cannot start reports the reason once, and exits with 1',
     async () => {
       const port = await findFreePort();
       const holder = createServer().listen(port, '127.0.0.1');
@@ -235,7 +235,7 @@ describe('a supervisor', () => {
     SLOW_MS,
   );
 
-  it('refuses wrong settings before it starts a process', async () => {
+  it('refuses invalid settings before it starts a process', async () => {
     const { code, stderr } = await supervise(['--processes', '2'], {}).ended;
     expect(code).toBe(2);
     expect(stderr.match(/CONNECTOR_API_TOKEN/g)).toHaveLength(1);
@@ -245,7 +245,7 @@ describe('a supervisor', () => {
     expect(() => readProcesses(value)).toThrow('--processes must be a number from 1 to 64');
   });
 
-  it('takes 1 to 64 processes', () => {
+  it('accepts 1 to 64 processes', () => {
     expect([undefined, '1', '64'].map(readProcesses)).toEqual([undefined, 1, 64]);
   });
 });

@@ -197,7 +197,7 @@ async function expectTruth(): Promise<void> {
   expect(Date.parse(coveredUntil ?? '')).toBeGreaterThan(systemClock.now() - HOUR);
 }
 
-describe('a connector beside the service, where a time is wrong', () => {
+describe('a connector whose service reports a wrong time', () => {
   const said = async (): Promise<string> =>
     (await world.examine())
       .map(({ check, says, evidence }) => [check, says, ...evidence].join(' '))
@@ -214,7 +214,7 @@ describe('a connector beside the service, where a time is wrong', () => {
   }
 
   it(
-    'one message dated 2099 is stored and does not move the watermark, and the doctor names it',
+    'stores one message dated 2099 without moving the watermark, and the doctor reports it',
     async () => {
       let late = '';
       await goWrong(async () => {
@@ -229,7 +229,7 @@ describe('a connector beside the service, where a time is wrong', () => {
   );
 
   it(
-    'one message dated 1970 is stored although it follows the end of the list, and the doctor names it',
+    'stores one message dated 1970 although it comes after the end of the list, and the doctor reports it',
     async () => {
       let early = '';
       await goWrong(async () => {
@@ -244,7 +244,7 @@ describe('a connector beside the service, where a time is wrong', () => {
   );
 
   it(
-    'a clock of the service one hour ahead loses nothing, and the doctor says whose clock it is',
+    'loses nothing if the clock of the service is one hour ahead, and the doctor names that clock',
     async () => {
       await goWrong(async () => {
         world.between.aheadMs = HOUR;
@@ -259,7 +259,7 @@ describe('a connector beside the service, where a time is wrong', () => {
   );
 
   it(
-    'cursors that are always refused: what can be read is stored, no coverage is claimed, and the doctor names it',
+    'stores what can be read although cursors are always refused, claims no coverage, and the doctor reports it',
     async () => {
       await world.write(5);
       expect(await world.poll()).toBe(200);

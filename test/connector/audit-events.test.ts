@@ -151,7 +151,7 @@ const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
   },
 };
 
-describe('each security event leaves exactly one line, which holds no secret', () => {
+describe('each security event is logged in exactly one line, without a secret', () => {
   it.each(AUDIT_EVENTS)('%s', async (event) => {
     // So that what another test named is not what changes in this one.
     await startOnce({});
@@ -162,8 +162,8 @@ describe('each security event leaves exactly one line, which holds no secret', (
   });
 });
 
-describe('a change of an account leaves one line', () => {
-  it('by the settings: the key, the address, or both', () =>
+describe('a change of an account is logged in one line', () => {
+  it('if the settings change the key, the address or both', () =>
     alone(async (world, named) => {
       await startOnce(named('key-1'), world);
       lines.length = 0;
@@ -178,7 +178,7 @@ describe('a change of an account leaves one line', () => {
       ]);
     }));
 
-  it('also when the service refuses what the settings name, which replaces nothing', () =>
+  it('if the service refuses the settings, which replaces nothing', () =>
     alone(async (world, named) => {
       await startOnce(named('key-1'), world);
       lines.length = 0;
@@ -194,7 +194,7 @@ describe('a change of an account leaves one line', () => {
       ]);
     }));
 
-  it('by a secret of the settings, and by a new address of the webhook', () =>
+  it('if the settings change the secret or the address of the webhook', () =>
     alone(async (world) => {
       await startOnce({}, world);
       lines.length = 0;
@@ -210,7 +210,7 @@ describe('a change of an account leaves one line', () => {
       ]);
     }));
 
-  it('by a consent: the first one adds the account, a renewed one changes it', async () => {
+  it('if a consent adds the account or changes it', async () => {
     const id = await grants.connect();
     expect(ofAccounts()).toEqual([{ event: 'account.added', what: 'consent', id, result: 'ok' }]);
     lines.length = 0;
@@ -218,7 +218,7 @@ describe('a change of an account leaves one line', () => {
     expect(ofAccounts()).toEqual([{ event: 'account.changed', what: 'consent', id, result: 'ok' }]);
   });
 
-  it('by other settings of the OAuth app', () =>
+  it('if the settings of the OAuth app change', () =>
     alone(async (world) => {
       const app = grants.auth.app(world.service.baseUrl);
       const id = appSubscriptionId(app);
@@ -236,7 +236,7 @@ describe('a change of an account leaves one line', () => {
       ]);
     }));
 
-  it('at the first start of all: the account is there, then its credential, then its webhook', () =>
+  it('for each part of the first start: the account, its credential and its webhook', () =>
     alone(async (world) => {
       await startOnce({}, world);
       await startOnce({}, world);
@@ -250,7 +250,7 @@ describe('a change of an account leaves one line', () => {
     }));
 });
 
-describe('other tokens than at the last start', () => {
+describe('a change of the API tokens since the last start', () => {
   const reader = { name: 'reader', rights: ['read'], token: READS } as const;
   const writer = { name: 'crm', rights: ['read', 'write'], token: WRITES } as const;
   const told = () => trail('tokens.changed').map(({ what }) => what);
@@ -274,22 +274,25 @@ describe('other tokens than at the last start', () => {
     ],
     ['a second one of the name', [reader], [reader, { ...reader, token: WRITES }], ['added reader read']],
     ['the same', [reader, writer], [writer, reader], undefined],
-  ] as const)('%s: one line, by the first process', async (_what, before, now, expected) => {
-    await startOnce({ apiTokens: before });
-    lines.length = 0;
-    await startOnce({ apiTokens: now });
-    await startOnce({ apiTokens: now });
-    expect(told()).toEqual(expected === undefined ? [] : [expected]);
-  });
+  ] as const)(
+    '%s: each change is logged in one line, by the first process',
+    async (_what, before, now, expected) => {
+      await startOnce({ apiTokens: before });
+      lines.length = 0;
+      await startOnce({ apiTokens: now });
+      await startOnce({ apiTokens: now });
+      expect(told()).toEqual(expected === undefined ? [] : [expected]);
+    },
+  );
 
-  it('are told by processes that serve the API alone: a worker may have fewer', async () => {
+  it('is detected only by processes that serve the API, because a worker may have fewer tokens', async () => {
     await startOnce({ apiTokens: [reader] });
     lines.length = 0;
     await startOnce({ apiToken: undefined, apiTokens: [writer], role: 'worker' });
     expect(told()).toEqual([]);
   });
 
-  it('are compared with digests that are sealed, also after a change of the sealing key', () =>
+  it('is detected with encrypted digests, also after the encryption key has changed', () =>
     alone(async (world) => {
       await startOnce({ apiTokens: [reader] }, world);
       const stored = JSON.stringify(await world.database.query('select * from connector.loaded_tokens'));

@@ -22,7 +22,7 @@ const told = () =>
   );
 
 describe('the audit trail', () => {
-  it('has one line at info for an event: who, what, result', () => {
+  it('has one line at level info for each event: who, what, outcome', () => {
     audit.note('account.removed', { who: 'crm-backend', id: 'account-1', result: 'ok' });
     expect(lines).toEqual([
       {
@@ -38,7 +38,7 @@ describe('the audit trail', () => {
     ]);
   });
 
-  it('writes 60 lines of one event in a minute, and then how many more there were', async () => {
+  it('contains at most 60 lines of one event in a minute, and then the number of further ones', async () => {
     for (let index = 0; index < 1_000; index += 1) audit.note('token.refused', { result: 'unknown_token' });
     expect(lines).toHaveLength(60);
     await clock.advance(60_000);
@@ -47,20 +47,20 @@ describe('the audit trail', () => {
     expect(told().slice(61)).toEqual(['token.refused unknown_token']);
   });
 
-  it('lets a flood of one event hide no other', () => {
+  it('contains other events during a flood of one event', () => {
     for (let index = 0; index < 1_000; index += 1) audit.note('webhook.signature_refused', { result: 'x' });
     audit.note('account.added', { who: 'crm', result: 'ok' });
     expect(told().at(-1)).toBe('account.added ok');
   });
 
-  it('tells at the end what was left out, and leaves no timer behind', () => {
+  it('reports at the end how many lines were omitted, and leaves no timer behind', () => {
     for (let index = 0; index < 61; index += 1) audit.note('token.refused', { result: 'no_token' });
     audit.close();
     expect(told().slice(60)).toEqual(['token.refused +1']);
     expect(clock.pending).toBe(0);
   });
 
-  it('sets no timer while nothing is left out', () => {
+  it('sets no timer while no line is omitted', () => {
     audit.note('token.refused', { result: 'no_token' });
     expect(clock.pending).toBe(0);
   });

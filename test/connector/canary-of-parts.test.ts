@@ -290,7 +290,7 @@ async function runCommands(): Promise<{ doctor: string; replay: string }> {
   return { doctor: writeReports(reports) + JSON.stringify(reports), replay };
 }
 
-it('pictures, codes, files, keys and errors of the handler are only where they belong', {
+it('QR codes, pairing codes, files, keys and errors of the handler appear only where they belong', {
   timeout: 120_000,
 }, async () => {
   const watched = redis === undefined ? undefined : await watchRedis(redis.url);

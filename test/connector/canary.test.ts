@@ -155,7 +155,7 @@ async function breakStore(url: string): Promise<void> {
   await changeDatabase(url, 'alter table connector.repair_totals rename to gone');
 }
 
-it('secrets are in no log, answer, metric, table or job', { timeout: 120_000 }, async () => {
+it('secrets appear in no log, answer, metric, table or job', { timeout: 120_000 }, async () => {
   const watched = redis === undefined ? undefined : await watchRedis(redis.url);
   const traces = await useAndAbuse(redis?.url);
   const jobs = (await watched?.dump()) ?? '';
@@ -181,7 +181,7 @@ it('secrets are in no log, answer, metric, table or job', { timeout: 120_000 }, 
   expect(findCanaries(traces.database, ['letter'])).toEqual([]);
 });
 
-it('settings that are wrong are named without their value', () => {
+it('invalid settings are reported by name, without their value', () => {
   const env = {
     CONNECTOR_API_TOKEN: `${CANARY.token} with spaces`,
     CONNECTOR_SEALING_KEYS: `${CANARY.sealingKey}x`,

@@ -61,7 +61,7 @@ async function changes(
 }
 
 describe('a connector', () => {
-  it('takes deliveries signed with the secret that its registration brought', async () => {
+  it('accepts deliveries signed with the secret that its registration returned', async () => {
     const running = await world.start();
     expect(world.service.webhook?.url).toBe(WEBHOOK_URL);
     const message = world.service.addMessage('c1', world.clock.now());
@@ -76,7 +76,7 @@ describe('a connector', () => {
     });
   });
 
-  it('joins what webhook and poll tell of a message into one', async () => {
+  it('merges what webhooks and polls report about a message into one row', async () => {
     const running = await world.start();
     const message = world.service.addMessage('c1', world.clock.now() - 1_234);
     await running.deliver(received({ ...message, createdAt: world.clock.now() }), world.secret);
@@ -94,7 +94,7 @@ describe('a connector', () => {
     expect(types).toEqual(['message.created', 'message.updated']);
   });
 
-  it('ends in the state of the service whichever events were dropped', async () => {
+  it('reaches the state of the service whichever events were dropped', async () => {
     const running = await world.start();
     const { service } = world;
     for (let index = 0; index < 60; index += 1) {
@@ -126,7 +126,7 @@ describe('a connector', () => {
     expect(all.filter(({ type }) => type === 'message.created')).toHaveLength(60);
   });
 
-  it('shows the changes of a poll on demand in its answer’s wake', async () => {
+  it('reports the changes of a poll on demand soon after its answer', async () => {
     const running = await world.start();
     const message = world.service.addMessage('c1', world.clock.now());
     await running.ask('POST', '/v1/sync', { body: {} });
@@ -154,7 +154,7 @@ describe('a connector', () => {
     });
   });
 
-  it('keeps the secret when it is started again, and when a second one starts', async () => {
+  it('keeps the secret after a restart, and when a second process starts', async () => {
     const first = await world.start();
     const secret = world.secret;
     const second = await world.start();
@@ -167,7 +167,7 @@ describe('a connector', () => {
     }
   });
 
-  it('takes a delivery signed with a secret that another process has just stored', async () => {
+  it('accepts a delivery signed with a secret that another process has just stored', async () => {
     const first = await world.start();
     await world.clock.advance(60_000);
     await world.start({ webhookPublicUrl: 'https://moved.example/hook' });
@@ -176,7 +176,7 @@ describe('a connector', () => {
     expect((await first.deliver(received(message), world.secret)).status).toBe(200);
   });
 
-  it('takes what was signed with the secret before, for 35 seconds and not if signed since', async () => {
+  it('accepts deliveries that were signed with the previous secret before its replacement, for 35 seconds', async () => {
     const running = await world.start();
     const old = world.secret;
     const replacedAt = world.clock.now();
@@ -196,7 +196,7 @@ describe('a connector', () => {
     expect((await late).status).toBe(401);
   });
 
-  it('receives without ever calling the service when it has only a secret', async () => {
+  it('receives webhooks without ever calling the service if it has only a secret', async () => {
     const { service: _, ...options } = { service: undefined, webhookSecret: 'by hand' };
     const running = await world.start({
       ...options,
@@ -213,7 +213,7 @@ describe('a connector', () => {
     });
   });
 
-  it('starts and receives while the service is away', async () => {
+  it('starts and receives webhooks while the service is unavailable', async () => {
     const before = await world.start();
     const secret = world.secret;
     await before.stop();
@@ -224,7 +224,7 @@ describe('a connector', () => {
     expect((await running.deliver(received(message), secret)).status).toBe(200);
   });
 
-  it('shows a key that is refused, leaves the service alone, and goes on with another', async () => {
+  it('reports a refused key, stops calling the service, and continues with another key', async () => {
     const before = await world.start();
     world.service.apiKeys.clear();
     expect((await before.ask('POST', '/v1/sync')).body).toMatchObject({ error: 'service_refused' });
@@ -245,7 +245,7 @@ describe('a connector', () => {
     expect((await after.ask('GET', '/v1/accounts')).body).toMatchObject({ accounts: [{ state: 'active' }] });
   });
 
-  it('goes on after its sealing key was replaced', async () => {
+  it('keeps working after its encryption key was replaced', async () => {
     const before = await world.start();
     const secret = world.secret;
     await before.stop();
@@ -258,7 +258,7 @@ describe('a connector', () => {
     expect((await running.deliver(received(message), secret)).status).toBe(200);
   });
 
-  it('refuses to start without the key that sealed what is stored', async () => {
+  it('refuses to start without the key that encrypted the stored data', async () => {
     const before = await world.start();
     await before.stop();
     const secret = world.secret;
@@ -269,8 +269,8 @@ describe('a connector', () => {
   });
 });
 
-describe('the roles', () => {
-  it('web serves and does not poll by itself', async () => {
+describe('the roles of a process', () => {
+  it('web serves requests and does not poll', async () => {
     const running = await world.start({ role: 'web' });
     await running.runPolls();
     expect(world.service.countRequests('/messages')).toBe(0);
@@ -278,7 +278,7 @@ describe('the roles', () => {
     expect((await running.ask('POST', '/v1/sync')).status).toBe(200);
   });
 
-  it('worker polls and serves nothing but probes', async () => {
+  it('worker polls and serves only probes', async () => {
     const running = await world.start({ role: 'worker' });
     expect((await running.ask('GET', '/healthz')).status).toBe(200);
     expect((await running.ask('GET', '/v1/messages')).status).toBe(404);
@@ -289,7 +289,7 @@ describe('the roles', () => {
     expect(ids).toEqual([{ id: message.id }]);
   });
 
-  it('together do what one does', async () => {
+  it('web and worker together do the same as all', async () => {
     const web = await world.start({ role: 'web' });
     const worker = await world.start({ role: 'worker' });
     const message = world.service.addMessage('c1', world.clock.now());
@@ -302,15 +302,15 @@ describe('the roles', () => {
   });
 });
 
-describe('closing', () => {
-  it('leaves no timer', async () => {
+describe('closing a connector', () => {
+  it('leaves no timer behind', async () => {
     const running = await world.start();
     await running.runPolls();
     await running.stop();
     expect(world.clock.pending).toBe(0);
   });
 
-  it('ends a poll that hangs and an open stream', async () => {
+  it('aborts a hanging poll and ends an open stream', async () => {
     const running = await world.start();
     await running.runPolls();
     const reached = Promise.withResolvers<void>();
@@ -329,7 +329,7 @@ describe('closing', () => {
     expect(world.clock.pending).toBe(0);
   });
 
-  it('keeps what was acknowledged', async () => {
+  it('loses nothing that was acknowledged', async () => {
     const running = await world.start();
     const messages = Array.from({ length: 50 }, () => world.service.addMessage('c1', world.clock.now()));
     const answers = Promise.all(messages.map((message) => running.deliver(received(message), world.secret)));

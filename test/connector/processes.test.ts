@@ -39,8 +39,8 @@ function polled(times: number): Promise<void> {
   return enough.promise;
 }
 
-describe('connector processes on real queues', () => {
-  it('poll by schedule, one at a time, register once, and end by themselves', async () => {
+describe('connector processes with real queues', () => {
+  it('poll by schedule, one at a time, register once, and shut down', async () => {
     let open = 0;
     let most = 0;
     const enough = polled(4);
@@ -69,7 +69,7 @@ describe('connector processes on real queues', () => {
     expect(leases).toEqual([]);
   });
 
-  it('poll on after one of them was killed', async () => {
+  it('continue to poll after one of them was killed', async () => {
     const first = await startProcess();
     await polled(2);
     first.kill('SIGKILL');

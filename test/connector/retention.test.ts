@@ -64,7 +64,7 @@ const deletions = ({ sent }: ForgettingProcess): number => sent.filter(isDeletio
 const turns = ({ sent }: ForgettingProcess): number =>
   sent.filter((text) => text.startsWith('INSERT INTO connector.leases')).length;
 
-it('what ended long ago is forgotten at the start, and every hour', async () => {
+it('old data is deleted at the start and every hour', async () => {
   const { database } = opened;
   const addOld = () =>
     database.query(
@@ -84,7 +84,7 @@ it('what ended long ago is forgotten at the start, and every hour', async () => 
   await expect.poll(count).toBe(0);
 });
 
-it('one process at a time forgets; the others skip their turn', async () => {
+it('old data is deleted by one process at a time, and the others skip their turn', async () => {
   const gate = Promise.withResolvers<void>();
   const busy = await start(gate.promise);
   await expect.poll(() => deletions(busy)).toBe(1);

@@ -90,7 +90,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   // The merge.
   {
     rule: 'connector.merge.status-order',
-    test: 'agrees with the status pattern over all pairs',
+    test: 'agrees with the status pattern for all pairs',
     find: "AND m.status <> 'read')",
     replace: "AND m.status <> 'sent')",
   },
@@ -102,13 +102,13 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.merge.first-value',
-    test: 'keeps the first value that a source told',
+    test: 'keeps the first value that a source has reported',
     find: 'value: `coalesce(m.',
     replace: 'value: `coalesce(excluded.text, m.',
   },
   {
     rule: 'connector.merge.payload-time',
-    test: 'follows connection events by their payload time',
+    test: 'orders connection events by their payload time',
     find: '(e.last_event_at, e.last_event_rank) > (c.last_event_at, c.last_event_rank)',
     replace: 'e.last_event_at IS NOT NULL',
   },
@@ -152,13 +152,13 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.poll.gap-row',
-    test: 'closes the gap in the end',
+    test: 'finally closes the gap',
     find: 'const saved = coverage.gaps.map(',
     replace: 'const saved = coverage.gaps.slice(0, 0).map(',
   },
   {
     rule: 'connector.poll.clock-set-back',
-    test: 'hides nothing while nobody polls',
+    test: 'hides nothing during a time without polls',
     find: 'return time > createdSince + OVERLAP_MS ? createdSince : time;',
     replace: 'return time;',
   },
@@ -172,7 +172,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.send.same-key',
-    test: 'goes on with the same key',
+    test: 'continues with the same key',
     find: 'const head = { connectionId, to, idempotencyKey };',
     replace: 'const head = { connectionId, to, idempotencyKey: idempotencyKey + send.attempts };',
   },
@@ -208,7 +208,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.send.one-file-in-doubt',
-    test: 'nothing goes out while the service answers no look',
+    test: 'nothing goes out while the service does not answer look-ups',
     find: 'AND NOT head.awaits_service',
     replace: '',
   },
@@ -248,7 +248,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.grant.lost-answer',
-    test: 'when an answer was lost before the server acted',
+    test: 'if an answer was lost before the server acted',
     find: 'if (!(error instanceof ServiceError) || !error.mayHaveActed) throw error;\n    logger.warn',
     replace: 'throw error;\n    logger.warn',
   },
@@ -272,7 +272,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.consent.first-browser',
-    test: 'goes to one of two browsers that go on at the same moment',
+    test: 'goes to one of two browsers that continue at the same moment',
     find: 'and(isOpen(id, now), isNull(oauthFlows.browser))',
     replace: 'isOpen(id, now)',
   },
@@ -280,13 +280,13 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   // Connections, leases, and what leaves the process.
   {
     rule: 'connector.create.same-key',
-    test: 'is asked for again under the same key',
+    test: 'is repeated with the same key',
     find: `then \${randomUUID()} else \${idempotencyKey} end`,
     replace: `then \${randomUUID()} else \${randomUUID()} end`,
   },
   {
     rule: 'connector.create.23-hours',
-    test: 'is not asked for once its key may have run out',
+    test: 'is not repeated once its key may have expired',
     find: 'LIMITS.idempotencyKeyLifetimeMs - 60 * 60_000',
     replace: 'LIMITS.idempotencyKeyLifetimeMs + 60 * 60_000',
   },

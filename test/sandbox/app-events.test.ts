@@ -35,7 +35,7 @@ const told = (): unknown[] => receiver.requests.map(({ body }) => JSON.parse(bod
 
 describe('the webhook of an OAuth app', () => {
   it(
-    'gets the events of the connections that it was granted, signed with its own secret',
+    'receives the events of the connections that it was granted, signed with its own secret',
     proves('events.oauth.url', 'events.granted'),
     async () => {
       const app = await register();
@@ -57,7 +57,7 @@ describe('the webhook of an OAuth app', () => {
     },
   );
 
-  it('gets nothing without the scope, for another connection, after a revocation, or while switched off', async () => {
+  it('receives nothing without the scope, for another connection, after a revocation, or while it is disabled', async () => {
     const app = await register();
     const silent = await register({ scopes: ['messaging.read'] });
     await consent(silent);
@@ -95,7 +95,7 @@ describe('the webhook of an OAuth app', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('gets an event once, however many grants cover it, and keeps its own record of it', async () => {
+  it('receives an event once, however many grants cover it, and keeps its own record of it', async () => {
     const app = await register();
     await consent(app);
     await consent(app);
@@ -121,7 +121,7 @@ describe('the webhook of an OAuth app', () => {
   });
 
   it(
-    'of before the cut-over gets received messages alone until the workspace consents again',
+    'of an app from before the cut-over receives only incoming messages until the workspace consents again',
     proves('events.oauth.legacy'),
     async () => {
       const app = await register({ legacySubscription: true });

@@ -15,7 +15,7 @@ const causes = async (id: string): Promise<string[]> =>
   (await read(id)).transitions.map(({ cause }: { cause: string }) => cause);
 
 describe('GET /connections/{id}', () => {
-  it('shows a new number: its license, slot, warm-up, phone and how it came about', async () => {
+  it('shows a new number: its license, slot, warm-up, phone and origin', async () => {
     await hook.call('PUT', '/timing', { sendScale: 0 });
     const at = hook.clock.now();
     const connectionId = await create('Desk');
@@ -66,7 +66,7 @@ describe('GET /connections/{id}', () => {
     });
   });
 
-  it('shows an outage before the service has found it, and each transition with its cause', async () => {
+  it('shows an outage before the service has detected it, and each transition with its cause', async () => {
     const id = hook.connectionId;
     await hook.call('POST', `/connections/${id}/outage`, { cause: 'opened_elsewhere' });
     expect(await read(id)).toMatchObject({ status: 'connected', outage: 'opened_elsewhere' });
@@ -98,7 +98,7 @@ describe('GET /connections/{id}', () => {
     expect((await causes(id)).slice(0, 2)).toEqual(['restarted_needs_qr', 'logged_out']);
   });
 
-  it('keeps the latest 50 transitions, each connection its own', async () => {
+  it('keeps the latest 50 transitions of each connection', async () => {
     const id = await create('Desk');
     for (let round = 0; round < 30; round += 1) {
       await hook.api('POST', `/connections/${id}/logout`);
@@ -129,7 +129,7 @@ describe('GET /connections with a filter', () => {
       ({ label }: { label: string }) => label,
     );
 
-  it('finds by status, license, outage, provider, number and text', async () => {
+  it('filters by status, license, outage, provider, number and text', async () => {
     await create('New desk');
     await hook.call('POST', `/connections/${hook.connectionId}/outage`, { cause: 'session_lost' });
     expect(await labels('status:connecting')).toEqual(['New desk']);
@@ -149,7 +149,7 @@ describe('GET /connections with a filter', () => {
     expect(await labels('reconnect:yes')).toEqual(['Front desk']);
   });
 
-  it('lists the newest first if asked, in pages', async () => {
+  it('lists the newest first on request, in pages', async () => {
     await create('New desk');
     const first = (await hook.call('GET', '/connections?order=newest&limit=2')).body;
     const next = (await hook.call('GET', `/connections?order=newest&limit=2&cursor=${first.nextCursor}`))
@@ -162,14 +162,14 @@ describe('GET /connections with a filter', () => {
     ]);
   });
 
-  it('must match the other parameters, too', async () => {
+  it('combines the filter with the other parameters', async () => {
     const { entries } = (
       await hook.call('GET', `/connections${query('status:connected')}&phoneNumber=447700900102`)
     ).body;
     expect(entries.map(({ label }: { label: string }) => label)).toEqual(['Sales']);
   });
 
-  it('is refused for a status that only the list of the service has', async () => {
+  it('refuses a status that only the list of the service has', async () => {
     expect((await hook.call('GET', `/connections${query('status:open')}`)).body.message).toBe(
       "'q': `status:open` has an unknown value; the values of status are connecting, connected, disconnected.",
     );

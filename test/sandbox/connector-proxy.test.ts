@@ -9,7 +9,7 @@ import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const TOKEN = 'token-of-the-connector';
 
-describe('/connector on the sandbox', () => {
+describe('the proxy at /connector on the sandbox', () => {
   let connector: Receiver;
   let target: string;
   let server: Server;
@@ -50,7 +50,7 @@ describe('/connector on the sandbox', () => {
     return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() };
   }
 
-  it('hands a call on with the token of the connector, whatever the caller brought', async () => {
+  it('forwards a call with the token of the connector, whatever credential the caller sent', async () => {
     connector.script({ status: 202, headers: { 'X-Kept': 'yes' }, body: '{"ok":true}' });
 
     const answer = await call('/connector/v1/sync?accountId=a%2Fb', {
@@ -72,7 +72,7 @@ describe('/connector on the sandbox', () => {
     (origin: string) => `/connector/${origin.replace('http:', '')}/v1/messages`,
     (origin: string) => `/connector/${origin}/v1/messages`,
     (origin: string) => `/connector/\\\\${origin.replace('http://', '')}/v1/messages`,
-  ])('never takes the token to another host (%#)', async (path) => {
+  ])('never sends the token to another host (%#)', async (path) => {
     const elsewhere = await startReceiver();
     try {
       await call(path(elsewhere.origin));
@@ -85,7 +85,7 @@ describe('/connector on the sandbox', () => {
   });
 
   it.each(['/../admin', '/v1/%2e%2E/../admin', '/v1/.', '/v1/..?x=1', '/\\..\\admin', '/./v1'])(
-    'refuses the path %s, which a server may resolve to one outside of the API',
+    'refuses the path %s, which a server may resolve to one outside the API',
     async (path) => {
       const { status, text } = await call(`/connector${path}`);
 
@@ -94,12 +94,12 @@ describe('/connector on the sandbox', () => {
     },
   );
 
-  it('passes on dots that are no segment of their own', async () => {
+  it('forwards dots that are not a segment of their own', async () => {
     await call('/connector/v1/a..b/...?path=/../x');
     expect(connector.requests).toMatchObject([{ path: '/v1/a..b/...?path=/../x' }]);
   });
 
-  it('passes on no address of the caller that the caller has written', async () => {
+  it('forwards no address that the caller claims to have', async () => {
     await call('/connector/v1/messages', {
       headers: {
         'x-forwarded-for': '192.0.2.1',
@@ -136,7 +136,7 @@ describe('/connector on the sandbox', () => {
   );
 
   it.each(['text/plain', 'application/x-www-form-urlencoded'])(
-    'takes no %s for a write, as every page of another site could send it',
+    'does not accept %s for a write, because a page of any site could send it',
     async (type) => {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
         const { status, text } = await call('/connector/v1/sync', {
@@ -164,14 +164,14 @@ describe('/connector on the sandbox', () => {
     expect(connector.requests).toEqual([]);
   });
 
-  it('keeps what belongs to one hop to that hop', async () => {
+  it('does not forward hop-by-hop headers', async () => {
     connector.script({ status: 200, headers: { Connection: 'close', 'Keep-Alive': 'timeout=1' }, body: 'x' });
     const { headers } = await call('/connector/healthz', { headers: { connection: 'keep-alive' } });
     expect(headers['connection']).toBe('keep-alive');
     expect(headers['keep-alive']).not.toBe('timeout=1');
   });
 
-  it('ends the call when the caller leaves', async () => {
+  it('aborts the call when the caller disconnects', async () => {
     const left = Promise.withResolvers<void>();
     const stream = createServer((request, response) => {
       request.once('close', () => left.resolve());
@@ -190,7 +190,7 @@ describe('/connector on the sandbox', () => {
     stream.close();
   });
 
-  it('says so when the connector does not answer', async () => {
+  it('reports that the connector does not answer', async () => {
     await connector.close();
     const { status, text } = await call('/connector/v1/messages');
     expect(status).toBe(502);

@@ -8,7 +8,7 @@ const PERSON = '491700000077';
 const FILE = randomBytes(500_001);
 const media = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
 
-describe('files of people on the network', () => {
+describe('files sent by people on the network', () => {
   let test: TestSandbox;
   let connectionId: string;
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe('files of people on the network', () => {
       .messages;
   };
 
-  it('a person sends one, and the service gives its address', async () => {
+  it('a file is served by the service at an address', async () => {
     const { status, body } = await write({ media: { ...media, caption: 'Look' } });
     expect(status).toBe(201);
     const [message] = await list();
@@ -42,7 +42,7 @@ describe('files of people on the network', () => {
     });
   });
 
-  it('one that is sent while the session is broken arrives later, whole', async () => {
+  it('a file that is sent during an outage arrives later, complete', async () => {
     await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'phone_off' });
     const { body } = await write({ media });
     expect((await list()).map(({ id }) => id)).not.toContain(body.messageId);
@@ -53,7 +53,7 @@ describe('files of people on the network', () => {
     expect(Buffer.from(await served.arrayBuffer())).toEqual(FILE);
   });
 
-  it('a phone shows what it received, to be compared with what was sent', async () => {
+  it('the phone shows what it received, to be compared with what was sent', async () => {
     await test.service.call('POST', '/messages', {
       key: test.sandbox.seed.apiKey,
       body: { connectionId, to: PERSON, media: { ...media, caption: 'Here' } },
@@ -80,12 +80,12 @@ describe('files of people on the network', () => {
     ['media.data', { media: { ...media, data: 'QUJ' } }],
     ['media.filename', { media: { ...media, filename: '' } }],
     ['media.size', { media: { ...media, size: 3 } }],
-  ])('answers 400 and names %s', async (field, body) => {
+  ])('a file is refused with 400, which names %s', async (field, body) => {
     const answer = await write(body);
     expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
   });
 
-  it('has many messages with a text arrive at the same moment, and no files', async () => {
+  it('many messages with a text may arrive at the same moment, but no files', async () => {
     const { status, body } = await write({ connectionId, text: 'Hello', times: 101 });
     expect(status).toBe(201);
     const listed = await test.call('GET', `/messages?q=contact:${PERSON}&limit=200`);
@@ -102,7 +102,7 @@ describe('files of people on the network', () => {
     }
   });
 
-  it('answers 404 for an unknown connection', async () => {
+  it('an unknown connection is answered with 404', async () => {
     expect((await write({ connectionId: 'unknown', media })).status).toBe(404);
   });
 });

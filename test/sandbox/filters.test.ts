@@ -33,7 +33,7 @@ describe('deliveries', () => {
     expect(await messagesOf(`/deliveries${query('reason:no_webhook')}`)).toEqual([]);
   });
 
-  it('are filtered the same while they are pending', async () => {
+  it('are filtered in the same way while they are pending', async () => {
     hook.receiver.script({ status: 500 });
     const one = await write('the blue bicycle');
     await hook.clock.timerSet(500);
@@ -52,7 +52,7 @@ describe('deliveries', () => {
     await hook.clock.advance(1_500);
   });
 
-  it('that are copies of another one, or of any, are found', async () => {
+  it('that are copies, of one delivery or of any, are found', async () => {
     await write('hello');
     await settle();
     const idsOf = async (q: string): Promise<string[]> =>
@@ -105,7 +105,7 @@ describe('deliveries', () => {
     expect(await messagesOf(`/deliveries${query('status:delivered')}&outcome=dropped`)).toEqual([]);
   });
 
-  it('come in pages of what matches', async () => {
+  it('are paged among those that match', async () => {
     const wanted: string[] = [];
     for (let index = 0; index < 5; index += 1) {
       wanted.unshift(await write('wanted'));
@@ -157,7 +157,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('a filter that is wrong is refused with its token and the keys that exist', async () => {
+  it('are refused with an invalid filter, with its token and the keys that exist', async () => {
     expect(await hook.call('GET', `/deliveries${query('status:delivered colour:red')}`)).toMatchObject({
       status: 400,
       body: {

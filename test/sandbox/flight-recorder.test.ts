@@ -17,7 +17,7 @@ function recorderOf(limits: { causes: number; characters: number }) {
 }
 
 describe('the flight recorder', () => {
-  it('keeps the newest causes, and says that others are missing', () => {
+  it('keeps the newest causes, and reports that others are missing', () => {
     const { recorder, texts } = recorderOf({ causes: 2, characters: 10_000 });
     for (const text of ['one', 'two']) recorder.add(cause(text));
     expect(recorder.read()).toMatchObject({ complete: true, startedAt: '2026-11-23T12:00:00.000Z' });

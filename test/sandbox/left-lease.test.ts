@@ -43,7 +43,7 @@ describe('a start on data whose lease another process holds', () => {
     return { started, waits };
   }
 
-  it('waits for one that may have crashed, and takes over when it was not renewed', async () => {
+  it('waits for a process that may have crashed, and takes over if its lease was not renewed', async () => {
     await moveHolder();
     const { started, waits } = await startSecond();
     expect(started).toMatchObject({ info: { apiKey: first.info.apiKey } });
@@ -52,7 +52,7 @@ describe('a start on data whose lease another process holds', () => {
     expect(waits[0]).toBeLessThanOrEqual(10_100);
   });
 
-  it('is refused after the wait when it was renewed', async () => {
+  it('is refused after the wait if it was renewed', async () => {
     await moveHolder();
     const renew = () => database.query('UPDATE platform.process_lease SET expires_at = expires_at + 60000');
     const { started, waits } = await startSecond(renew);
@@ -60,7 +60,7 @@ describe('a start on data whose lease another process holds', () => {
     expect(waits).toHaveLength(1);
   });
 
-  it('is refused at once by a process that runs here', async () => {
+  it('is refused immediately by a process on this machine', async () => {
     const { started, waits } = await startSecond();
     expect(String(started)).toContain(`A process is already running on this data (pid ${process.pid})`);
     expect(waits).toEqual([]);

@@ -66,7 +66,7 @@ const count = (
   wanted: readonly [number, string?],
 ): number => answers.filter(([status, error]) => status === wanted[0] && error === wanted[1]).length;
 
-test('a number pairs, warms up, breaks and recovers, runs out of its trial, is renewed, and leaves its slot', {
+test('a number is paired, warms up, fails and recovers, its trial expires and is renewed, and its slot becomes free', {
   ...proves(
     'state.created.connecting',
     'state.created.claims-nothing',

@@ -108,7 +108,7 @@ describe('GET /contacts', () => {
     ]);
   });
 
-  it('is filtered and paged', async () => {
+  it('can be filtered and paged', async () => {
     expect(await phones('network:no')).toEqual(['447700900205']);
     expect(await phones('got it')).toEqual(['447700900203']);
     expect(await phones('contact:44770090020* !contact:447700900201 network:yes')).toEqual([
@@ -126,7 +126,7 @@ describe('GET /messages', () => {
   const texts = async (q: string): Promise<string[]> =>
     (await list(`/messages${query(q)}`)).entries.map(({ text }: { text: string }) => text);
 
-  it('lists what the service stores of all workspaces, newest first', async () => {
+  it('lists the messages of all workspaces as the service stores them, newest first', async () => {
     await hook.call('PUT', '/timing', { sendScale: 0 });
     const { id: workspaceId } = (await hook.call('POST', '/workspaces', { kind: 'standalone' })).body
       .workspace;
@@ -170,7 +170,7 @@ describe('GET /messages', () => {
     expect(second).not.toHaveProperty('nextCursor');
   });
 
-  it('refuses an unknown key with those that exist', async () => {
+  it('refuses an unknown key and names those that exist', async () => {
     expect((await hook.call('GET', `/messages${query('peer:1')}`)).body.message).toBe(
       "'q': `peer:1` has an unknown key; the keys are status, direction, message, workspace, connection, contact, media. Put a text that contains a colon in quotation marks.",
     );
@@ -219,7 +219,7 @@ describe('GET /webhooks', () => {
 });
 
 describe('GET /clock/due', () => {
-  it('previews what an advance to a time fires, and counts it', async () => {
+  it('previews what an advance to a time would fire, and counts it', async () => {
     const { now } = (await hook.call('GET', '/clock')).body;
     const until = (ms: number): string => new Date(Date.parse(now) + ms).toISOString();
     await hook.call('PUT', '/contacts/447700900201', { deliverAfterMs: 10_000, readAfterMs: 90_000 });
@@ -235,7 +235,7 @@ describe('GET /clock/due', () => {
     expect(await list(`/clock/due?until=${until(60_000)}&limit=1`)).toEqual({ entries: [], total: 0 });
   });
 
-  it('refuses a time that is not one', async () => {
+  it('refuses an invalid time', async () => {
     expect(await hook.call('GET', '/clock/due?until=tomorrow')).toMatchObject({
       status: 400,
       body: { field: 'until' },

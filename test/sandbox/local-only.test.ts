@@ -7,7 +7,7 @@ import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
 const MIB = 1024 * 1024;
 
-describe('the control API is for this machine alone', () => {
+describe('the local control API', () => {
   let test: TestSandbox;
 
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('the control API is for this machine alone', () => {
   afterAll(() => test.close());
 
   it.each(['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]', 'sandbox.docker'])(
-    'answers to %s',
+    'accepts the host %s',
     async (host) => {
       const { status } = await test.call('GET', '/clock', undefined, { host: `${host}:${test.port}` });
       expect(status).toBe(200);
@@ -40,12 +40,12 @@ describe('the control API is for this machine alone', () => {
     });
   });
 
-  it('names the beginning of a host that is very long', async () => {
+  it('names only the beginning of a very long host', async () => {
     const { body } = await test.call('GET', '/info', undefined, { host: `${'a'.repeat(5_000)}.example` });
     expect(body.message).toMatch(/^`Host: a{100}…` is not this machine\. /);
   });
 
-  it('answers to a page of its own', async () => {
+  it('accepts a page of its own origin', async () => {
     const origin = `http://127.0.0.1:${test.port}`;
     const { status } = await test.call('PUT', '/timing', { sendScale: 0 }, { origin });
     expect(status).toBe(200);
@@ -74,21 +74,21 @@ describe('the control API is for this machine alone', () => {
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'application/jsonp'])(
-    'takes no %s',
+    'does not accept %s',
     async (type) => {
       const { status, body } = await test.call('PUT', '/timing', '{"sendScale":0}', { 'content-type': type });
       expect({ status, error: body.error }).toEqual({ status: 415, error: 'unsupported_media_type' });
     },
   );
 
-  it('takes a form without fields no more than one with fields', async () => {
+  it('refuses a form without fields as well as one with fields', async () => {
     const { status } = await test.call('POST', '/clock/freeze', undefined, {
       'content-type': 'application/x-www-form-urlencoded',
     });
     expect(status).toBe(415);
   });
 
-  it('takes JSON with a charset, and a write without a body and a type', async () => {
+  it('accepts JSON with a charset, and a write without a body and a type', async () => {
     const json = { 'content-type': 'application/json; charset=utf-8' };
     expect((await test.call('PUT', '/timing', '{"sendScale":0}', json)).status).toBe(200);
     expect((await test.call('POST', '/clock/run')).status).toBe(200);
@@ -105,7 +105,7 @@ describe('the control API answers', () => {
   afterAll(() => test.close());
 
   it.each(['/sandbox/v1/nothing', '/api/v1/connections', '/v1/messages', '/index.html'])(
-    '404 for %s, with the addresses that there are',
+    '404 for %s, with the addresses that exist',
     async (path) => {
       const answer = await fetch(`http://127.0.0.1:${test.port}${path}`);
       expect([answer.status, await answer.json()]).toEqual([
@@ -122,7 +122,7 @@ describe('the control API answers', () => {
     },
   );
 
-  it('404 below /connector while none is attached, and says so', async () => {
+  it('404 below /connector if none is attached, and says so', async () => {
     const answer = await fetch(`http://127.0.0.1:${test.port}/connector/v1/messages`);
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({
@@ -142,12 +142,12 @@ describe('the control API answers', () => {
       'connectionId',
       "'connectionId': is missing. 'connection', 'txt': is not a known field.",
     ],
-  ])('400 for POST %s %j, with the fields that are not known', async (path, sent, field, message) => {
+  ])('400 for POST %s %j, with the unknown fields', async (path, sent, field, message) => {
     const { status, body } = await test.call('POST', path, sent);
     expect({ status, body }).toEqual({ status: 400, body: { error: 'invalid_request', field, message } });
   });
 
-  it('400 for an unknown field deep in a rule, beside the one that is missing for it', async () => {
+  it('400 for an unknown field deep in a rule, with the one that is missing', async () => {
     const rule = { id: 'a', match: { surface: 'api' }, action: { type: 'status', status: 429 } };
     const { body } = await test.call('PUT', '/faults', { rules: [rule] });
     expect(body).toEqual({
@@ -157,7 +157,7 @@ describe('the control API answers', () => {
     });
   });
 
-  it('409 for a number that another connection of the workspace has, whoever of 4 asks at once; 201 in another one', async () => {
+  it('409 for a number of another connection of the workspace, for all but one of 4 concurrent requests; 201 in another workspace', async () => {
     const { workspaceId } = test.sandbox.seed;
     const number = { provider: 'qr', phoneNumber: '447700900177' };
     const add = (id: string) => test.call('POST', `/workspaces/${id}/connections`, number);
@@ -171,7 +171,7 @@ describe('the control API answers', () => {
     expect((await add(body.workspace.id)).status).toBe(201);
   });
 
-  it('400 for the webhook of an app that is refused, and why', async () => {
+  it('400 for an invalid webhook of an app, with the reason', async () => {
     const app = { name: 'CRM', redirectUris: ['http://127.0.0.1/cb'], scopes: ['messaging.read'] };
     const { body } = await test.call('POST', '/oauth-apps', { ...app, webhookUrl: 'https://localhost/' });
     expect(body).toEqual({
@@ -181,13 +181,13 @@ describe('the control API answers', () => {
     });
   });
 
-  it('405 with the methods that there are', async () => {
+  it('405 with the methods that exist', async () => {
     const { status, headers, body } = await test.call('PATCH', '/faults', {});
     expect({ status, error: body.error }).toEqual({ status: 405, error: 'method_not_allowed' });
     expect(headers['allow']).toBe('DELETE, GET, POST, PUT');
   });
 
-  it('400 for what is no JSON', async () => {
+  it('400 for invalid JSON', async () => {
     const { status, body } = await test.call('PUT', '/timing', '{"sendScale":');
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
   });
@@ -198,7 +198,7 @@ describe('the control API answers', () => {
     ['PATCH', '/faults', '{}', 405],
     ['PUT', '/timing', '{', 400],
     ['PUT', '/timing', 'x'.repeat(21 * MIB), 413],
-  ])('to %s %s in a way that nobody guesses what it is', async (method, path, body, status) => {
+  ])('%s %s with headers that prevent content sniffing', async (method, path, body, status) => {
     const answer = await test.call(method, path, body);
     expect(answer.status).toBe(status);
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -209,7 +209,7 @@ describe('the control API answers', () => {
     ['brackets', '['.repeat(16 * MIB)],
     ['33 levels', `{"rules":${'['.repeat(32)}${']'.repeat(32)}}`],
     ['numbers', `[${'1,'.repeat(8 * MIB)}1]`],
-  ])('400 for a body made of %s, which is never parsed', async (_, text) => {
+  ])('400 for a body of %s, which is never parsed', async (_, text) => {
     const parsed = parsedTexts();
     const { status, body } = await test.call('PUT', '/faults', text);
     expect({ status, ...body }).toEqual({
@@ -242,7 +242,7 @@ describe('the control API answers', () => {
     ['gzip, gzip', gzipSync('{"sendScale":0}')],
     ['x-unknown', '{"sendScale":0}'],
   ])(
-    '400 for a body that is not encoded as %s says, at every address that takes one',
+    '400 for a body that is not encoded as %s says, at every address that accepts one',
     async (encoding, bytes) => {
       for (const { method, path, body } of Object.values<EndpointDefinition>(SANDBOX_ENDPOINTS)) {
         if (body === undefined) continue;
@@ -263,7 +263,7 @@ describe('the control API answers', () => {
     },
   );
 
-  it('as usual to a body that is encoded as its headers say', async () => {
+  it('normally to a body that is encoded as its headers say', async () => {
     const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/timing`, {
       method: 'PUT',
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
@@ -272,12 +272,12 @@ describe('the control API answers', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('400 for an address that is not encoded as it must be', async () => {
+  it('400 for an address that is not encoded correctly', async () => {
     const { status, body } = await test.call('GET', '/contacts/%zz/messages');
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
   });
 
-  it('413 for a body that is larger than any media', async () => {
+  it('413 for a body that is larger than any file', async () => {
     const { status, body } = await test.call('PUT', '/timing', `"${'x'.repeat(21 * 1024 * 1024)}"`);
     expect({ status, error: body.error }).toEqual({ status: 413, error: 'payload_too_large' });
   });
@@ -314,7 +314,7 @@ describe('the control API answers', () => {
     expect(answer.body.message).toContain(`'${field}'`);
   });
 
-  it('an OpenAPI document of exactly what there is', async () => {
+  it('with an OpenAPI document of exactly the addresses that exist', async () => {
     const { body } = await test.call('GET', '/openapi.json');
     expect(body.openapi).toMatch(/^3\.1/);
     expect(body.servers).toEqual([{ url: `http://127.0.0.1:${test.port}/sandbox/v1` }]);
@@ -333,7 +333,7 @@ describe('the control API answers', () => {
     expect(described.sort()).toEqual(served.sort());
   });
 
-  it('nobody but this machine, and no other type than JSON, at every address', async () => {
+  it('only this machine, and only JSON, at every address', async () => {
     for (const { method, path } of Object.values<EndpointDefinition>(SANDBOX_ENDPOINTS)) {
       const url = path.replace(/\{\w+\}/g, 'x');
       const status = async (headers: Record<string, string>, body?: string): Promise<number> =>

@@ -61,7 +61,7 @@ describe('OAuth in the sandbox', () => {
     expect(codes).toEqual(['invalid_request', 'invalid_webhook', 'not_found']);
   });
 
-  it('sets the webhook of an app, with another secret each time', async () => {
+  it('sets the webhook of an app, with a new secret each time', async () => {
     const set = (clientId: string, url: string) =>
       test.call('PUT', `/oauth-apps/${clientId}/webhook`, { url });
     const url = 'https://app.example/other';
@@ -76,7 +76,7 @@ describe('OAuth in the sandbox', () => {
       expect((await set(unknown, url)).body.error).toBe('not_found');
   });
 
-  it('lists grants page by page, and revokes one from the next call on', async () => {
+  it('lists grants in pages, and revokes one with effect from the next call', async () => {
     const first = await obtain();
     const second = await obtain();
     await refresh(second.refresh_token);
@@ -104,7 +104,7 @@ describe('OAuth in the sandbox', () => {
     expect((await test.call('DELETE', '/grants/unknown')).status).toBe(404);
   });
 
-  it('narrows a grant and ends a license from the next call of a live access token on', async () => {
+  it('restricts a grant and ends a license with effect from the next call of an existing access token', async () => {
     const { body: sender } = await test.call('POST', '/oauth-apps', {
       name: 'Sender',
       redirectUris: [REDIRECT_URI],
@@ -170,7 +170,7 @@ describe('OAuth in the sandbox', () => {
     expect((await test.call('GET', '/faults')).body.rules[0].hits).toBe(1);
   });
 
-  it('fails the token endpoint, and leaves the token as it was', async () => {
+  it('makes the token endpoint fail, which leaves the token unchanged', async () => {
     const { refresh_token: token } = await obtain();
     const match = { surface: 'oauth', path: '/oauth/*' };
     const put = (action: object) =>
@@ -226,7 +226,7 @@ describe('OAuth in the sandbox', () => {
     expect(new URL(String(done.headers.get('location'))).searchParams.get('code')).toMatch(/^mca_/);
   });
 
-  it('shows its calls with client, answer and the checks that ran, and nothing secret', async () => {
+  it('shows its calls with client, answer and the checks that ran, and no secret', async () => {
     test.ports.calls.clear();
     const { access_token: access, refresh_token: first } = await obtain();
     const { refresh_token: second } = (await (await refresh(first)).json()) as { refresh_token: string };
@@ -276,7 +276,7 @@ describe('OAuth in the sandbox', () => {
     }
   });
 
-  it('refuses what cannot be stored, in a name or an id', async () => {
+  it('refuses what cannot be stored in a name or an id', async () => {
     const named = { name: 'a\u0000', redirectUris: [REDIRECT_URI], scopes: ['messaging.read'] };
     const refusals = [
       await test.call('POST', '/oauth-apps', named),
@@ -290,7 +290,7 @@ describe('OAuth in the sandbox', () => {
     ]);
   });
 
-  it('forgets apps and grants with a reset', async () => {
+  it('deletes apps and grants in a reset', async () => {
     await test.sandbox.reset();
     expect((await test.call('GET', '/oauth-apps')).body).toEqual({ entries: [] });
     expect((await test.call('GET', '/grants')).body).toEqual({ entries: [] });

@@ -57,7 +57,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 
 const story = fc.array(fc.record({ owner: fc.nat(OWNERS - 1), happening }), { minLength: 20, maxLength: 50 });
 
-describe('whatever happens to sessions', () => {
+describe('any sequence of outages', () => {
   let bed: TestSandbox;
   beforeAll(async () => {
     bed = await startTestSandbox();
@@ -170,7 +170,7 @@ describe('whatever happens to sessions', () => {
     }
   }
 
-  test('breaks and recoveries are told in turns, the state agrees with them, and no message is lost', {
+  test('is reported as alternating breaks and recoveries that agree with the state, and loses no message', {
     ...proves(
       'events.disconnected.fires',
       'events.connected.fires',

@@ -27,7 +27,7 @@ describe('phones and outages over the control API', () => {
 
   const brief = ({ status, body }: { status: number; body: { error?: string } }) => [status, body.error];
 
-  test('an outage that an advance of time finds, and its end', async () => {
+  test('an outage is detected when time is advanced, and ends', async () => {
     const id = await addConnection();
     const broken = await bed.call('POST', `/connections/${id}/outage`, { cause: 'opened_elsewhere' });
     expect([broken.status, broken.body]).toEqual([200, { ok: true }]);
@@ -45,7 +45,7 @@ describe('phones and outages over the control API', () => {
     ]);
   });
 
-  test('a heal shows in what is due, and then works', async () => {
+  test('a recovery is shown among the due timers, and then takes effect', async () => {
     const id = await addConnection();
     await bed.call('POST', `/connections/${id}/outage`, { cause: 'zombie', heals: true });
     const { body } = await bed.call('GET', '/clock/due');
@@ -54,7 +54,7 @@ describe('phones and outages over the control API', () => {
     expect(brief(await bed.call('POST', `/connections/${id}/recover`))).toEqual([409, 'wrong_state']);
   });
 
-  test('the phone of the owner, off, on and with blocked people', async () => {
+  test('the phone of the owner can be turned off and on, and can block people', async () => {
     const id = await addConnection();
     const phone = (body: object) => bed.call('POST', `/connections/${id}/phone`, body);
     expect((await phone({})).body).toEqual({ on: true, blocked: [] });
@@ -71,7 +71,7 @@ describe('phones and outages over the control API', () => {
     expect(brief(await phone({ blocked: ['+44'] }))).toEqual([400, 'invalid_request']);
   });
 
-  test('what cannot be', async () => {
+  test('impossible requests are refused', async () => {
     const [id, official] = [await addConnection(), await addConnection('cloud_api')];
     const call = async (path: string, body?: object) => brief(await bed.call('POST', path, body));
     const cause = 'session_lost';

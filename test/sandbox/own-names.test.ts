@@ -38,7 +38,7 @@ describe('a service that listens on all addresses under a name', () => {
     return { status, body: JSON.parse(text) };
   }
 
-  it('gives out addresses with the first name', async () => {
+  it('issues addresses with the first name', async () => {
     expect((await call(sandbox, '/sandbox/v1/info')).body).toMatchObject({
       baseUrl: `http://messaging-service:${platform}/api/v1`,
       legacyBaseUrl: expect.stringMatching(/^http:\/\/messaging-service:\d+\/api\/v1$/),
@@ -136,8 +136,8 @@ describe('a service that listens on all addresses under a name', () => {
   });
 });
 
-describe('/service of a sandbox that reaches the service at another address than its clients', () => {
-  it('asks there for the name that clients use, which the service accepts', async () => {
+describe('/service of a sandbox that reaches the service at an address of its own', () => {
+  it('uses the name that clients use, which the service accepts', async () => {
     const service = await startReceiver();
     const server = await listen(
       createSandboxApp({
@@ -162,7 +162,7 @@ describe('/healthz of the sandbox', () => {
   it.each([
     [true, 200],
     [false, 503],
-  ])('answers whatever the name, and says whether it works: %s', async (isHealthy, status) => {
+  ])('answers under any name, and says whether it works: %s', async (isHealthy, status) => {
     const server = await listen(
       createSandboxApp({
         handlers: {},

@@ -34,7 +34,7 @@ function claimingSize(uri: string, side: number): string {
   return toDataUri(bytes);
 }
 
-describe('an owner and the phone', () => {
+describe('the phone of an owner', () => {
   let sandbox: TestSandbox;
   let workspaceId: string;
   let key: string;
@@ -66,7 +66,7 @@ describe('an owner and the phone', () => {
     return (body as { code: string }).code;
   };
 
-  test('scans the picture that the detail shows, and the connection is connected', async () => {
+  test('scans the QR code of the detail, and the connection is connected', async () => {
     const { id } = await create();
     const { qr = '' } = await detail(id);
     expect(await scan(id, qr, '447700900311')).toMatchObject({ status: 200, body: { ok: true } });
@@ -74,21 +74,21 @@ describe('an owner and the phone', () => {
     expect(await scan(id, qr)).toMatchObject({ status: 409, body: { error: 'already_connected' } });
   });
 
-  test('scans the first picture too, and a screenshot of it, larger or smaller', async () => {
+  test('scans the first QR code as well, and a screenshot of it, larger or smaller', async () => {
     for (const scale of [null, 0.5, 1.5]) {
       const { id, qr } = await create();
       expect((await scan(id, scale === null ? qr : screenshot(qr, scale))).status).toBe(200);
     }
   });
 
-  test('is shown an error for a picture of 20 s ago', async () => {
+  test('is shown an error for a QR code of 20 s ago', async () => {
     const { id, qr } = await create();
     await sandbox.call('POST', '/clock/advance', { ms: 20_000 });
     expect(await scan(id, qr)).toMatchObject({ status: 409, body: { error: 'qr_expired' } });
     expect((await detail(id)).status).toBe('connecting');
   });
 
-  test('is told what is wrong with any other picture', async () => {
+  test('is shown what is wrong with any other image', async () => {
     const { id, qr } = await create();
     const other = await create();
     const blank = new PNG({ width: 200, height: 200 });
@@ -111,7 +111,7 @@ describe('an owner and the phone', () => {
     expect((await scan(id, qr)).status).toBe(200);
   });
 
-  test('does not inflate what claims to be large, or is interlaced', () => {
+  test('does not decompress an image that claims to be large, or is interlaced', () => {
     const qr = drawPicture('A');
     const interlaced = fromDataUri(qr);
     interlaced[28] = 1;
@@ -119,7 +119,7 @@ describe('an owner and the phone', () => {
     expect(scanPicture(claimingSize(qr, 2_049))).toBeNull();
   });
 
-  test('cannot pair a number that another connection has, nor give a connection another number', async () => {
+  test('cannot pair a number of another connection, nor give a connection another number', async () => {
     const [one, second] = [await create(), await create()];
     await scan(one.id, one.qr, '447700900321');
     const taken = await scan(second.id, second.qr, '447700900321');
@@ -131,7 +131,7 @@ describe('an owner and the phone', () => {
     expect(await scan(one.id, qr)).toMatchObject({ status: 200 });
   });
 
-  test('types the code, and a wrong one first', async () => {
+  test('accepts the code, after a wrong one', async () => {
     const { id } = await create();
     const code = await codeOf(id, '447700900331');
     expect(await enter(id, 'ZZZZ-ZZZZ')).toMatchObject({ status: 409, body: { error: 'code_expired' } });
@@ -140,7 +140,7 @@ describe('an owner and the phone', () => {
     expect(await enter(id, code)).toMatchObject({ status: 409, body: { error: 'already_connected' } });
   });
 
-  test('has no such connection, or one that never pairs', async () => {
+  test('cannot pair an unknown connection, or one that never pairs', async () => {
     const { qr } = await create();
     expect(await scan('nothing', qr)).toMatchObject({ status: 404, body: { error: 'not_found' } });
     const { body } = await sandbox.call('POST', `/workspaces/${workspaceId}/connections`, {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { startTestSandbox } from './fixture.ts';
 
-it('a reset that the end of its process cut short is ended by the next start', async () => {
+it('a reset that was interrupted by the end of its process is completed by the next start', async () => {
   const test = await startTestSandbox();
   const { platform, database } = test.service;
   const before = test.sandbox.seed;

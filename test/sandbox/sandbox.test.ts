@@ -43,8 +43,8 @@ describe('the sandbox', () => {
   const write = (connectionId: string, text = 'hello') =>
     test.call('POST', '/contacts/491700000009/messages', { connectionId, text });
 
-  describe('at the start', () => {
-    it('tells addresses and credentials', async () => {
+  describe('at its start', () => {
+    it('reports addresses and credentials', async () => {
       const { status, body } = await test.call('GET', '/info');
       expect(status).toBe(200);
       expect(readExactly(sandboxInfo, body)).toMatchObject({
@@ -56,19 +56,19 @@ describe('the sandbox', () => {
       });
     });
 
-    it('has paired numbers of both kinds, reached with the key', async () => {
+    it('has paired numbers of both kinds, which its key can reach', async () => {
       const connections = await listConnections();
       expect(connections.map(({ provider }) => provider).sort()).toEqual(['cloud_api', 'qr', 'qr', 'qr']);
       expect(new Set(connections.map(({ phoneNumber }) => phoneNumber)).size).toBe(4);
     });
 
-    it('has a key for everything', async () => {
+    it('has a key with all rights', async () => {
       const key = test.sandbox.seed.apiKey;
       expect((await test.service.call('GET', '/webhook', { key })).status).toBe(200);
       expect((await test.service.call('GET', '/messages', { key })).status).toBe(200);
     });
 
-    it('finds seed and tunnels again after a restart', async () => {
+    it('keeps the seed and tunnels after a restart', async () => {
       await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
       const { sandbox, ports } = await test.again();
       expect(sandbox.seed).toEqual(test.sandbox.seed);
@@ -93,7 +93,7 @@ describe('the sandbox', () => {
     };
     const ACTIVE = { '447700900101': 'active', '447700900102': 'active', '447700900104': 'active' };
 
-    it('outlive a trial, and one of them shows how a trial ends', async () => {
+    it('outlast a trial, except one that shows how a trial ends', async () => {
       const ids = (await listConnections()).map(({ id }) => id);
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
       await test.service.platform.time.advance({ ms: 400 * DAY });
@@ -103,7 +103,7 @@ describe('the sandbox', () => {
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
     });
 
-    it('are healed at the next start where an older version had put all of them on a trial', async () => {
+    it('are repaired at the next start if an older version had put all of them on a trial', async () => {
       const ids = (await listConnections()).map(({ id }) => id);
       const { time, licenses: billing } = test.service.platform;
       const expiresAt = time.now() + 7 * DAY;
@@ -115,7 +115,7 @@ describe('the sandbox', () => {
       expect(await listConnections()).toHaveLength(4);
     });
 
-    it('keep a license that somebody has set, and so do numbers that somebody has added', async () => {
+    it('keep a license that was set, and so do numbers that were added', async () => {
       const [first = ''] = (await listConnections()).map(({ id }) => id);
       const { id: added } = await test.service.platform.connections.createPaired(
         test.sandbox.seed.workspaceId,
@@ -130,7 +130,7 @@ describe('the sandbox', () => {
 
   describe('people', () => {
     it(
-      'write to a connection, and the service tells the webhook',
+      'write to a connection, and the service delivers it to the webhook',
       proves('events.received.fires', 'events.post', 'service.qr.events'),
       async () => {
         await tunnel();
@@ -146,7 +146,7 @@ describe('the sandbox', () => {
       },
     );
 
-    it('behave as they are told, and keep what they were not told', async () => {
+    it('behave as configured, and keep what was not configured', async () => {
       const first = await test.call('PUT', '/contacts/491700000001', {
         readAfterMs: null,
         deliverAfterMs: 5,
@@ -156,7 +156,7 @@ describe('the sandbox', () => {
       expect(second.body).toMatchObject({ onNetwork: false, deliverAfterMs: 5, readAfterMs: null });
     });
 
-    it('show what their phone really received, in pages', async () => {
+    it('show what their phone received, in pages', async () => {
       const connectionId = await firstQr();
       for (const text of ['one', 'two', 'three']) {
         await test.service.call('POST', '/messages', {
@@ -181,13 +181,13 @@ describe('the sandbox', () => {
       });
     });
 
-    it('cannot write to a connection that is not there', async () => {
+    it('cannot write to a connection that does not exist', async () => {
       const { status, body } = await write('cnothing');
       const message = 'No object has this id. A reset assigns new ids.';
       expect({ status, body }).toEqual({ status: 404, body: { error: 'not_found', message } });
     });
 
-    it('move an outgoing message by hand', async () => {
+    it('can have the status of a message changed by hand', async () => {
       await test.call('PUT', '/contacts/491700000003', { deliverAfterMs: null, readAfterMs: null });
       const { body: sent } = await test.service.call('POST', '/messages', {
         key: test.sandbox.seed.apiKey,
@@ -202,7 +202,7 @@ describe('the sandbox', () => {
   });
 
   describe('time', () => {
-    it('stands, moves and runs', async () => {
+    it('can be frozen, advanced and started', async () => {
       const { body: before } = await test.call('GET', '/clock');
       expect(before).toEqual({ now: new Date(test.service.clock.now()).toISOString(), frozen: false });
       expect((await test.call('POST', '/clock/freeze')).body).toEqual({ ...before, frozen: true });
@@ -216,7 +216,7 @@ describe('the sandbox', () => {
       expect((await test.call('POST', '/clock/run')).body).toEqual({ now: to, frozen: false });
     });
 
-    it('shows what fires next, and fires it in order', async () => {
+    it('shows what is due next, and fires it in order', async () => {
       await test.call('PUT', '/contacts/491700000004', { deliverAfterMs: 60_000, readAfterMs: 120_000 });
       await test.service.call('POST', '/messages', {
         key: test.sandbox.seed.apiKey,
@@ -230,7 +230,7 @@ describe('the sandbox', () => {
       expect(times).toEqual([...times].sort());
     });
 
-    it('takes the pace of sends', async () => {
+    it('includes the duration of sends', async () => {
       expect((await test.call('PUT', '/timing', { sendScale: 0.5 })).body).toEqual({ sendScale: 0.5 });
       expect(test.service.platform.timing.sendScale).toBe(0.5);
     });
@@ -254,7 +254,7 @@ describe('the sandbox', () => {
       expect(JSON.stringify(body)).not.toContain(secret);
     });
 
-    it('are filtered and come in pages', async () => {
+    it('can be filtered and paged', async () => {
       const [one, two] = (await listConnections()).filter(({ provider }) => provider === 'qr');
       for (const connection of [one, two, one, one]) await write(connection?.id ?? '');
       await test.service.platform.delivery.settle();
@@ -271,7 +271,7 @@ describe('the sandbox', () => {
       expect(await ids(`limit=3&cursor=${page.nextCursor}`)).toEqual([all[3]]);
     });
 
-    it('are listed of one workspace', async () => {
+    it('can be listed for one workspace', async () => {
       const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
       const { id } = made.workspace;
       const phone = { provider: 'qr', phoneNumber: '447700900555' };
@@ -286,7 +286,7 @@ describe('the sandbox', () => {
       expect((await test.call('GET', '/deliveries')).body.entries).toHaveLength(2);
     });
 
-    it('say that there was no webhook', async () => {
+    it('report that there was no webhook', async () => {
       await write(await firstQr());
       await test.service.platform.delivery.settle();
       const { body } = await test.call('GET', '/deliveries');
@@ -296,7 +296,7 @@ describe('the sandbox', () => {
       readExactly(delivery, body.entries[0]);
     });
 
-    it('go again: the same bytes', async () => {
+    it('can be resent with the same bytes', async () => {
       await tunnel();
       await write(await firstQr());
       await test.service.platform.delivery.settle();
@@ -315,7 +315,7 @@ describe('the sandbox', () => {
     });
   });
 
-  it('keeps a ledger of every event, in order, whether or not it arrived', async () => {
+  it('has a ledger of every event, in order, whether or not it was delivered', async () => {
     await test.call('PUT', '/faults', {
       rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],
     });
@@ -352,7 +352,7 @@ describe('the sandbox', () => {
   });
 
   describe('tunnels', () => {
-    it('lead a public host to this machine, until they are closed', async () => {
+    it('direct a public host to this machine until they are closed', async () => {
       const put = await test.call('PUT', '/hosts/CRM.Example.com', { target: `${receiver.origin}/` });
       expect(put.body).toEqual({ host: 'crm.example.com', target: receiver.origin });
       expect(test.ports.hosts.target('crm.example.com')).toBe(receiver.origin);
@@ -362,7 +362,7 @@ describe('the sandbox', () => {
     });
 
     it.each(['localhost', '10.0.0.1', 'intranet', '[::1]', 'crm.example.com:8443', 'a..example.com'])(
-      'are not for %s',
+      'are refused for %s',
       async (host) => {
         const { status, body } = await test.call('PUT', `/hosts/${encodeURIComponent(host)}`, {
           target: receiver.origin,
@@ -377,12 +377,12 @@ describe('the sandbox', () => {
       'https://127.0.0.1:4020',
       'http://127.0.0.1:4020/path',
       'http://user@127.0.0.1:4020',
-    ])('do not lead to %s', async (target) => {
+    ])('cannot lead to %s', async (target) => {
       const { status, body } = await test.call('PUT', '/hosts/crm.example.com', { target });
       expect({ status, field: body.field }).toEqual({ status: 400, field: 'target' });
     });
 
-    it('are listed, with those of the composition', async () => {
+    it('are listed, with those of the configuration', async () => {
       test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
       await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
       const connector = { host: 'connector.example.com', target: 'http://127.0.0.1:4020' };
@@ -392,7 +392,7 @@ describe('the sandbox', () => {
       expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [crm] });
     });
 
-    it('are what the record of an attempt to an unknown name asks for', () => {
+    it('are suggested by the record of an attempt to an unknown name', () => {
       const record: DeliveryRecord = {
         id: 1,
         eventId: 1,
@@ -419,7 +419,7 @@ describe('the sandbox', () => {
       ]);
     });
 
-    it('of the composition come back with a reset, those of people go', async () => {
+    it('of the configuration are restored by a reset, and those added later are deleted', async () => {
       test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
       await test.call('DELETE', '/hosts/connector.example.com');
       await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
@@ -430,12 +430,12 @@ describe('the sandbox', () => {
     });
   });
 
-  it('has the pace of sends to read', async () => {
+  it('returns the duration of sends', async () => {
     await test.call('PUT', '/timing', { sendScale: 0.5 });
     expect((await test.call('GET', '/timing')).body).toEqual({ sendScale: 0.5 });
   });
 
-  it('has the OpenAPI document of the service, at its own address', async () => {
+  it('serves the OpenAPI document of the service, with its own address', async () => {
     const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/service.openapi.json`);
     const { info, servers, paths } = (await answer.json()) as OpenApiDocument;
     expect([answer.status, info.title]).toEqual([200, 'Messaging service']);
@@ -443,7 +443,7 @@ describe('the sandbox', () => {
     expect(Object.values(paths).flatMap((methods) => Object.keys(methods))).toHaveLength(14);
   });
 
-  it('adds a connection with a warm-up where it is told to, and without one where not', async () => {
+  it('adds a connection with a warm-up on request, and without one by default', async () => {
     const { workspaceId, apiKey: key } = test.sandbox.seed;
     const add = (fields: object) => test.call('POST', `/workspaces/${workspaceId}/connections`, fields);
     const sendUntilRefused = async (connectionId: string): Promise<number[]> => {
@@ -465,8 +465,8 @@ describe('the sandbox', () => {
     expect(cloud).toMatchObject({ status: 400, body: { field: 'warmup' } });
   });
 
-  describe('access', () => {
-    it('makes workspaces, connections and keys', async () => {
+  describe('its access control', () => {
+    it('creates workspaces, connections and keys', async () => {
       const { status, body } = await test.call('POST', '/workspaces', { kind: 'crm_portal' });
       expect({ status, body }).toEqual({
         status: 201,
@@ -490,7 +490,7 @@ describe('the sandbox', () => {
       expect((await test.service.call('GET', '/webhook', { key })).status).toBe(403);
     });
 
-    it('makes a key for everything when nothing is said', async () => {
+    it('creates a key with all rights by default', async () => {
       const { status, body } = await test.call(
         'POST',
         `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`,
@@ -499,7 +499,7 @@ describe('the sandbox', () => {
       expect((await test.service.call('GET', '/webhook', { key: body.key })).status).toBe(200);
     });
 
-    it('narrows and revokes keys from the next call on', async () => {
+    it('restricts and revokes keys with effect from the next call', async () => {
       const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
       const call = () => test.service.call('GET', '/webhook', { key: body.key });
       expect((await call()).status).toBe(200);
@@ -516,7 +516,7 @@ describe('the sandbox', () => {
       expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
     });
 
-    it('lapses a license', async () => {
+    it('lets a license expire', async () => {
       const connectionId = await firstQr();
       const expiresAt = '2020-01-01T00:00:00.000Z';
       const { body } = await test.call('PUT', `/connections/${connectionId}/licence`, { expiresAt });
@@ -542,19 +542,19 @@ describe('targets of tunnels that were allowed at the start', () => {
     'http://192.168.7.7:1',
     'http://127.0.0.1:4020',
     'http://localhost:4020',
-  ])('are %s', async (target) => {
+  ])('include %s', async (target) => {
     expect((await put(target)).status).toBe(200);
   });
 
   it.each(['http://10.2.2.3:3000', 'http://crm.internal:3000', 'http://169.254.169.254', 'https://crm:3000'])(
-    'are not %s',
+    'do not include %s',
     async (target) => {
       const { status, body } = await put(target);
       expect({ status, field: body.field }).toEqual({ status: 400, field: 'target' });
     },
   );
 
-  it('are forgotten by a start that allows them no more', async () => {
+  it('are removed by a start that no longer allows them', async () => {
     await put('http://10.1.2.3:3000');
     await test.call('PUT', '/hosts/other.example.com', { target: 'http://127.0.0.1:4020' });
     const { ports } = await test.again();
@@ -563,7 +563,7 @@ describe('targets of tunnels that were allowed at the start', () => {
 });
 
 describe('a reset', () => {
-  it('goes back to the seed with new ids, keeps time, and clears the attached connector', async () => {
+  it('returns to the seed with new ids, keeps the time, and clears the attached connector', async () => {
     const resets: unknown[] = [];
     const test = await startTestSandbox({
       connector: { token: 'a token', reset: async (seed) => void resets.push(seed) },
@@ -594,7 +594,7 @@ describe('a reset', () => {
     await test.close();
   });
 
-  it('leaves no row behind that the seed does not make', async () => {
+  it('leaves no row behind that the seed does not create', async () => {
     const test = await startTestSandbox();
     const { database } = test.service;
     const tables = await database.query<{ name: string }>(
@@ -640,7 +640,7 @@ describe('a reset', () => {
     await test.close();
   });
 
-  it('asked for several times at once, runs one after the other', async () => {
+  it('runs one at a time if several are requested', async () => {
     const test = await startTestSandbox();
     const answers = await Promise.all(Array.from({ length: 4 }, () => test.call('POST', '/reset')));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -649,7 +649,7 @@ describe('a reset', () => {
     await test.close();
   });
 
-  it('keeps the given webhook secret for every put of the seeded workspace, and for that alone', async () => {
+  it('keeps the configured webhook secret for each webhook of the seeded workspace, and for no other', async () => {
     const test = await startTestSandbox({ webhookSecret: 'a secret from the environment' });
     const put = async () => {
       const { body } = await test.service.call('PUT', '/webhook', {

@@ -32,10 +32,10 @@ async function call(
 
 const calls = async (query = '') => (await test.call('GET', `/calls${query}`)).body.entries;
 
-describe('/service on the sandbox', () => {
+describe('the proxy at /service on the sandbox', () => {
   beforeEach(() => test.ports.calls.clear());
 
-  it('calls the REST API with the key of the workspace that the sandbox starts with', async () => {
+  it('calls the REST API with the key of the initial workspace', async () => {
     const { status, body } = await call('/connections', {
       method: 'POST',
       body: { label: 'By the page' },
@@ -65,7 +65,7 @@ describe('/service on the sandbox', () => {
     for (const entry of entries) expect(entry.credential).toBe(credential);
   });
 
-  it('ignores the credential of the caller, and passes on no address that the caller has written', async () => {
+  it('ignores the credential of the caller, and forwards no address that the caller claims to have', async () => {
     const answer = await call('/account', {
       headers: { authorization: 'Bearer msk_nobody', 'x-forwarded-for': '192.0.2.1' },
     });
@@ -85,7 +85,7 @@ describe('/service on the sandbox', () => {
     expect(new Set(entries.map(({ credential }: { credential: string }) => credential)).size).toBe(1);
   });
 
-  it('knows the workspaces of now: a reset forgets the keys', async () => {
+  it('forgets the keys of workspaces that a reset has deleted', async () => {
     const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
     const headers = { 'x-workspace-id': made.workspace.id };
     expect((await call('/account', { headers })).status).toBe(200);
@@ -104,7 +104,7 @@ describe('/service on the sandbox', () => {
   });
 
   it.each(['//example.com/account', '/http://example.com/account', '/@example.com/account'])(
-    'takes %s for a path of the service, which has none like it',
+    'treats %s as a path of the service, which does not exist',
     async (path) => {
       expect(await call(path)).toMatchObject({ status: 404, body: { error: 'not_found' } });
     },
@@ -129,7 +129,7 @@ describe('/service on the sandbox', () => {
     expect((await call('/account')).status).toBe(200);
   });
 
-  it('is refused like any caller if its key is narrowed', async () => {
+  it('is refused like any other caller if its key is restricted', async () => {
     const [{ credential }] = await call('/account').then(() => calls());
     await test.call('PATCH', `/api-keys/${credential}`, { scopes: ['messaging.send'] });
     expect(await call('/account')).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });

@@ -51,11 +51,11 @@ const received = async (phone: string): Promise<unknown[]> =>
   (await test.call('GET', `/contacts/${phone}/messages`)).body.entries;
 
 describe('tool calls in the sandbox', () => {
-  it('names the address of the tools', async () => {
+  it('are available at the address of the tools', async () => {
     expect((await test.call('GET', '/info')).body.mcpUrl).toBe(`${origin}/api/mcp`);
   });
 
-  it('are on record with credential, tool, answer and the checks that ran', async () => {
+  it('are recorded with credential, tool, answer and the checks that ran', async () => {
     await send();
     const { now } = (await test.call('GET', '/clock')).body;
     const record = {
@@ -113,7 +113,7 @@ describe('tool calls in the sandbox', () => {
     expect(JSON.stringify((await test.call('GET', '/calls')).body)).not.toContain(token);
   });
 
-  it('meet the faults of the surface that they are on', async () => {
+  it('are subject to the faults of their surface', async () => {
     const to = '4915100000008';
     await fault({ type: 'lost_answer' });
     await expect(send({ to })).rejects.toThrow('fetch failed');
@@ -139,7 +139,7 @@ describe('tool calls in the sandbox', () => {
     expect(await lastCall()).toMatchObject({ status: null, workspaceId, trace: [{}, reset] });
   });
 
-  it('that send for long are led through their time by the control API', async () => {
+  it('that send for a long time continue when the control API advances time', async () => {
     const to = '4915100000010';
     await test.call('PUT', '/timing', { sendScale: 1 });
     await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'session_ageing', heals: true });

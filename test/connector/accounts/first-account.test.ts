@@ -54,21 +54,21 @@ async function everythingStored(): Promise<string> {
   return JSON.stringify(rows);
 }
 
-describe('the account of the configuration', () => {
-  it('is made once, however many processes start at once', async () => {
+describe('the configured account', () => {
+  it('is created once, however many processes start at the same time', async () => {
     await Promise.all(Array.from({ length: 4 }, () => ensure({ service })));
     expect(await readAccounts(database)).toMatchObject([{ id: FIRST_ACCOUNT_ID, baseUrl: service.baseUrl }]);
     expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe(service.apiKey);
   });
 
-  it('holds no credential and no secret in the clear', async () => {
+  it('is stored without a credential or secret in plain text', async () => {
     await ensure({ service, webhookSecret: 'canary-secret' });
     const stored = await everythingStored();
     expect(stored).not.toContain('canary');
     expect(stored).toContain(FIRST_ACCOUNT_ID);
   });
 
-  it('keeps its version while the credential stays, and raises it with another', async () => {
+  it('keeps its version if the credential is unchanged, and increases it otherwise', async () => {
     await ensure({ service });
     const before = await readAccount(database, FIRST_ACCOUNT_ID);
     await ensure({ service });
@@ -79,13 +79,13 @@ describe('the account of the configuration', () => {
     expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe('other');
   });
 
-  it('keeps its credential when a process starts that does not know it', async () => {
+  it('keeps its credential if a process starts without one in its settings', async () => {
     await ensure({ service });
     await ensure({});
     expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe(service.apiKey);
   });
 
-  it('has no service when only a webhook secret is configured', async () => {
+  it('has no service if only a webhook secret is configured', async () => {
     await ensure({ webhookSecret: 'by hand' });
     expect(await readAccount(database, FIRST_ACCOUNT_ID)).toMatchObject({
       baseUrl: null,
@@ -94,7 +94,7 @@ describe('the account of the configuration', () => {
     expect(await secretsInUse()).toEqual(['by hand']);
   });
 
-  it('is not made when nothing is configured', async () => {
+  it('is not created if nothing is configured', async () => {
     await ensure({});
     expect(await readAccounts(database)).toEqual([]);
     expect(
@@ -106,8 +106,8 @@ describe('the account of the configuration', () => {
   });
 });
 
-describe('a webhook secret of the configuration', () => {
-  it('does not bring back an old secret after a registration has issued another', async () => {
+describe('a configured webhook secret', () => {
+  it('does not restore an old secret after a registration has issued another', async () => {
     await ensure({ webhookSecret: 'by hand' });
     await database.query('update connector.subscriptions set sealed_secret = $1', [
       await keyRing.seal('issued', 'subscription:default:secret'),
@@ -116,7 +116,7 @@ describe('a webhook secret of the configuration', () => {
     expect(await secretsInUse()).toEqual(['issued']);
   });
 
-  it('replaces the stored one when it is another than before', async () => {
+  it('replaces the stored one if it has changed', async () => {
     await ensure({ webhookSecret: 'by hand' });
     await ensure({ webhookSecret: 'by hand again' });
     expect(await secretsInUse()).toEqual(['by hand again']);
@@ -124,7 +124,7 @@ describe('a webhook secret of the configuration', () => {
 });
 
 describe('a change of the key ring', () => {
-  it('seals everything anew, and the old key can go', async () => {
+  it('encrypts everything with the new key, so that the old key can be removed', async () => {
     await ensure({ service, webhookSecret: 'by hand' });
     const both = createKeyRing([newKey, oldKey]);
     expect(await resealSecrets(database, both)).toBe(3);
@@ -134,7 +134,7 @@ describe('a change of the key ring', () => {
     expect(await secretsInUse(ring)).toEqual(['by hand']);
   });
 
-  it('does not pass for a new credential', async () => {
+  it('is not mistaken for a new credential', async () => {
     await ensure({ service });
     const before = await readAccount(database, FIRST_ACCOUNT_ID);
     const both = createKeyRing([newKey, oldKey]);
@@ -143,7 +143,7 @@ describe('a change of the key ring', () => {
     expect(await readAccount(database, FIRST_ACCOUNT_ID)).toEqual(before);
   });
 
-  it('that leaves the old key out is refused, and what is stored stays', async () => {
+  it('that removes the old key too early is refused, and what is stored stays', async () => {
     await ensure({ service, webhookSecret: 'by hand' });
     const stored = await everythingStored();
     const wrong = createKeyRing([newKey]);

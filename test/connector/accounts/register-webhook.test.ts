@@ -100,19 +100,19 @@ function puts(): number {
 }
 
 describe('a registration', () => {
-  it('puts the address once and keeps the secret', async () => {
+  it('sets the address once and stores the secret', async () => {
     expect(await register()).toBe('registered');
     expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, pending: null, url: URL_A });
   });
 
-  it('changes nothing after a restart', async () => {
+  it('is not repeated after a restart', async () => {
     await register();
     expect(await register('p2')).toBe('unchanged');
     expect(puts()).toBe(1);
     expect((await stored()).sealed).toBe(service.webhook?.secret);
   });
 
-  it('is made by one of four replicas that start at once', async () => {
+  it('is made by one of four processes that start at the same time', async () => {
     const outcomes = await Promise.all(['p1', 'p2', 'p3', 'p4'].map((owner) => register(owner)));
     expect(outcomes.filter((outcome) => outcome === 'registered')).toHaveLength(1);
     for (const owner of ['p1', 'p2', 'p3', 'p4']) expect(await register(owner)).toBe('unchanged');
@@ -120,7 +120,7 @@ describe('a registration', () => {
     expect((await stored()).sealed).toBe(service.webhook?.secret);
   });
 
-  it('is made again for another address, and the old secret has a time of grace', async () => {
+  it('is repeated for another address, and the old secret stays valid for a grace period', async () => {
     await register();
     const first = service.webhook?.secret;
     service.date = clock.now() + 90_123;
@@ -135,7 +135,7 @@ describe('a registration', () => {
     });
   });
 
-  it('is made again when the secret at hand was lost', async () => {
+  it('is repeated if the stored secret was lost', async () => {
     await register();
     await database.query('update connector.subscriptions set sealed_secret = null');
     expect(await register()).toBe('registered');
@@ -146,14 +146,14 @@ describe('a registration', () => {
     });
   });
 
-  it('is made again when somebody moved the address at the service', async () => {
+  it('is repeated if the address was changed at the service', async () => {
     await register();
     service.webhook = { url: 'https://elsewhere.example', secret: 'foreign' };
     expect(await register()).toBe('registered');
     expect(service.webhook.url).toBe(URL_A);
   });
 
-  it('takes a secret that was registered by hand for one at hand', async () => {
+  it('accepts a secret that was registered by hand as its own', async () => {
     service.webhook = { url: URL_A, secret: 'by hand' };
     await ensureFirstAccount({ database, keyRing, clock, webhookSecret: 'by hand' });
     expect(await register()).toBe('unchanged');
@@ -161,8 +161,8 @@ describe('a registration', () => {
   });
 });
 
-describe('a registration that does not get through', () => {
-  it('leaves everything as it is when the service refuses the address', async () => {
+describe('a registration that fails', () => {
+  it('changes nothing if the service refuses the address', async () => {
     await register();
     const before = await stored();
     service.fault = ({ method }) =>
@@ -174,7 +174,7 @@ describe('a registration that does not get through', () => {
   it.each([
     ['the connection is lost', 'reset' as const],
     ['the service fails', { status: 500, body: { error: 'internal_error' } }],
-  ])('is made again when nobody knows whether it took effect: %s', async (_what, fault) => {
+  ])('is repeated if it is unknown whether it took effect: %s', async (_what, fault) => {
     await register();
     service.fault = ({ method }) => (method === 'PUT' ? fault : undefined);
     await expect(register('p1', 'https://new.example/hook')).rejects.toThrow();
@@ -185,7 +185,7 @@ describe('a registration that does not get through', () => {
     expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, pending: null });
   });
 
-  it('is made again when the process died between the answer and the store', async () => {
+  it('is repeated if the process died between the answer and the commit', async () => {
     await register();
     await database.query(
       `update connector.subscriptions set rotation_pending_owner = 'dead', rotation_pending_at = 1`,
@@ -195,7 +195,7 @@ describe('a registration that does not get through', () => {
     expect((await stored()).sealed).toBe(service.webhook.secret);
   });
 
-  it('announces the replacement before it calls', async () => {
+  it('announces the replacement before the call', async () => {
     let pendingThen: string | null = null;
     service.onRequest = async ({ method }) => {
       if (method === 'PUT') pendingThen = (await stored()).pending;
@@ -204,7 +204,7 @@ describe('a registration that does not get through', () => {
     expect(pendingThen).toEqual(expect.any(String));
   });
 
-  it('stores no secret once another process took over, and marks it as unknown', async () => {
+  it('stores no secret once another process has taken over, and marks it as unknown', async () => {
     service.onRequest = async ({ method }) => {
       if (method === 'PUT')
         await database.query('update connector.leases set owner = $1, fence = default', [lifeOf('p2').id]);
@@ -217,7 +217,7 @@ describe('a registration that does not get through', () => {
     expect((await stored()).sealed).toBe(service.webhook?.secret);
   });
 
-  it('waits while another process is at it', async () => {
+  it('waits while another process is registering', async () => {
     const gate = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
     service.onRequest = async ({ method }) => {
@@ -262,7 +262,7 @@ describe('the registrations of a process', () => {
           set rotation_pending_owner = 'dead', rotation_pending_at = 1, rotation_call_at = 1`,
     );
 
-  it('tell that a secret was issued, once', async () => {
+  it('report once that a secret was issued', async () => {
     const registrations = create();
     await registrations.add(await account());
     await registrations.add(await account());
@@ -271,7 +271,7 @@ describe('the registrations of a process', () => {
     await registrations.close();
   });
 
-  it('try again, less and less often, until one gets through', async () => {
+  it('are retried with increasing waits until one succeeds', async () => {
     service.fault = () => ({ status: 403, body: { error: 'insufficient_scope' } });
     const registrations = create();
     await registrations.start();
@@ -293,7 +293,7 @@ describe('the registrations of a process', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('make no further call with a key that is refused', async () => {
+  it('make no further call with a refused key', async () => {
     service.apiKeys.clear();
     const registrations = create();
     await registrations.start();
@@ -306,7 +306,7 @@ describe('the registrations of a process', () => {
     await registrations.close();
   });
 
-  it('replace a secret that a dead process left in doubt, and look for it by themselves', async () => {
+  it('replace a secret that a dead process left in doubt, without being notified', async () => {
     await register();
     const registrations = create('p2');
     await registrations.start();
@@ -318,7 +318,7 @@ describe('the registrations of a process', () => {
     await registrations.close();
   });
 
-  it('wait ten seconds at most while a secret is in doubt', async () => {
+  it('wait at most ten seconds while a secret is in doubt', async () => {
     await register();
     service.fault = () => ({ status: 503, body: { error: 'internal_error' } });
     const registrations = create();
@@ -332,7 +332,7 @@ describe('the registrations of a process', () => {
     await registrations.close();
   });
 
-  it('end at once when they are closed in the middle of a call', async () => {
+  it('end immediately if they are closed during a call', async () => {
     const reached = Promise.withResolvers<void>();
     service.fault = () => {
       reached.resolve();

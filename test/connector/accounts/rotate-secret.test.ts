@@ -93,7 +93,7 @@ const mark = (at: number, compromised = false) =>
   );
 
 describe('a rotation', () => {
-  it('stores the new secret, and keeps the old one for what was signed before', async () => {
+  it('stores the new secret, and keeps the old one for deliveries signed before', async () => {
     const first = service.webhook?.secret;
     service.date = clock.now() + 400;
     expect(await rotate()).toEqual({ at: clock.now(), previousAcceptedUntil: clock.now() + 35_000 });
@@ -110,13 +110,13 @@ describe('a rotation', () => {
   it.each([
     ['our clock is behind', 90_123, 90_000 + 999],
     ['our clock is ahead', -90_123, -91_000 + 999],
-  ])('takes the end of the old secret from the service when %s', async (_what, ahead, expected) => {
+  ])('takes the expiry of the old secret from the service if %s', async (_what, ahead, expected) => {
     service.date = clock.now() + ahead;
     await rotate();
     expect((await stored()).maxTimestamp).toBe(clock.now() + expected);
   });
 
-  it('of a secret that is compromised keeps nothing of it', async () => {
+  it('of a compromised secret does not keep the old secret', async () => {
     await rotate();
     expect(await rotate(true)).toEqual({ at: clock.now(), previousAcceptedUntil: null });
     expect(await stored()).toEqual({
@@ -128,7 +128,7 @@ describe('a rotation', () => {
     });
   });
 
-  it('is announced two seconds before the call, so that every process knows of it', async () => {
+  it('is announced two seconds before the call, so that every process knows about it', async () => {
     const begun = clock.now();
     const rotating = rotateSecret({ ...options(), noticeMs: undefined }, false);
     await clock.timerSet(2_000);
@@ -139,7 +139,7 @@ describe('a rotation', () => {
     expect(rotations()).toBe(1);
   });
 
-  it('is not begun while another process is at it', async () => {
+  it('does not start while another process is rotating', async () => {
     const reached = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     service.onRequest = async () => {
@@ -155,18 +155,18 @@ describe('a rotation', () => {
   });
 });
 
-describe('a rotation that does not get through', () => {
+describe('a rotation that fails', () => {
   it.each([
     ['refused', { status: 429, body: { error: 'rate_limited' } }, 'rate_limited'],
     ['declined', { status: 400, body: { error: 'invalid_webhook' } }, 'invalid_webhook'],
-  ])('changes nothing when it is %s', async (_what, fault, code) => {
+  ])('changes nothing if it is %s', async (_what, fault, code) => {
     const before = await stored();
     inRotation(fault);
     await expect(rotate()).rejects.toMatchObject({ code });
     expect(await stored()).toEqual(before);
   });
 
-  it('is made again at once when its answer is lost, and ends the old secret at the first call', async () => {
+  it('is repeated immediately if its answer is lost, and ends the old secret at the time of the first call', async () => {
     const first = service.webhook?.secret;
     let calls = 0;
     service.onRequest = async ({ path }) => {
@@ -182,7 +182,7 @@ describe('a rotation that does not get through', () => {
     expect(await stored()).toMatchObject({ previous: first, maxTimestamp: begun, ...UNMARKED });
   });
 
-  it('stays marked when nobody knows, and the next registration replaces the secret', async () => {
+  it('stays marked if its outcome is unknown, and the next registration replaces the secret', async () => {
     inRotation({ status: 500, body: { error: 'internal_error' } }, 5);
     const failed = expect(rotate()).rejects.toMatchObject({ code: 'internal_error' });
     for (const wait of [0, 250, 1_000, 2_000]) await clock.pass(wait);
@@ -193,8 +193,8 @@ describe('a rotation that does not get through', () => {
   });
 });
 
-describe('a rotation that somebody else left unfinished', () => {
-  it('is made again, and the old secret ends where that one began', async () => {
+describe('a rotation that another process left unfinished', () => {
+  it('is repeated, and the old secret ends at the time of the unfinished one', async () => {
     const first = service.webhook?.secret;
     const callAt = clock.now() - 20_000;
     await mark(callAt);
@@ -202,7 +202,7 @@ describe('a rotation that somebody else left unfinished', () => {
     expect(await stored()).toMatchObject({ previous: first, maxTimestamp: callAt, ...UNMARKED });
   });
 
-  it('is made again by a rotation where the webhook was registered by hand', async () => {
+  it('is repeated by a rotation if the webhook was registered by hand', async () => {
     await mark(clock.now() - 20_000);
     expect(await register(options(0, null))).toBe('registered');
     expect(rotations()).toBe(1);
@@ -210,13 +210,13 @@ describe('a rotation that somebody else left unfinished', () => {
     expect(rotations()).toBe(1);
   });
 
-  it('stays compromised', async () => {
+  it('stays marked as compromised', async () => {
     await mark(clock.now() - 20_000, true);
     await register(options());
     expect(await stored()).toMatchObject({ previous: null, acceptUntil: null, ...UNMARKED });
   });
 
-  it('stays unfinished while the service refuses', async () => {
+  it('stays unfinished while the service refuses it', async () => {
     await mark(clock.now() - 20_000);
     service.fault = () => ({ status: 401, body: { error: 'invalid_key' } });
     await expect(register(options())).rejects.toMatchObject({ code: 'invalid_key' });

@@ -65,7 +65,7 @@ function received(message: ServiceMessage): object {
 }
 
 describe('an account that is added', () => {
-  it('is shown with its slots and a webhook path of its own, which the service delivers to', async () => {
+  it('is shown with its slots and its own webhook path, to which the service delivers', async () => {
     const account = await added();
     expect(account).toMatchObject({
       kind: 'api_key',
@@ -87,7 +87,7 @@ describe('an account that is added', () => {
     );
   });
 
-  it('is kept only when the service takes its key', async () => {
+  it('is stored only if the service accepts its key', async () => {
     const refused = await add({ baseUrl: second.baseUrl, apiKey: 'wrong' });
     expect([refused.status, refused.body['error']]).toEqual([502, 'service_refused']);
     expect(refused.body['message']).toContain('invalid_key');
@@ -99,7 +99,7 @@ describe('an account that is added', () => {
     expect(await listed()).toHaveLength(1);
   });
 
-  it('is refused when the key is there already, or cannot be one', async () => {
+  it('is refused if the key already exists or is malformed', async () => {
     const { id } = await added();
     const again = await add();
     expect([again.status, again.body['error']]).toEqual([409, 'account_exists']);
@@ -120,13 +120,13 @@ describe('an account that is added', () => {
     expect(second.requests).toHaveLength(asked);
   });
 
-  it('is made once by two requests at the same time', async () => {
+  it('is created once by two concurrent requests', async () => {
     const answers = await Promise.all([add(), add()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
     expect(await listed()).toHaveLength(2);
   });
 
-  it('takes deliveries at its own path, signed with its own secret', async () => {
+  it('receives deliveries at its own path, signed with its own secret', async () => {
     const account = await added();
     const message = arrive();
     const secret = second.webhook?.secret ?? '';
@@ -140,7 +140,7 @@ describe('an account that is added', () => {
     expect((await running.ask('GET', `/v1/messages/${message.id}`)).body['connectionId']).toBe('c2');
   });
 
-  it('is polled with its own key by every process, from then on', async () => {
+  it('is polled with its own key by every process from then on', async () => {
     const other = await world.start();
     const { id } = await added();
     const message = arrive();
@@ -150,7 +150,7 @@ describe('an account that is added', () => {
     await other.stop();
   });
 
-  it('has to be named where a call concerns one account', async () => {
+  it('must be named if a call concerns one account', async () => {
     const { id } = await added();
     const rotate = (body: object) => running.ask('POST', '/v1/webhook/rotate', { body });
     expect((await rotate({})).body['error']).toBe('account_required');
@@ -173,7 +173,7 @@ describe('the address of an added service', () => {
   const NOTHING = [502, 'service_unreachable', 'There is no service at this address.'];
   const NOT_NAMED = [400, 'invalid_request', expect.stringContaining('CONNECTOR_SERVICE_HOSTS')];
 
-  it('is not followed to another network than that on which it was added', async () => {
+  it('is never followed to a network other than the one on which it was added', async () => {
     const { id } = await added();
     const [account] = await world.database.query('select network from connector.accounts where id = $1', [
       id,
@@ -188,7 +188,7 @@ describe('the address of an added service', () => {
     expect(second.requests).toHaveLength(asked);
   });
 
-  it('is told apart from no other address, whatever listens there', async () => {
+  it('gets the same answer as any other address, whatever listens there', async () => {
     const silent = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
     const greeting = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')).listen(0, '127.0.0.1');
     const at = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -211,7 +211,7 @@ describe('the address of an added service', () => {
     greeting.close();
   });
 
-  it('is one that the settings vouch for, and no other is asked', async () => {
+  it('must be one that the settings allow, and no other is called', async () => {
     const service = { baseUrl: world.service.baseUrl, apiKey: 'key-1' };
     const named = await world.start({ service, serviceHosts: ['Other.example:8443'], role: 'web' });
     for (const host of ['169.254.169.254', 'other.example', 'other.example.evil.example', '10.0.0.1']) {
@@ -222,7 +222,7 @@ describe('the address of an added service', () => {
     await named.stop();
   });
 
-  it('is a public one where no setting names a service', async () => {
+  it('must be public if no setting names a service', async () => {
     // As the settings have it: nothing is named.
     const bare = await world.start({ service: undefined, role: 'web' } as unknown as ConnectorOptions);
     expect(await told(second.baseUrl, bare)).toEqual(NOTHING);
@@ -233,7 +233,7 @@ describe('the address of an added service', () => {
 });
 
 describe('an account that is removed', () => {
-  it('is gone with its key, its path and its polls, and its messages stay', async () => {
+  it('is deleted with its key, its path and its polls, and its messages stay', async () => {
     const account = await added();
     const message = arrive();
     await running.ask('POST', '/v1/sync', { body: { accountId: account.id } });
@@ -255,7 +255,7 @@ describe('an account that is removed', () => {
     });
   });
 
-  it('leaves its connections to the next one that lists them', async () => {
+  it('leaves its connections to the next account that lists them', async () => {
     const first = await added();
     await running.ask('POST', '/v1/sync', { body: { accountId: first.id } });
     await remove(first.id);
@@ -267,7 +267,7 @@ describe('an account that is removed', () => {
     });
   });
 
-  it('gets nothing more written by a poll that was under way', async () => {
+  it('is not written to by a poll in progress', async () => {
     const { id } = await added();
     second.addMessage('c2', world.clock.now(), { id: 'too-late' });
     second.onRequest = async ({ path }) => {
@@ -278,7 +278,7 @@ describe('an account that is removed', () => {
     expect(await listed()).toHaveLength(1);
   });
 
-  it('is not the one that the environment names', async () => {
+  it('is not the one that the environment configures', async () => {
     const answer = await remove('default');
     expect([answer.status, answer.body['error']]).toEqual([409, 'account_configured']);
     expect(await listed()).toHaveLength(1);

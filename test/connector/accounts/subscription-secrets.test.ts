@@ -83,8 +83,8 @@ async function open() {
 const values = (subscription: { secrets: readonly { secret: string | Uint8Array }[] } | null) =>
   subscription?.secrets.map((each) => each.secret);
 
-describe('finding secrets', () => {
-  it('answers from memory without waiting, by path and for the first subscription', async () => {
+describe('look-ups of secrets', () => {
+  it('are answered from memory without waiting, by path and for the first subscription', async () => {
     const secrets = create();
     await secrets.load();
     reads = 0;
@@ -97,7 +97,7 @@ describe('finding secrets', () => {
     expect(reads).toBe(0);
   });
 
-  it('finds a subscription that another process made', async () => {
+  it('find a subscription that another process created', async () => {
     const secrets = create();
     await secrets.load();
     await database.query(
@@ -108,7 +108,7 @@ describe('finding secrets', () => {
     expect(values(await find(secrets, 'other'))).toEqual(['s9']);
   });
 
-  it('reads once in a while for ids that nobody knows, however many ask', async () => {
+  it('read the database only now and then for unknown ids, however many requests name them', async () => {
     const secrets = create();
     await secrets.load();
     reads = 0;
@@ -120,7 +120,7 @@ describe('finding secrets', () => {
     expect(reads).toBe(1);
   });
 
-  it('uses nothing older than two seconds', async () => {
+  it('use nothing older than two seconds', async () => {
     const secrets = create();
     await secrets.load();
     await storeSecret('s2');
@@ -128,7 +128,7 @@ describe('finding secrets', () => {
     expect(values(await find(secrets))).toEqual(['s2']);
   });
 
-  it('goes on with what it has while the database is away', async () => {
+  it('continue with the known secrets while the database is unavailable', async () => {
     const secrets = create();
     await secrets.load();
     broken = true;
@@ -136,7 +136,7 @@ describe('finding secrets', () => {
     expect(values(await find(secrets))).toEqual(['s1']);
   });
 
-  it('goes on with what it has when the database says nothing for two seconds', async () => {
+  it('continue with the known secrets if the database does not respond for two seconds', async () => {
     const secrets = create();
     await secrets.load();
     silent = true;
@@ -150,7 +150,7 @@ describe('finding secrets', () => {
     expect(await found).toEqual({ secret: ['s1'], after: 2_000 });
   });
 
-  it('says that there is none only when the database has said so', async () => {
+  it('find nothing only if the database has said so', async () => {
     const secrets = create();
     await secrets.load();
     silent = true;
@@ -163,7 +163,7 @@ describe('finding secrets', () => {
     expect(secrets.isKnown(FIRST_SUBSCRIPTION_ID, deadline())).toBe(true);
   });
 
-  it('gives the previous secret with its limits', async () => {
+  it('find the previous secret with its limits', async () => {
     const secrets = create();
     await storeSecret('s2', 1_800_000_000_000);
     expect((await find(secrets))?.secrets).toEqual([
@@ -174,7 +174,7 @@ describe('finding secrets', () => {
 });
 
 describe('a secret that is being replaced', () => {
-  it('is in doubt for what is signed after the call may have gone out', async () => {
+  it('is in doubt for deliveries that are signed after the call may have been made', async () => {
     const secrets = create();
     await markPending(1_700, 2_500);
     expect((await find(secrets))?.secrets).toEqual([{ secret: 's1', version: 1, doubtfulAfter: 2_500 }]);
@@ -196,7 +196,7 @@ describe('after a failed verification', () => {
     expect(values(await find(secrets))).toEqual(['s2']);
   });
 
-  it('one that another request made this process read is tried, too', async () => {
+  it('a secret that this process has read for another request is tried as well', async () => {
     const { secrets, wait } = await open();
     await clock.advance(20_000);
     await storeSecret('s2');
@@ -205,7 +205,7 @@ describe('after a failed verification', () => {
     expect(await wait()).toBe('fits');
   });
 
-  it('nothing new means no', async () => {
+  it('the signature is wrong if there is no newer secret', async () => {
     const { secrets, known, wait } = await open();
     await clock.advance(60_000);
     expect(await wait()).toBe('none');
@@ -214,7 +214,7 @@ describe('after a failed verification', () => {
     expect(await secrets.awaitNewer(unknown, deadline(), () => true)).toBe('none');
   });
 
-  it('many forgeries at once cost one read', async () => {
+  it('many concurrent forgeries cost one read', async () => {
     const { wait } = await open();
     await clock.advance(60_000);
     reads = 0;
@@ -222,7 +222,7 @@ describe('after a failed verification', () => {
     expect(reads).toBe(1);
   });
 
-  it('forgeries in a row cost four reads a second', async () => {
+  it('consecutive forgeries cost four reads a second', async () => {
     const { wait } = await open();
     await clock.advance(60_000);
     await wait();
@@ -235,7 +235,7 @@ describe('after a failed verification', () => {
     expect(reads).toBe(1);
   });
 
-  it('256 requests of a subscription wait for its replacement, the next is told at once; another one has its own', async () => {
+  it('256 requests of a subscription wait for its replacement, and the next one is answered immediately; other subscriptions have their own limit', async () => {
     const { secrets, known, wait } = await open();
     await clock.advance(60_000);
     await database.query(
@@ -263,7 +263,7 @@ describe('after a failed verification', () => {
     expect(await again).toBe('none');
   });
 
-  it('a request waits while the secret is being replaced, and gets the new one', async () => {
+  it('a request waits while the secret is being replaced, and is verified with the new one', async () => {
     const { secrets, wait } = await open();
     await clock.advance(60_000);
     await markPending();
@@ -275,7 +275,7 @@ describe('after a failed verification', () => {
     expect(values(await find(secrets))).toEqual(['s2']);
   });
 
-  it('it waits no longer than its deadline, and what holds is unknown then, whatever is stored meanwhile', async () => {
+  it('a request waits no longer than its deadline, and the result is then unknown, whatever is stored in the meantime', async () => {
     const { secrets, known } = await open();
     await clock.advance(60_000);
     await markPending();
@@ -294,14 +294,14 @@ describe('after a failed verification', () => {
     expect(await waiting).toEqual({ answer: 'unknown', after: 4_500 });
   });
 
-  it('a replacement that is old is not waited for', async () => {
+  it('an old replacement is not waited for', async () => {
     const { wait } = await open();
     await clock.advance(60_000);
     await markPending(clock.now() - 30_001);
     expect(await wait()).toBe('none');
   });
 
-  it('a database that is away leaves it unknown', async () => {
+  it('the result is unknown if the database is unavailable', async () => {
     const { wait } = await open();
     broken = true;
     await clock.advance(250);

@@ -64,7 +64,7 @@ function openLog() {
 }
 
 describe('a changed API key', () => {
-  it('that the service refuses keeps the process from starting, and the stored one stays', async () => {
+  it('that the service refuses prevents the process from starting, and the stored one stays', async () => {
     const before = await stored();
     expect(await problemsOf(named(TYPO))).toMatch(
       /^SERVICE_API_KEY: is refused by 127\.0\.0\.1:\d+ \(401 invalid_key\): it is mistyped/,
@@ -94,7 +94,7 @@ describe('a changed API key', () => {
     expect(await stored()).toEqual(before);
   });
 
-  it('that the service takes replaces the stored one in every process', async () => {
+  it('that the service accepts replaces the stored one in every process', async () => {
     const next = await world.start(named('key-2'));
     expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
     expect(await isReady(next)).toBe(true);
@@ -117,7 +117,7 @@ describe('a changed API key', () => {
     }
   });
 
-  it('waits while the service fails, uses nothing meanwhile, and is taken when it works again', async () => {
+  it('waits while the service fails, is not used in the meantime, and takes effect when the service works again', async () => {
     const log = openLog();
     world.service.fault = ({ headers }) =>
       headers.authorization === 'Bearer key-2' ? { status: 503, body: { error: 'down' } } : undefined;
@@ -146,7 +146,7 @@ describe('a changed API key', () => {
     expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
   });
 
-  it('that is refused once the service answers again ends the wait', async () => {
+  it('that the service refuses after an outage ends the wait', async () => {
     world.service.fault = ({ headers }) => (headers.authorization === `Bearer ${TYPO}` ? 'reset' : undefined);
     const waiting = await world.start(named(TYPO));
     const end = expect(waiting.connector.untilReady()).rejects.toBeInstanceOf(ConfigurationError);
@@ -168,21 +168,24 @@ describe('a changed base address', () => {
     ['302', { status: 302, body: '', headers: { location: 'https://elsewhere.example/' } }],
     ['200', { status: 200, body: '<html>Welcome</html>' }],
     ['200', { status: 200, body: { hello: 'world' } }],
-  ])('that is answered %s leads to no service and replaces nothing', async (_status, answer) => {
-    const before = await stored();
-    const elsewhere = await ScriptedService.start();
-    elsewhere.fault = () => answer;
-    try {
-      expect(await problemsOf(named('key-1', elsewhere.baseUrl))).toMatch(
-        /^SERVICE_BASE_URL: is not the address of a service: .*, including \/api\/v1/,
-      );
-      expect(await stored()).toEqual(before);
-    } finally {
-      await elsewhere.close();
-    }
-  });
+  ])(
+    'that is answered with %s is not the address of a service and replaces nothing',
+    async (_status, answer) => {
+      const before = await stored();
+      const elsewhere = await ScriptedService.start();
+      elsewhere.fault = () => answer;
+      try {
+        expect(await problemsOf(named('key-1', elsewhere.baseUrl))).toMatch(
+          /^SERVICE_BASE_URL: is not the address of a service: .*, including \/api\/v1/,
+        );
+        expect(await stored()).toEqual(before);
+      } finally {
+        await elsewhere.close();
+      }
+    },
+  );
 
-  it('where nobody listens is waited for, and the others go on', async () => {
+  it('at which nothing listens is waited for, and the other accounts continue', async () => {
     const waiting = await world.start(named('key-1', 'http://127.0.0.1:1/api/v1'));
     expect(await isReady(waiting)).toBe(false);
     expect(await stored()).toMatchObject({ baseUrl: world.service.baseUrl, version: 2 });
@@ -190,20 +193,20 @@ describe('a changed base address', () => {
   });
 });
 
-describe('the credential that is stored', () => {
-  it('needs no service at the start of a process', async () => {
+describe('the stored credential', () => {
+  it('does not need the service when a process starts', async () => {
     world.service.fault = () => 'reset';
     const next = await world.start();
     expect(await isReady(next)).toBe(true);
   });
 
-  it('that the service refuses does not keep a process from taking webhooks', async () => {
+  it('that the service refuses does not prevent a process from receiving webhooks', async () => {
     world.service.apiKeys.clear();
     await running.poll();
     expect(await isReady(await world.start())).toBe(true);
   });
 
-  it('is tried again at a start after the service had refused it, and goes on if it is good by now', async () => {
+  it('that was refused is tried again at the next start, and is used if it is accepted', async () => {
     world.service.apiKeys.clear();
     await running.poll();
     expect((await running.ask('GET', '/v1/accounts')).body['accounts']).toMatchObject([
@@ -216,7 +219,7 @@ describe('the credential that is stored', () => {
 });
 
 describe('processes with the old and the new key of a rotation', () => {
-  it('never take turns: the newer one stays, whoever starts again', async () => {
+  it('do not alternate: the newer key stays, whichever process restarts', async () => {
     const newer = await world.start(named('key-2'));
     expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
     const log = openLog();
@@ -229,7 +232,7 @@ describe('processes with the old and the new key of a rotation', () => {
     expect(log.text()).toContain('Give every process the same settings');
   });
 
-  it('use the older one again when the service refuses the newer one', async () => {
+  it('use the older key again if the service refuses the newer one', async () => {
     const newer = await world.start(named('key-2'));
     world.service.apiKeys.delete('key-2');
     await newer.poll();
@@ -238,7 +241,7 @@ describe('processes with the old and the new key of a rotation', () => {
     expect((await newer.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
   });
 
-  it('use the older one again when it is named by all of them', async () => {
+  it('use the older key again if all of them are configured with it', async () => {
     const newer = await world.start(named('key-2'));
     await newer.stop();
     await minutesPass(20_000);
@@ -249,7 +252,7 @@ describe('processes with the old and the new key of a rotation', () => {
 });
 
 describe('a first registration', () => {
-  it('is in place before a process is ready', async () => {
+  it('is complete before a process is ready', async () => {
     const fresh = await ConnectorWorld.open();
     try {
       fresh.service.fault = ({ path }) => (path === '/webhook' ? { status: 503, body: {} } : undefined);
@@ -270,7 +273,7 @@ describe('a first registration', () => {
     }
   });
 
-  it('is not waited for where nothing is registered', async () => {
+  it('is not waited for if nothing is registered', async () => {
     const fresh = await ConnectorWorld.open();
     try {
       const options: { webhookPublicUrl?: string } = {};

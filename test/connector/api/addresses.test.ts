@@ -38,7 +38,7 @@ const paths = Object.values(CONNECTOR_ENDPOINTS)
   .filter((path) => !path.startsWith('/webhooks/') && !path.startsWith('/oauth/'));
 
 describe('an address', () => {
-  it.each([...new Set(paths)])('is exactly what the contract writes: %s', async (path) => {
+  it.each([...new Set(paths)])('matches exactly what the contract says: %s', async (path) => {
     expect((await ask(path, { method: 'PATCH', token: TOKEN })).status).toBe(405);
     const last = path.split('/').at(-1) ?? '';
     const others = [
@@ -59,14 +59,14 @@ describe('an address', () => {
     }
   });
 
-  it('under /v1 is told to nobody without a token', async () => {
+  it('under /v1 is not disclosed to a caller without a token', async () => {
     for (const path of ['/v1/nothing', '/v1/messages', '/v1', '/v1/../metrics']) {
       expect((await ask(path)).status).toBe(401);
     }
   });
 });
 
-describe('the name by which a listener on this machine is asked', () => {
+describe('the Host header of a request to a local listener', () => {
   it.each(['127.0.0.1', 'localhost:4020', 'LOCALHOST', '[::1]:80', 'crm.example', 'crm.example:443'])(
     'may be %s',
     async (host) => {
@@ -86,16 +86,16 @@ describe('the name by which a listener on this machine is asked', () => {
     },
   );
 
-  it('may be left out by a client that is older than the header, as probes of proxies are', async () => {
+  it('may be missing, as in the requests of old clients such as probes of proxies', async () => {
     expect((await ask('/healthz', { host: null })).status).toBe(200);
   });
 
-  it('does not matter to a delivery, whose signature vouches for it', async () => {
+  it('is not checked for a delivery, which is verified by its signature', async () => {
     const { status } = await ask('/webhooks/messaging', { host: 'tunnel.example', method: 'POST' });
     expect(status).toBe(401);
   });
 
-  it('does not matter where the listener is public, or a proxy is named', async () => {
+  it('is not checked if the listener is public or a proxy is configured', async () => {
     const open = await world.start();
     const { statuses } = await exchangeRaw(
       Number(new URL(open.url).port),
@@ -112,7 +112,7 @@ describe('every answer', () => {
     ['/nothing', 404],
     ['/v1/messages', 401],
     ['/metrics', 401],
-  ])('of %s says what it is and that nobody may keep or embed it', async (path, status) => {
+  ])('of %s has its content type and headers against caching and embedding', async (path, status) => {
     const answer = await running.ask('GET', path, { token: null });
     expect(answer.status).toBe(status);
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
@@ -131,14 +131,14 @@ describe('every answer', () => {
     ['GET', '/v1/messages/nothing/media', 404, undefined],
     ['GET', '/v1/openapi.json', 200, undefined],
     ['GET', '/metrics', 200, undefined],
-  ])('to %s %s, which is %d, does, too', async (method, path, status, raw) => {
+  ])('to %s %s with status %d has them as well', async (method, path, status, raw) => {
     const answer = await running.ask(method, path, raw === undefined ? {} : { raw });
     expect(answer.status).toBe(status);
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
     expect(answer.headers.get('content-type')).toMatch(/; charset=utf-8$/);
   });
 
-  it('to a delivery, too', async () => {
+  it('to a delivery has them as well', async () => {
     for (const answer of [
       await running.deliver({ event: 'x' }, world.secret),
       await running.ask('POST', '/webhooks/messaging', { token: null }),
@@ -149,8 +149,8 @@ describe('every answer', () => {
   });
 });
 
-describe('probes and figures', () => {
-  it('are looked up once a second, however many ask', async () => {
+describe('probes and metrics', () => {
+  it('are computed once a second, however many requests arrive', async () => {
     await world.clock.advance(1_000);
     const looks = vi.spyOn(running.notifier, 'ping');
     const askAll = () => Promise.all(Array.from({ length: 50 }, () => running.ask('GET', '/readyz')));
@@ -162,7 +162,7 @@ describe('probes and figures', () => {
     expect(looks).toHaveBeenCalledTimes(2);
   });
 
-  it('are rendered once a second, and a scrape of the next second sees what is new', async () => {
+  it('are rendered once a second, and a scrape in the next second shows new values', async () => {
     const scrape = async (): Promise<string> => String((await running.ask('GET', '/metrics')).body['text']);
     await world.clock.advance(1_000);
     const before = await scrape();
@@ -172,7 +172,7 @@ describe('probes and figures', () => {
     expect(await scrape()).not.toBe(before);
   });
 
-  it('say of readiness yes or no and nothing more', async () => {
+  it('say only whether the process is ready', async () => {
     await world.clock.advance(1_000);
     expect((await running.ask('GET', '/readyz', { token: null })).body).toEqual({ ok: true });
     running.notifier.failing = true;
@@ -185,14 +185,14 @@ describe('probes and figures', () => {
   });
 });
 
-describe('a database that says nothing', () => {
+describe('a database that does not respond', () => {
   it.each([
     ['GET', '/v1/messages'],
     ['GET', '/v1/connections'],
     ['GET', '/v1/changes'],
     ['GET', '/v1/changes/stream?after=latest'],
     ['POST', '/v1/messages'],
-  ])('does not keep a caller waiting for more than eight seconds: %s %s', async (method, path) => {
+  ])('delays a caller by at most eight seconds: %s %s', async (method, path) => {
     const silent = await world.start({ database: silence(world.openDatabase()), role: 'web' });
     const body = { connectionId: 'c1', to: '447700900123', text: 'Hello', reference: 'r' };
     const silenced = Promise.withResolvers<void>();

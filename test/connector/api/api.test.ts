@@ -84,7 +84,7 @@ describe('the token', () => {
     ['a wrong token', 'connector-tokem'],
     ['a longer token', 'connector-token1'],
     ['an empty token', ''],
-  ])('is demanded everywhere under /v1: %s', async (_what, token) => {
+  ])('is required everywhere under /v1: %s', async (_what, token) => {
     for (const path of [
       '/v1/messages',
       '/v1/openapi.json',
@@ -99,7 +99,7 @@ describe('the token', () => {
     }
   });
 
-  it('is not demanded of probes', async () => {
+  it('is not required for probes', async () => {
     for (const path of ['/healthz', '/readyz']) {
       expect((await running.ask('GET', path, { token: null })).status).toBe(200);
     }
@@ -120,7 +120,7 @@ describe('messages', () => {
     return ids;
   }
 
-  it.each([1, 3, 7, 25, 100])('are listed newest first, each once, in pages of %i', async (limit) => {
+  it.each([1, 3, 7, 25, 100])('are listed newest first, each exactly once, in pages of %i', async (limit) => {
     expect(await readAll(`limit=${limit}`)).toEqual(expectedIds);
   });
 
@@ -140,7 +140,7 @@ describe('messages', () => {
     expect(await readAll('accountId=other')).toEqual([]);
   });
 
-  it('are read one by one', async () => {
+  it('can be read one at a time', async () => {
     const [id] = expectedIds;
     const { status, body } = await get(`/v1/messages/${id}`);
     expect(status).toBe(200);
@@ -167,7 +167,7 @@ describe('messages', () => {
     ['peer=+15550000000', 'peer'],
     ['connectionId=a%00b', 'connectionId'],
     ['connection=c1', 'connection'],
-  ])('refuse the query %s and name the field', async (query, field) => {
+  ])('refuse the query %s and name the parameter', async (query, field) => {
     const answer = refusal(await get(`/v1/messages?${query}`));
     expect(answer).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(answer.message).toMatch(new RegExp(`^${field}: .+\\.$`));
@@ -202,7 +202,7 @@ describe('connections', () => {
   });
 
   it(
-    'are mapped to a customer, in messages and in the feed too',
+    'have a customer, which is shown in messages and in the feed',
     proves('service.id.customer-map'),
     async () => {
       const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
@@ -241,7 +241,7 @@ describe('connections', () => {
     ['nothing', {}, 'customerRef'],
     ['a field too many', { customerRef: 'a', customer: 'b' }, 'customer'],
     ['a list', [], 'body'],
-  ])('refuse %s as a mapping', async (_what, body, field) => {
+  ])('refuse %s as a customer', async (_what, body, field) => {
     const answer = refusal(await running.ask('PUT', '/v1/connections/c1/customer', { body }));
     expect(answer).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(answer.message.startsWith(`${field}: `)).toBe(true);
@@ -275,7 +275,7 @@ describe('accounts', () => {
 });
 
 describe('sync', () => {
-  it('tells how far each account and connection is', async () => {
+  it('shows the progress of each account and connection', async () => {
     const { status, body } = await get('/v1/sync');
     expect(status).toBe(200);
     const [account] = syncStatus.parse(body).accounts;
@@ -292,7 +292,7 @@ describe('sync', () => {
     expect(account?.oldestOpenStatus?.createdAt).toBe(new Date(oldest).toISOString());
   });
 
-  it('polls with and without a body, and answers with the state afterwards', async () => {
+  it('polls with and without a body, and returns the state afterwards', async () => {
     for (const options of [{}, { body: {} }, { body: { accountId: 'default' } }]) {
       const answer = await running.ask('POST', '/v1/sync', options);
       expect(answer.status).toBe(200);
@@ -300,13 +300,13 @@ describe('sync', () => {
     }
   });
 
-  it('knows no other account', async () => {
+  it('returns 404 for any other account', async () => {
     expect(refusal(await get('/v1/sync?accountId=other')).status).toBe(404);
     expect(refusal(await running.ask('POST', '/v1/sync', { body: { accountId: 'other' } })).status).toBe(404);
     expect(refusal(await running.ask('POST', '/v1/sync', { body: { account: 'default' } })).status).toBe(400);
   });
 
-  it('tells what the service answered when it cannot poll', async () => {
+  it('reports what the service answered if it cannot poll', async () => {
     const { service } = world;
     service.fault = () => ({ status: 403, body: { error: 'insufficient_scope' } });
     const refused = refusal(await running.ask('POST', '/v1/sync'));
@@ -330,7 +330,7 @@ describe('sync', () => {
 });
 
 describe('addresses', () => {
-  it('that do not exist are not found', async () => {
+  it('that do not exist are answered with 404', async () => {
     for (const path of ['/v1/nowhere', '/v1/messages/none', '/v1/connections/none', '/v1', '/']) {
       expect(refusal(await get(path))).toMatchObject({ status: 404, error: 'not_found' });
     }
@@ -339,7 +339,7 @@ describe('addresses', () => {
     }
   });
 
-  it('that only an OAuth app has are not found either', async () => {
+  it('that exist only for an OAuth app are answered with 404 as well', async () => {
     expect(refusal(await running.ask('GET', '/oauth/callback')).status).toBe(404);
     expect(refusal(await running.ask('POST', '/v1/accounts/oauth'))).toMatchObject({
       status: 409,
@@ -372,7 +372,7 @@ describe('the document', () => {
     expect(listed).toEqual(PATHS);
   });
 
-  it('lists none that is not there', async () => {
+  it('lists no route that does not exist', async () => {
     for (const [path, methods] of Object.entries(PATHS)) {
       if (path.endsWith('stream')) continue;
       for (const method of methods) {
@@ -387,7 +387,7 @@ describe('the document', () => {
 });
 
 describe('probes', () => {
-  it('tell that something is not at hand, and not what', async () => {
+  it('report that something is unavailable, but not what', async () => {
     expect(healthAnswer.strict().parse((await get('/readyz')).body)).toEqual({ ok: true });
     running.notifier.failing = true;
     await world.clock.advance(1_000);
@@ -398,7 +398,7 @@ describe('probes', () => {
     expect((await get('/healthz')).body).toEqual({ ok: true });
   });
 
-  it('give the figures of polling', async () => {
+  it('report the metrics of polling', async () => {
     const { headers, body } = await get('/metrics');
     expect(headers.get('content-type')).toContain('text/plain');
     for (const name of [
@@ -414,8 +414,8 @@ describe('probes', () => {
   });
 });
 
-describe('a database that is away', () => {
-  it('is told as 503, with a time to come back, and is found again', async () => {
+describe('an unavailable database', () => {
+  it('is reported as 503 with Retry-After, and calls succeed once it is back', async () => {
     const { hostname, port } = new URL(world.databaseUrl);
     const proxy = await startFaultProxy({ host: hostname, port: Number(port) });
     const url = proxy.route(world.databaseUrl);

@@ -89,7 +89,7 @@ async function untilArrived(reference: string): Promise<() => void> {
   }
 }
 
-it('takes two files of the largest size at a time, and refuses a third with the time to come again', async () => {
+it('reads two files of the largest size at a time, and refuses a third with Retry-After', async () => {
   const first = await announce({ 'content-length': FILE_CHARACTERS });
   const second = post(file('second'));
   const letGo = await untilArrived('second');
@@ -115,7 +115,7 @@ it('takes two files of the largest size at a time, and refuses a third with the 
   first.destroy();
 });
 
-it('has the room of a file back whose sender went away', async () => {
+it('releases the memory of a file if its sender disconnects', async () => {
   const gone = [
     await announce({ 'content-length': FILE_CHARACTERS }),
     await announce({ 'transfer-encoding': 'chunked' }),

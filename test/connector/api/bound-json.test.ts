@@ -9,7 +9,7 @@ it.each([
   ['a few levels too many', `${'['.repeat(40)}${']'.repeat(40)}`],
   ['objects', '{"a":'.repeat(3 * MIB)],
   ['numbers', `[${'1,'.repeat(8 * MIB - 2)}1]`],
-])('a send whose body is made of %s is 400, and says why', async (_, body) => {
+])('a send whose body consists of %s is refused with 400 and the reason', async (_, body) => {
   const { url, token, close } = await runTestConnector();
   onTestFinished(close);
   const parsed = parsedTexts();

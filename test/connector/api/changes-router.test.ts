@@ -102,7 +102,7 @@ function parseEvent(text: string | undefined): { id: string; change: Change } {
 }
 
 describe('GET /v1/changes', () => {
-  it('lists changes in order and says how to read on', async () => {
+  it('lists changes in order, with the position from which to continue', async () => {
     await write('a', 'b', 'c');
     const first = await get('/v1/changes?limit=3');
     expect(changeList.parse(first.body)).toEqual(first.body);
@@ -119,7 +119,7 @@ describe('GET /v1/changes', () => {
     });
   });
 
-  it('answers the head of the feed for `latest`', async () => {
+  it('returns the end of the feed for `latest`', async () => {
     await write('a');
     expect(await get('/v1/changes?after=latest')).toEqual({
       status: 200,
@@ -127,7 +127,7 @@ describe('GET /v1/changes', () => {
     });
   });
 
-  it('narrows to a connection', async () => {
+  it('can be filtered by connection', async () => {
     await write('a');
     expect((await get('/v1/changes?connectionId=another')).body.changes).toEqual([]);
     expect((await get('/v1/changes?connectionId=connection')).body.changes).toHaveLength(2);
@@ -144,7 +144,7 @@ describe('GET /v1/changes', () => {
     ['connectionId=%00', 'connectionId'],
     ['accountId=a%00', 'accountId'],
     ['unknown=1', 'unknown'],
-  ])('refuses ?%s and names the field', async (query, field) => {
+  ])('refuses ?%s and names the parameter', async (query, field) => {
     const { status, body } = await get(`/v1/changes?${query}`);
     expect(status).toBe(400);
     expect(body.error).toBe('invalid_request');
@@ -159,7 +159,7 @@ describe('a position beyond the end of the feed', () => {
     ['a filtered page', '/v1/changes?after=4&connectionId=c1', {}],
     ['a stream', '/v1/changes/stream?after=4', {}],
     ['a resumed stream', '/v1/changes/stream', { 'last-event-id': '4' }],
-  ])('is refused, with where the feed stands: %s', async (_what, path, headers) => {
+  ])('is refused, and the answer contains the end of the feed: %s', async (_what, path, headers) => {
     await write('m1', 'm2');
     const feedId = (await get('/v1/changes')).body.feedId;
     expect(feedId).toMatch(/^[0-9a-f]{12}$/);
@@ -170,7 +170,7 @@ describe('a position beyond the end of the feed', () => {
     });
   });
 
-  it('is not the end itself', async () => {
+  it('begins after the end itself', async () => {
     await write('m1', 'm2');
     expect(await get('/v1/changes?after=3')).toMatchObject({
       status: 200,
@@ -184,7 +184,7 @@ describe('a position beyond the end of the feed', () => {
 });
 
 describe('GET /v1/changes/stream', () => {
-  it('streams what was there and then what comes, each with its seq as id', async () => {
+  it('streams existing changes and then new ones, each with its seq as its id', async () => {
     await write('a');
     const stream = await openStream('/v1/changes/stream');
     expect(stream.response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
@@ -199,7 +199,7 @@ describe('GET /v1/changes/stream', () => {
     stream.abort();
   });
 
-  it('is open 200 times at most; who leaves, or asks for the head alone, takes no place', async () => {
+  it('is open at most 200 times; a closed stream or a HEAD request does not count', async () => {
     for (let count = 0; count < 3; count += 1) {
       const head = request(`${server.url}/v1/changes/stream`, { method: 'HEAD', agent: false }).end();
       const [answer]: [IncomingMessage] = (await once(head, 'response')) as [IncomingMessage];
@@ -219,7 +219,7 @@ describe('GET /v1/changes/stream', () => {
     for (const stream of streams) stream.abort();
   });
 
-  it('resumes behind Last-Event-ID, which wins over `after`', async () => {
+  it('resumes after Last-Event-ID, which takes precedence over `after`', async () => {
     await write('a', 'b', 'c');
     const stream = await openStream('/v1/changes/stream?after=0', { 'Last-Event-ID': '3' });
     await stream.read();
@@ -227,7 +227,7 @@ describe('GET /v1/changes/stream', () => {
     stream.abort();
   });
 
-  it('begins behind the newest change for `latest`', async () => {
+  it('begins after the newest change for `latest`', async () => {
     await write('a', 'b');
     const stream = await openStream('/v1/changes/stream?after=latest');
     await stream.read();
@@ -236,7 +236,7 @@ describe('GET /v1/changes/stream', () => {
     stream.abort();
   });
 
-  it('refuses a Last-Event-ID that is no seq, and a bad query', async () => {
+  it('refuses a Last-Event-ID that is not a seq, and an invalid query', async () => {
     const bad = await fetch(`${server.url}/v1/changes/stream`, { headers: { 'Last-Event-ID': 'x' } });
     expect(bad.status).toBe(400);
     expect(await bad.json()).toMatchObject({ error: 'invalid_request' });
@@ -244,7 +244,7 @@ describe('GET /v1/changes/stream', () => {
     expect((await get('/v1/changes/stream?connectionId=%00')).status).toBe(400);
   });
 
-  it('is refused when there are two hundred already, until one of them ends', async () => {
+  it('is refused if 200 streams are open, until one of them ends', async () => {
     const open = [];
     for (let count = 0; count < 200; count += 1) open.push(await openStream('/v1/changes/stream'));
     expect((await get('/v1/changes/stream')).status).toBe(503);
@@ -261,7 +261,7 @@ describe('GET /v1/changes/stream', () => {
     for (const stream of open) stream.abort();
   });
 
-  it('beats while nothing happens', async () => {
+  it('sends heartbeats while nothing happens', async () => {
     const stream = await openStream('/v1/changes/stream');
     await stream.read();
     await clock.advance(15_000);
@@ -271,14 +271,14 @@ describe('GET /v1/changes/stream', () => {
     stream.abort();
   });
 
-  it('ends when the server drains, and the drain is not held up', async () => {
+  it('ends when the server drains, without delaying it', async () => {
     const stream = await openStream('/v1/changes/stream');
     await stream.read();
     await server.drain();
     expect(await stream.read()).toBeUndefined();
   });
 
-  it('cuts off a reader that takes nothing for a minute, and holds no more than a handful for it', async () => {
+  it('disconnects a reader that reads nothing for a minute, and buffers only a few changes for it', async () => {
     const text = 'x'.repeat(50_000);
     const ids = Array.from({ length: 400 }, (_, index) => `m${index}`);
     await commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id, { text })) });

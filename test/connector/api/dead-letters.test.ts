@@ -35,7 +35,7 @@ afterAll(() => running.close());
 
 const list = (query = '') => connector<DeadLetterList>('GET', `/v1/dead-letters${query}`);
 
-it('lists what the handler could not take, the newest first and page by page, while the rest went on', async () => {
+it('dead letters are listed newest first and page by page, while other changes are dispatched', async () => {
   expect(calls.map(([, text]) => text)).toEqual(['one', 'fine', 'two', 'fine, too']);
   const first = await list('?limit=1');
   expect(first).toMatchObject({
@@ -54,14 +54,14 @@ it('lists what the handler could not take, the newest first and page by page, wh
   await expect(list('?cursor=x')).rejects.toThrow('answered 400');
 });
 
-it('counts them in the state of synchronization', async () => {
+it('dead letters are counted in the state of synchronization', async () => {
   expect(await connector<SyncStatus>('GET', '/v1/sync')).toMatchObject({
     sends: { waiting: 0, oldestAt: null },
     dispatch: { waiting: 0, oldestAt: null, deadLetters: 2 },
   });
 });
 
-it('hands one over again with the same key, and gives one up', async () => {
+it('dead letters can be replayed with the same key, or deleted', async () => {
   const [two, one] = (await list()).deadLetters.map(({ id }) => id);
   bad.delete('one');
   expect(await connector('POST', `/v1/dead-letters/${one}/replay`)).toEqual({ ok: true });

@@ -26,7 +26,7 @@ async function ask(line: string, headers: readonly string[], length: number): Pr
 const bearer = (token: string): string => `Authorization: Bearer ${token}`;
 const signature = `X-Service-Signature: sha256=${'0'.repeat(64)}`;
 
-describe('a request that waits for an invitation to send its body is refused without one', () => {
+describe('a request with `Expect: 100-continue` is refused before it sends its body', () => {
   it.each([
     ['a delivery without a signature', 'POST /webhooks/messaging', [], 20, 401],
     ['a delivery of long ago', 'POST /webhooks/messaging', [signature, 'X-Service-Timestamp: 1'], 20, 401],
@@ -45,7 +45,7 @@ describe('a request that waits for an invitation to send its body is refused wit
   });
 });
 
-it('a delivery whose headers are right is invited, and taken', async () => {
+it('a delivery with valid headers is answered with 100 Continue and accepted', async () => {
   const body = '{"event":"x"}';
   const timestamp = String(world.clock.now());
   const mac = createHmac('sha256', world.secret).update(`${timestamp}.${body}`).digest('hex');

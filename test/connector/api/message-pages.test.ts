@@ -49,7 +49,7 @@ describe('a page of messages', () => {
     ['of one direction', { direction: 'outgoing' }],
     ['of one direction of a conversation', { peer: PEER, direction: 'outgoing' }],
     ['of nobody that ever wrote', { peer: '1' }],
-  ] as const)('%s reads a few pages of the database, the last page too', async (_, filter) => {
+  ] as const)('%s reads few pages of the database, even for the last page', async (_, filter) => {
     const counting = countBuffers(database);
     const list = listMessages(counting);
     let cursor: string | undefined;
@@ -65,7 +65,7 @@ describe('a page of messages', () => {
     ['a conversation', { peer: PEER }, 2 * WANTED],
     ['a conversation of one connection', { peer: PEER, connectionId: 'c2' }, WANTED],
     ['a direction', { direction: 'outgoing' }, 2 * WANTED],
-  ] as const)('walks %s to its end, newest first, each message once', async (_, filter, expected) => {
+  ] as const)('lists %s completely, newest first, each message once', async (_, filter, expected) => {
     const list = listMessages(database);
     const seen: { id: string; createdAt: string }[] = [];
     for (let cursor: string | undefined, more = true; more; ) {

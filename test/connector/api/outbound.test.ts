@@ -52,7 +52,7 @@ async function received(): Promise<readonly Received[]> {
 }
 
 describe('a queued send', () => {
-  it('is sent, becomes a message of the connector, and is told in the feed', async () => {
+  it('is sent, becomes a message of the connector, and is reported in the feed', async () => {
     const id = await queue({ text: 'Good morning' });
     await running.loop.settle();
     const outbound = await read(id);
@@ -70,7 +70,7 @@ describe('a queued send', () => {
     expect(changes.at(-1)?.messageId).toBe(messageId);
   });
 
-  it('is one send for one reference, and a reference stands for one body', async () => {
+  it('is created once for each reference, and a reference belongs to one body', async () => {
     const first = await queue({ text: 'once' }, 'crm-7');
     expect(await queue({ text: 'once' }, 'crm-7')).toBe(first);
     await expect(queue({ text: 'twice' }, 'crm-7')).rejects.toThrow(/answered 409: .*reference_reused/);
@@ -87,7 +87,7 @@ describe('a queued send', () => {
     ['a recipient with a plus', { text: 'x', to: '+447700900201' }, /400: .*invalid_request.*to/],
     ['a text of 4097 characters', { text: 'x'.repeat(4_097) }, /400: .*invalid_request.*text/],
     ['a file that is not base64', { media: { filename: 'a', mimetype: 'a/b', data: '***' } }, /400/],
-  ])('is not taken with %s', async (_what, content, refusal) => {
+  ])('is refused with %s', async (_what, content, refusal) => {
     await expect(queue(content)).rejects.toThrow(refusal);
   });
 
@@ -103,7 +103,7 @@ describe('a queued send', () => {
 });
 
 describe('an operator', () => {
-  it('cancels what is queued, and nothing else', async () => {
+  it('can cancel only what is queued', async () => {
     await refuseSends(429, 'rate_limited', 600);
     const id = await queue({ text: 'never' });
     await running.loop.settle();
@@ -117,7 +117,7 @@ describe('an operator', () => {
     expect((await received()).filter(({ text }) => text === 'never')).toEqual([]);
   });
 
-  it('tries a rejected send again, and nothing that was sent', async () => {
+  it('can retry a rejected send, and nothing that was sent', async () => {
     await refuseSends(402, 'license_inactive');
     const id = await queue({ text: 'again' });
     await running.loop.settle();
@@ -130,7 +130,7 @@ describe('an operator', () => {
     expect((await received()).filter(({ text }) => text === 'again')).toHaveLength(1);
   });
 
-  it('sees sends page by page, newest first, by state and connection', async () => {
+  it('can list sends newest first in pages, by state and connection', async () => {
     await refuseSends(422, 'recipient_not_on_whatsapp');
     const ids: string[] = [];
     for (const text of ['1', '2', '3']) ids.push(await queue({ text }));
@@ -158,7 +158,7 @@ describe('a file whose answer was lost', () => {
     ],
   });
 
-  it('is found among the messages of the service, by its bytes, and not sent again', async () => {
+  it('is found among the messages of the service by its bytes, and not sent again', async () => {
     const bytes = Buffer.from(randomUUID());
     const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: bytes.toString('base64') };
     await sandbox('PUT', '/faults', lose('lost_answer'));
@@ -174,7 +174,7 @@ describe('a file whose answer was lost', () => {
     });
   });
 
-  it('and that is not there is being looked for, not sent again', async () => {
+  it('is looked up if it is not among them, and not sent again', async () => {
     const bytes = Buffer.from(randomUUID());
     const media = { filename: 'a.pdf', mimetype: 'application/pdf', data: bytes.toString('base64') };
     await sandbox('PUT', '/faults', lose('reset'));

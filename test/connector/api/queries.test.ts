@@ -27,14 +27,14 @@ it.each([
   ['has another field', `/v1/messages?phone=${PHONE}`, 400],
   ['asks at no address', `/v1/message?peer=${PHONE}`, 404],
   ['asks for no message', `/v1/messages/${PHONE}?peer=${PHONE}`, 404],
-])('a phone number in a query that %s is in no line of the log', async (_, path, status) => {
+])('the log does not contain a phone number of a query that %s', async (_, path, status) => {
   expect((await running.ask('GET', path)).status).toBe(status);
   expect((await running.ask('GET', path, { token: null })).status).toBe(401);
   expect((await running.ask('GET', path, { token: 'a-wrong-token' })).status).toBe(401);
   expect(log).not.toContain(PHONE);
 });
 
-it('nor is that of a query that fails, or that cannot be read', async () => {
+it('the log does not contain it either if the query fails or is invalid', async () => {
   const rename = (from: string, to: string) =>
     world.database.query(`alter table connector.${from} rename to ${to}`);
   await rename('messages', 'away');

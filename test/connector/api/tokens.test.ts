@@ -64,7 +64,7 @@ const guarded = Object.values(CONNECTOR_ENDPOINTS).flatMap((endpoint) =>
 );
 
 describe('the rights of a token', () => {
-  it('are loaded with a line that names them and no token', () => {
+  it('are logged at the start with their name and without the token', () => {
     expect(audited('tokens.loaded')).toMatchObject([
       {
         msg: 'audit',
@@ -107,7 +107,7 @@ describe('the rights of a token', () => {
   );
 
   it.each(['/V1/messages', '/v1/messages/', '/v1//messages', '/%761/messages', '/METRICS', '/metrics/'])(
-    'hold for %s, however it is written',
+    'apply to %s, however it is written',
     async (path) => {
       const refused = await running.ask('GET', path, { token: null });
       expect([401, 404]).toContain(refused.status);
@@ -116,14 +116,14 @@ describe('the rights of a token', () => {
     },
   );
 
-  it('hold for HEAD as for GET', async () => {
+  it('apply to HEAD as to GET', async () => {
     const head = (token: string) =>
       fetch(`${running.url}/v1/messages`, { method: 'HEAD', headers: { authorization: `Bearer ${token}` } });
     expect((await head(TOKENS.read)).status).toBe(200);
     expect((await head(TOKENS.metrics)).status).toBe(403);
   });
 
-  it('are shown for each operation in the document', async () => {
+  it('are documented for each operation', async () => {
     const { body } = await running.ask('GET', '/v1/openapi.json', { token: TOKENS.metrics });
     expect(body).toMatchObject({
       paths: {
@@ -138,7 +138,7 @@ describe('the rights of a token', () => {
     });
   });
 
-  it('leave a line that says who lacks which right for what', async () => {
+  it('are logged if a caller lacks one: who lacks which right for what', async () => {
     await forget();
     await running.ask('DELETE', '/v1/accounts/one', { token: TOKENS.read });
     expect(audited('token.lacks_right')).toMatchObject([
@@ -148,13 +148,13 @@ describe('the rights of a token', () => {
 });
 
 describe('several tokens', () => {
-  it('are valid at once, so that one is replaced by the next', async () => {
+  it('are valid at the same time, so that one can replace another', async () => {
     for (const token of [TOKEN, TOKENS.read, NEXT]) {
       expect((await running.ask('GET', '/v1/messages', { token })).status).toBe(200);
     }
   });
 
-  it('guard the metrics of a worker, too', async () => {
+  it('protect the metrics of a worker as well', async () => {
     const worker = await world.start({ role: 'worker', apiToken: undefined, apiTokens });
     const status = async (token: string | null) => (await worker.ask('GET', '/metrics', { token })).status;
     expect([await status(null), await status(TOKEN), await status(TOKENS.read)]).toEqual([401, 401, 403]);
@@ -165,7 +165,7 @@ describe('several tokens', () => {
 });
 
 describe('wrong tokens', () => {
-  it('leave a line with the address and without the token', async () => {
+  it('are logged with the address and without the token', async () => {
     await forget();
     await running.ask('GET', '/v1/messages', { token: 'a-guess-of-somebody' });
     await running.ask('POST', '/v1/messages', { token: null });
@@ -176,7 +176,7 @@ describe('wrong tokens', () => {
     expect(JSON.stringify(lines)).not.toContain('a-guess-of-somebody');
   });
 
-  it('are answered late after many of them, while a valid one from the same address never waits', async () => {
+  it('are answered with a delay after many of them, while a valid token from the same address is not delayed', async () => {
     await forget();
     const guess = () => running.ask('GET', '/v1/messages', { token: 'another-guess' });
     for (let index = 0; index < 60; index += 1) await guess();
@@ -196,8 +196,8 @@ describe('wrong tokens', () => {
   });
 });
 
-describe('what changes who may do what, or gives something up', () => {
-  it('leaves a line for a delivery whose signature does not hold', async () => {
+describe('the audit log', () => {
+  it('has an entry for a delivery whose signature is wrong', async () => {
     await forget();
     const event = { event: 'message.status', connection_id: 'c1', timestamp: world.clock.now() };
     const old = world.clock.now() - 301_000;
@@ -210,7 +210,7 @@ describe('what changes who may do what, or gives something up', () => {
     expect(JSON.stringify(lines)).not.toContain('secret-of-somebody-else');
   });
 
-  it('leaves a line each: who, what it concerns, and how it ended', async () => {
+  it('has an entry for each call that changes rights or deletes something: who, what and the outcome', async () => {
     await forget();
     world.service.apiKeys.add('key-of-the-audit');
     const { baseUrl } = world.service;

@@ -36,14 +36,14 @@ async function changes(): Promise<Record<string, unknown>[]> {
 }
 
 describe('a logout', () => {
-  it('is mirrored at once, and told in the feed', async () => {
+  it('is stored immediately, and reported in the feed', async () => {
     expect((await post('logout')).body).toEqual({ ok: true });
     expect(await mirrored()).toMatchObject({ status: 'disconnected', health: 'needs_reconnect' });
     expect(await changes()).toEqual([expect.objectContaining({ status: 'disconnected' })]);
     expect(running.notifier.notified).toContainEqual({ topic: 'poll', key: 'default', delayMs: 1_000 });
   });
 
-  it('whose answer is lost is asked for again', async () => {
+  it('is repeated if its answer is lost', async () => {
     phones.lostAnswers.push('reset');
     const asked = post('logout');
     await world.clock.pass(600);
@@ -51,13 +51,13 @@ describe('a logout', () => {
     expect(phones.calls).toHaveLength(2);
   });
 
-  it('is done, whether or not the service shows how it stands then', async () => {
+  it('succeeds even if the new state cannot be read from the service', async () => {
     phones.lostAnswers.push({ status: 200, body: { ok: true } }, 'reset');
     expect((await post('logout')).status).toBe(200);
     expect(await changes()).toEqual([]);
   });
 
-  it('of a number of the business platform is told to be none', async () => {
+  it('of a cloud_api number is refused as impossible', async () => {
     phones.script.push(refusal(409, 'not_supported_for_provider'));
     expect(codeOf(await post('logout'))).toEqual([409, 'not_supported_for_provider']);
   });
@@ -73,14 +73,14 @@ describe('a logout', () => {
 });
 
 describe('a restart', () => {
-  it('brings the connection back to where it pairs', async () => {
+  it('returns the connection to the state in which it can be paired', async () => {
     await post('logout');
     expect((await post('restart')).body).toEqual({ ok: true, recreated: true });
     expect(await mirrored()).toMatchObject({ status: 'connecting', health: 'connecting' });
     expect(await changes()).toMatchObject([{ status: 'disconnected' }, { status: 'connecting' }]);
   });
 
-  it('does not overwrite what an event tells meanwhile', async () => {
+  it('does not overwrite what an event reports in the meantime', async () => {
     const event = {
       event: 'connection.disconnected',
       connection_id: id,
@@ -105,7 +105,7 @@ describe('a restart', () => {
     expect(await mirrored()).toMatchObject({ status: 'disconnected', reason: 'AUTH_LOST' });
   });
 
-  it('of a connection that the service knows no longer marks it deleted', async () => {
+  it('of a connection that no longer exists at the service marks it as deleted', async () => {
     phones.phones.delete(id);
     expect(codeOf(await post('restart'))).toEqual([404, 'not_found']);
     expect(await mirrored()).toMatchObject({ health: 'deleted', deletedAt: expect.any(String) });
@@ -114,13 +114,13 @@ describe('a restart', () => {
     expect(await changes()).toHaveLength(1);
   });
 
-  it('of one that a proxy does not find marks nothing', async () => {
+  it('that a proxy answers with 404 marks nothing', async () => {
     phones.script.push({ status: 404, body: '<html>' });
     expect(codeOf(await post('restart'))).toEqual([502, 'service_refused']);
     expect(await mirrored()).toMatchObject({ deletedAt: null });
   });
 
-  it('of one that was made elsewhere and has not paired makes it known', async () => {
+  it('of an unpaired connection that was created elsewhere stores the connection', async () => {
     phones.add('elsewhere', 'disconnected');
     expect((await post('restart', undefined, 'elsewhere')).status).toBe(200);
     expect(await mirrored('elsewhere')).toMatchObject({ status: 'connecting', accountId: 'default' });
@@ -128,7 +128,7 @@ describe('a restart', () => {
 });
 
 describe('a deletion', () => {
-  it('is for good: the row stays for its messages, and no list shows it', async () => {
+  it('is final: the row stays for its messages, and no list shows it', async () => {
     expect((await remove()).body).toEqual({ ok: true });
     expect(await mirrored()).toMatchObject({ health: 'deleted', needsReconnect: false });
     const { body } = await running.ask('GET', '/v1/connections?limit=1000');
@@ -136,7 +136,7 @@ describe('a deletion', () => {
     expect(await changes()).toEqual([expect.objectContaining({ deletedAt: expect.any(String) })]);
   });
 
-  it('ends sends: a new one is not found, and one that was taken before is the same send still', async () => {
+  it('ends sends: a new one is answered with 404, and the reference of an earlier one returns the same send', async () => {
     const send = (reference: string): Promise<Answer> =>
       running.ask('POST', '/v1/messages', {
         body: { connectionId: id, to: '447700900201', text: 'Good morning', reference },
@@ -155,7 +155,7 @@ describe('a deletion', () => {
     expect(await changes()).toHaveLength(1);
   });
 
-  it('whose answer is lost is asked for again, and 404 is what was wanted', async () => {
+  it('is repeated if its answer is lost, and 404 is then a success', async () => {
     phones.lostAnswers.push('reset');
     const asked = remove();
     await world.clock.pass(600);
@@ -164,11 +164,11 @@ describe('a deletion', () => {
     expect(await mirrored()).toMatchObject({ health: 'deleted' });
   });
 
-  it('of what nobody knows is not found', async () => {
+  it('of an unknown connection is answered with 404', async () => {
     expect(codeOf(await remove('nothing'))).toEqual([404, 'not_found']);
   });
 
-  it('is taken back by a listing that shows the connection: a key had been narrowed', async () => {
+  it('is undone if a list of the service shows the connection again, because a key had been restricted', async () => {
     await running.runPolls();
     world.service.addConnection(id, { status: 'open' });
     await running.ask('POST', '/v1/sync');
@@ -184,12 +184,12 @@ describe('a deletion', () => {
 });
 
 describe('a pairing code', () => {
-  it('is answered as the service gives it', async () => {
+  it('is returned as the service issues it', async () => {
     expect((await post('pairing-code', { phoneNumber: '447700900123' })).body).toEqual({ code: 'ABCD-1234' });
   });
 
   it(
-    'that is not to be had names the way to the pictures',
+    'that is unavailable is answered with a reference to QR codes',
     proves('connections.pairing-code.fallback'),
     async () => {
       phones.script.push(refusal(502, 'pairing_code_unavailable'));
@@ -211,19 +211,19 @@ describe('a pairing code', () => {
     [400, 'invalid_phone_number', 400],
     [409, 'already_connected', 409],
     [409, 'not_supported_for_provider', 409],
-  ])('that is refused with %i %s is told so', async (status, code, answered) => {
+  ])('that is refused with %i %s is reported as such', async (status, code, answered) => {
     phones.script.push(refusal(status, code));
     expect(codeOf(await post('pairing-code', { phoneNumber: '+44 7700' }))).toEqual([answered, code]);
     expect(phones.calls).toHaveLength(1);
   });
 
-  it('beyond the cap is told with the time to come back', async () => {
+  it('beyond the limit is refused with Retry-After', async () => {
     phones.script.push(refusal(429, 'rate_limited', { 'retry-after': '600' }));
     const answer = await post('pairing-code', { phoneNumber: '447700900123' });
     expect([...codeOf(answer), answer.headers.get('retry-after')]).toEqual([429, 'rate_limited', '600']);
   });
 
-  it('is not asked for twice: each request counts', async () => {
+  it('is never requested twice, because each request counts', async () => {
     phones.lostAnswers.push('reset');
     expect(codeOf(await post('pairing-code', { phoneNumber: '447700900123' }))).toEqual([
       502,
@@ -232,7 +232,7 @@ describe('a pairing code', () => {
     expect(phones.calls).toHaveLength(1);
   });
 
-  it('needs a number', async () => {
+  it('requires a phone number', async () => {
     expect(codeOf(await post('pairing-code', {}))).toEqual([400, 'invalid_request']);
     expect(phones.calls).toEqual([]);
   });
@@ -241,7 +241,7 @@ describe('a pairing code', () => {
 describe('a read receipt', () => {
   const read = (body: object) => running.ask('POST', '/v1/read-receipts', { body });
 
-  it('is passed on, and a lost answer is asked for again', async () => {
+  it('is passed on, and repeated if its answer is lost', async () => {
     phones.lostAnswers.push('reset');
     const asked = read({ connectionId: id, messageId: 'm1', phone: '447700900201' });
     await world.clock.pass(600);
@@ -257,13 +257,16 @@ describe('a read receipt', () => {
     [402, 'addon_required', 402],
     [404, 'not_found', 404],
     [429, 'rate_limited', 429],
-  ])('that is refused with %i %s is told so, and deletes nothing', async (status, code, answered) => {
-    phones.script.push(refusal(status, code));
-    expect(codeOf(await read({ connectionId: id, messageId: 'm1' }))).toEqual([answered, code]);
-    expect(await mirrored()).toMatchObject({ deletedAt: null });
-  });
+  ])(
+    'that is refused with %i %s is reported as such, and deletes nothing',
+    async (status, code, answered) => {
+      phones.script.push(refusal(status, code));
+      expect(codeOf(await read({ connectionId: id, messageId: 'm1' }))).toEqual([answered, code]);
+      expect(await mirrored()).toMatchObject({ deletedAt: null });
+    },
+  );
 
-  it('needs a phone or a message', async () => {
+  it('requires a phone number or a message', async () => {
     expect(codeOf(await read({ connectionId: id }))).toEqual([400, 'invalid_request']);
     expect(phones.calls).toEqual([]);
   });

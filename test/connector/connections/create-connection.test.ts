@@ -58,7 +58,7 @@ async function finishLater(): Promise<void> {
 }
 
 describe('creating a connection', () => {
-  it('answers it with a picture, mirrors it at once and tells the feed', async () => {
+  it('returns it with a QR code, stores it immediately and reports it in the feed', async () => {
     const answer = await create({ body: { label: 'Front desk' } });
     expect(answer.status).toBe(201);
     expect(answer.body).toEqual({
@@ -82,7 +82,7 @@ describe('creating a connection', () => {
     expect(await changesOf(id)).toEqual([expect.objectContaining(mirrored)]);
   });
 
-  it('says clearly that no slot is free, and creates all the same, as the service does', async () => {
+  it('warns if no slot is free, and creates the connection as the service does', async () => {
     world.service.account.slots.available = 0;
     const answer = await create();
     expect(answer.status).toBe(201);
@@ -93,13 +93,13 @@ describe('creating a connection', () => {
     expect(phones.phones.size).toBe(1);
   });
 
-  it('does not need the figures of the account', async () => {
+  it('does not require the limits of the account', async () => {
     const { fault } = world.service;
     world.service.fault = (request) => (request.path === '/account' ? refusal(500, 'x') : fault(request));
     expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
   });
 
-  it('creates one for each request without a key', async () => {
+  it('creates one connection for each request without a key', async () => {
     const [one, two] = [await create(), await create()];
     expect(idOf(one)).not.toBe(idOf(two));
     expect(new Set(phones.keys).size).toBe(2);
@@ -107,7 +107,7 @@ describe('creating a connection', () => {
 });
 
 describe('the Idempotency-Key of the CRM', () => {
-  it('makes a repeat the same request: the same connection, with a fresh picture', async () => {
+  it('makes repeated requests one: the same connection, with a new QR code', async () => {
     const first = await create({ key: 'crm-1', body: { label: 'A' } });
     const again = await create({ key: 'crm-1', body: { label: 'A' } });
     expect([first.status, again.status]).toEqual([201, 200]);
@@ -118,7 +118,7 @@ describe('the Idempotency-Key of the CRM', () => {
     expect(phones.keys).toHaveLength(1);
   });
 
-  it('stands for one body', async () => {
+  it('belongs to one body', async () => {
     await create({ key: 'crm-2', body: { label: 'A' } });
     for (const body of [{ label: 'B' }, {}, undefined]) {
       const answer = await create({ key: 'crm-2', body });
@@ -127,14 +127,14 @@ describe('the Idempotency-Key of the CRM', () => {
     expect(phones.phones.size).toBe(1);
   });
 
-  it('makes one connection of requests that come at once', async () => {
+  it('creates one connection for concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => create({ key: 'crm-3' })));
     expect(new Set(answers.map(idOf)).size).toBe(1);
     expect(phones.phones.size).toBe(1);
     expect(new Set(phones.keys).size).toBe(1);
   });
 
-  it('counts as none when it is blank, and has 255 characters at most', async () => {
+  it('is ignored if it is blank, and has at most 255 characters', async () => {
     const blank = [await create({ key: ' ' }), await create({ key: ' ' })];
     expect(idOf(blank[0] as Answer)).not.toBe(idOf(blank[1] as Answer));
     expect((await create({ key: 'k'.repeat(255) })).status).toBe(201);
@@ -146,14 +146,14 @@ describe('the Idempotency-Key of the CRM', () => {
     ]);
   });
 
-  it('answers the connection even while the service does not', async () => {
+  it('returns the connection even while the service does not answer', async () => {
     const first = await create({ key: 'crm-4' });
     phones.script.push('reset');
     const again = await create({ key: 'crm-4' });
     expect(again.body['connection']).toEqual({ id: idOf(first), status: 'connecting', qr: null });
   });
 
-  it('is answered 404 once its connection was deleted', async () => {
+  it('returns 404 once its connection is deleted', async () => {
     const first = await create({ key: 'crm-5' });
     phones.phones.delete(idOf(first));
     const again = await create({ key: 'crm-5' });
@@ -162,8 +162,8 @@ describe('the Idempotency-Key of the CRM', () => {
   });
 });
 
-describe('an answer that is lost', () => {
-  it('is asked for again under the same key', async () => {
+describe('a creation whose answer is lost', () => {
+  it('is repeated with the same key', async () => {
     phones.lostAnswers.push('reset');
     const asked = create();
     await world.clock.pass(1_200);
@@ -173,7 +173,7 @@ describe('an answer that is lost', () => {
     expect(phones.phones.size).toBe(1);
   });
 
-  it('three times is told as not known, and found out later', async () => {
+  it('three times is reported as unknown, and resolved later', async () => {
     phones.lostAnswers.push('reset', { status: 502, body: 'a page of a proxy' }, 'reset');
     const asked = create({ key: 'crm-6', body: { label: 'Late' } });
     await world.clock.pass(1_200);
@@ -194,7 +194,7 @@ describe('an answer that is lost', () => {
     expect((await create({ key: 'crm-6', body: { label: 'Late' } })).status).toBe(200);
   });
 
-  it('with the process is asked for by the next one when it starts', async () => {
+  it('because the process died is repeated when the next process starts', async () => {
     const { accountId, id } = { accountId: 'default', id: 'left-behind' };
     // What a process leaves behind that is killed between its call and the answer.
     await world.database.query(
@@ -211,7 +211,7 @@ describe('an answer that is lost', () => {
     await next.stop();
   });
 
-  it('is not asked for once its key may have run out: then only a person knows', async () => {
+  it('is not repeated once its key may have expired: it then needs a person', async () => {
     phones.lostAnswers.push('reset', 'reset', 'reset');
     const asked = create({ key: 'crm-7' });
     await world.clock.pass(1_200);
@@ -231,7 +231,7 @@ describe('a creation that the service refuses', () => {
     [403, 'invalid_grant', 403, /consent again/],
     [403, 'insufficient_scope', 502, /insufficient_scope.*scope/],
     [401, 'invalid_key', 502, /invalid_key/],
-  ])('with %i %s is told with what to do', async (status, code, answered, sentence) => {
+  ])('with %i %s is reported with advice', async (status, code, answered, sentence) => {
     phones.script.push(refusal(status, code));
     const answer = await create();
     expect(answer.status).toBe(answered);
@@ -240,7 +240,7 @@ describe('a creation that the service refuses', () => {
     expect(phones.keys).toHaveLength(1);
   });
 
-  it('for a while is told with the time to come back, and the same key then creates', async () => {
+  it('temporarily is reported with Retry-After, and succeeds later with the same key', async () => {
     phones.script.push(refusal(429, 'rate_limited', { 'retry-after': '42' }));
     const answer = await create({ key: 'crm-8' });
     expect([answer.status, answer.body['error'], answer.headers.get('retry-after')]).toEqual([
@@ -252,7 +252,7 @@ describe('a creation that the service refuses', () => {
     expect(new Set(phones.keys).size).toBe(1);
   });
 
-  it('is asked under a fresh key when the old one may have run out', async () => {
+  it('is repeated with a new key if the old one may have expired', async () => {
     phones.script.push(refusal(403, 'forbidden_portal_kind'));
     await create({ key: 'crm-9' });
     world.clock.jump(23 * HOUR_MS + 1);
@@ -260,7 +260,7 @@ describe('a creation that the service refuses', () => {
     expect(new Set(phones.keys).size).toBe(2);
   });
 
-  it('after a lost answer stays in doubt: the refusal says nothing of the first attempt', async () => {
+  it('after a lost answer stays in doubt, because the refusal does not concern the first attempt', async () => {
     phones.lostAnswers.push('reset');
     phones.script.push(null, refusal(401, 'invalid_key'));
     const asked = create({ key: 'crm-10' });
@@ -274,7 +274,7 @@ describe('a creation that the service refuses', () => {
 });
 
 describe('a creation that is in progress at the service', () => {
-  it('is waited for', async () => {
+  it('is repeated until it completes', async () => {
     phones.script.push(
       refusal(409, 'idempotency_in_progress', { 'retry-after': '1' }),
       refusal(409, 'idempotency_in_progress'),
@@ -286,7 +286,7 @@ describe('a creation that is in progress at the service', () => {
     expect(new Set(phones.keys).size).toBe(1);
   });
 
-  it('is not waited for without end', async () => {
+  it('is answered with 409 and Retry-After if it takes too long', async () => {
     phones.script.push(...Array.from({ length: 11 }, () => refusal(409, 'idempotency_in_progress')));
     const asked = create({ key: 'crm-11' });
     for (let waits = 0; waits < 10; waits += 1) await world.clock.pass(1_250);
@@ -300,11 +300,11 @@ describe('a creation that is in progress at the service', () => {
   });
 });
 
-describe('what is kept of a creation', () => {
+describe('the row of a creation', () => {
   const kept = async (key: string): Promise<number> =>
     (await world.database.query('select from connector.creations where request_key = $1', [key])).length;
 
-  it('is forgotten two days after it began, when it ended', async () => {
+  it('is deleted two days after the creation began, if it has ended', async () => {
     expect((await create({ key: 'crm-done' })).status).toBe(201);
     phones.script.push(refusal(403, 'forbidden_portal_kind'));
     expect((await create({ key: 'crm-refused' })).status).toBe(403);
@@ -316,7 +316,7 @@ describe('what is kept of a creation', () => {
     expect([await kept('crm-done'), await kept('crm-refused')]).toEqual([0, 0]);
   });
 
-  it('stays while nobody knows whether it was created', async () => {
+  it('stays while it is unknown whether the connection was created', async () => {
     phones.lostAnswers.push('reset', 'reset', 'reset');
     const asked = create({ key: 'crm-doubt' });
     await world.clock.pass(1_200);
@@ -332,7 +332,7 @@ describe('what is kept of a creation', () => {
 });
 
 describe('several accounts', () => {
-  it('are told apart by accountId, and each has its own keys', async () => {
+  it('are distinguished by accountId, and each has its own keys', async () => {
     world.service.apiKeys.add('key-2');
     const added = await running.ask('POST', '/v1/accounts', {
       body: { baseUrl: world.service.baseUrl, apiKey: 'key-2' },
@@ -345,7 +345,7 @@ describe('several accounts', () => {
   });
 });
 
-it('is forgotten two days after its end, and 90 days after it stayed in doubt', async () => {
+it('the row of a creation is deleted two days after its end, or 90 days after its start if it stayed in doubt', async () => {
   const DAY_MS = 24 * HOUR_MS;
   const start = world.clock.now();
   await world.database.query('delete from connector.creations');
@@ -364,8 +364,8 @@ it('is forgotten two days after its end, and 90 days after it stayed in doubt', 
   expect(await left()).toEqual([]);
 });
 
-describe('a creation that a living process works on', () => {
-  it('is not due, and is not brought forward', async () => {
+describe('a creation in progress in a living process', () => {
+  it('is not due, and is not moved forward', async () => {
     const { database, close } = await openConnectorDatabase();
     try {
       await database.query(

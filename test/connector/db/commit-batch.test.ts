@@ -52,7 +52,7 @@ const readConnection = async (id: string): Promise<ConnectionRow | undefined> =>
   )[0];
 
 describe('merging a message', () => {
-  it('stores what an event tells, once, and tells the CRM', async () => {
+  it('stores what an event reports, once, and reports it in the feed', async () => {
     const [connection, message] = [newId(), newId()];
     const result = await commit({ message: received(connection, message) });
     expect(result.applied).toBe(true);
@@ -90,7 +90,7 @@ describe('merging a message', () => {
   });
 
   it(
-    'changes nothing when the same event comes again, and keeps both deliveries',
+    'changes nothing if the same event arrives again, and logs both deliveries',
     proves('delivery.duplicates', 'events.received.dedupe', 'status.consumer.duplicates'),
     async () => {
       const [connection, message] = [newId(), newId()];
@@ -106,7 +106,7 @@ describe('merging a message', () => {
   );
 
   it(
-    'joins by id alone: two messages under one network id stay two',
+    'identifies messages by id only: two messages with one network id stay separate',
     proves('messages.item.waMessageId.no-join', 'events.received.dedupe'),
     async () => {
       const connection = newId();
@@ -126,7 +126,7 @@ describe('merging a message', () => {
     expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
   });
 
-  it('makes the row from a status alone, and fills it when the poll brings the rest', async () => {
+  it('creates the row from a status event, and completes it when a poll reads the rest', async () => {
     const [connection, message] = [newId(), newId()];
     await commit({ message: status(connection, message, 'delivered', T0 + 5_000) });
     expect(await readMessages(database)).toMatchObject([
@@ -150,14 +150,14 @@ describe('merging a message', () => {
     expect(await changeTypes()).toEqual(['connection.updated', 'message.created', 'message.updated']);
   });
 
-  it('keeps the creation time of a poll, whatever an event says later', async () => {
+  it('keeps the creation time that a poll reported, whatever an event reports later', async () => {
     const [connection, message] = [newId(), newId()];
     await commitBatch(database, { now: T0, messages: [polled(connection, message, { createdAt: T0 })] });
     await commit({ message: received(connection, message, { createdAt: T0 - 60_000 }) });
     expect(await readMessages(database)).toMatchObject([{ created_at: T0, peer: '15551234567' }]);
   });
 
-  it('takes the earliest event for the creation time until a poll has shown the message', async () => {
+  it('uses the earliest event as the creation time until a poll has read the message', async () => {
     const [connection, message] = [newId(), newId()];
     await commit({ message: status(connection, message, 'read', T0 + 9_000) });
     await commit({ message: status(connection, message, 'sent', T0 + 1_000) });
@@ -165,7 +165,7 @@ describe('merging a message', () => {
     expect(await readMessages(database)).toMatchObject([{ created_at: T0 + 1_000, status: 'read' }]);
   });
 
-  it('never erases what another source brought', async () => {
+  it('never erases what another source has reported', async () => {
     const [connection, message] = [newId(), newId()];
     await commit({ message: received(connection, message, { mediaUrl: 'https://media.example/1' }) });
     await commitBatch(database, {
@@ -177,7 +177,7 @@ describe('merging a message', () => {
     ]);
   });
 
-  it('keeps the first value that a source told for a field', async () => {
+  it('keeps the first value that a source has reported for a field', async () => {
     const [connection, message] = [newId(), newId()];
     await commit({ message: received(connection, message, { text: 'first', waMessageId: null }) });
     await commit({ message: received(connection, message, { text: 'second', waMessageId: 'wa-1' }) });
@@ -188,7 +188,7 @@ describe('merging a message', () => {
     expect(await readMessages(database)).toMatchObject([{ text: 'first', wa_message_id: 'wa-1' }]);
   });
 
-  it('tells the status before and after, and nothing for a straggler', async () => {
+  it('reports the status before and after, and nothing for a late event', async () => {
     const [connection, message] = [newId(), newId()];
     await commit({ message: status(connection, message, 'sent', T0) });
     await commit({ message: status(connection, message, 'read', T0 + 2) });
@@ -225,7 +225,7 @@ describe('merging a message', () => {
   });
 
   it(
-    'agrees with the status pattern over all pairs',
+    'agrees with the status pattern for all pairs',
     proves('status.consumer.rank', 'status.consumer.never-back'),
     async () => {
       const all = [null, 'sent', 'delivered', 'read', 'failed'] as const;
@@ -266,8 +266,8 @@ describe('merging a message', () => {
   });
 });
 
-describe('connections and their owners', () => {
-  it('makes the row of an unknown connection, without a listing', async () => {
+describe('connections and their accounts', () => {
+  it('creates the row of an unknown connection before it is listed', async () => {
     const connection = newId();
     await commit({ message: received(connection, newId()) }, { message: received(connection, newId()) });
     expect(await readConnection(connection)).toMatchObject({
@@ -278,7 +278,7 @@ describe('connections and their owners', () => {
     expect((await changeTypes()).filter((type) => type === 'connection.updated')).toHaveLength(1);
   });
 
-  it('keeps and counts an event for the connection of another account, and merges nothing of it', async () => {
+  it('logs and counts an event for a connection of another account, and merges nothing of it', async () => {
     const connection = newId();
     await commit({ message: received(connection, newId()) });
     const changesBefore = await readAllChanges(database);
@@ -293,7 +293,7 @@ describe('connections and their owners', () => {
     expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'foreign', 'foreign']);
   });
 
-  it('gives an unknown connection to one of two accounts in the same batch', async () => {
+  it('assigns an unknown connection to one of two accounts in the same batch', async () => {
     const [connection, message] = [newId(), newId()];
     const result = await commit(
       { message: received(connection, message, { accountId: 'account-2' }) },
@@ -304,7 +304,7 @@ describe('connections and their owners', () => {
   });
 
   it(
-    'follows connection events by their payload time, and tells each change once',
+    'orders connection events by their payload time, and reports each change once',
     proves('delivery.order', 'events.disconnected.drives'),
     async () => {
       const connection = newId();
@@ -335,7 +335,7 @@ describe('connections and their owners', () => {
     },
   );
 
-  it('lets a recovery follow an outage of the same millisecond, in either order of arrival', async () => {
+  it('applies a recovery after an outage of the same millisecond, in either order of arrival', async () => {
     const [first, second] = [newId(), newId()];
     await commit({ connection: outage(first, T0) });
     await commit({ connection: recovery(first, T0) });
@@ -345,7 +345,7 @@ describe('connections and their owners', () => {
     expect(await readConnection(second)).toMatchObject({ status: 'connected' });
   });
 
-  it('lets the newest of several events in a batch stand', async () => {
+  it('applies the newest of several events in a batch', async () => {
     const connection = newId();
     const result = await commit(
       { connection: recovery(connection, T0 + 2) },
@@ -356,7 +356,7 @@ describe('connections and their owners', () => {
     expect(await readConnection(connection)).toMatchObject({ status: 'connected', last_event_at: T0 + 2 });
   });
 
-  it('raises a serialization failure when another statement makes the connection of an event meanwhile', async () => {
+  it('raises a serialization failure if another statement concurrently creates the connection of an event', async () => {
     const connection = newId();
     const insert = `INSERT INTO connector.connections (connection_id, account_id, updated_at) VALUES ($1, $2, 0)`;
     let blocked: Promise<unknown> = Promise.resolve();
@@ -369,7 +369,7 @@ describe('connections and their owners', () => {
     expect((await commit({ connection: outage(connection, T0) })).outcomes).toEqual({ merged: 1 });
   });
 
-  it('merges a message whose connection another statement makes meanwhile', async () => {
+  it('merges a message whose connection another statement concurrently creates', async () => {
     const connection = newId();
     let blocked: Promise<{ outcomes: unknown }> | undefined;
     await database.transaction(async (tx) => {
@@ -396,7 +396,7 @@ async function untilBlocked(db: Database): Promise<void> {
 }
 
 describe('the raw log', () => {
-  it('keeps the bytes as they came, also of what changes nothing', async () => {
+  it('stores the raw bytes, also of deliveries that change nothing', async () => {
     const body = Buffer.from([0x7b, 0x00, 0xff, 0x7d]);
     const base = { subscriptionId: 's', accountId: ACCOUNT, receivedAt: T0, signedAt: T0, body };
     const result = await commitBatch(database, {
@@ -431,7 +431,7 @@ describe('the raw log', () => {
     ['text of several bytes a character', ['\ufeff{"a":"Grüße 👋"}', '{}', '"\uffff\u{10ffff}"', '']],
     ['text with a NUL', ['{"a":"Grüße\0"}', '{}']],
     ['what is no UTF-8', [Buffer.from([0xc3, 0x28, 0xed, 0xa0, 0x80]), '{"a":"ü"}']],
-  ])('keeps bodies of %s apart, byte by byte', async (_, written) => {
+  ])('stores bodies of %s separately, byte for byte', async (_, written) => {
     const bodies = written.map((body) => Buffer.from(body));
     await commitBatch(database, {
       now: T0,
@@ -467,7 +467,7 @@ describe('a fenced batch', () => {
     },
   });
 
-  it('writes, with what else belongs to it, while the lease is held', async () => {
+  it('is written, with everything that belongs to it, while the lease is held', async () => {
     await hold(7);
     const result = await commitBatch(database, batch(newId(), newId()));
     expect(result.applied).toBe(true);
@@ -485,7 +485,7 @@ describe('a fenced batch', () => {
     expect(await database.query('SELECT owner FROM connector.leases')).toEqual([{ owner: 'me' }]);
   });
 
-  it('writes nothing when there is no such lease', async () => {
+  it('writes nothing if the lease does not exist', async () => {
     expect((await commitBatch(database, batch(newId(), newId()))).applied).toBe(false);
     expect(await readMessages(database)).toEqual([]);
   });

@@ -7,8 +7,8 @@ import { outage, polled, received, recovery, status, T0 } from '../support/event
 const { created, fields, bookkeeping, conflict } = CHANGE;
 const CREATED = created | fields | bookkeeping;
 
-describe('folding what a batch tells of messages', () => {
-  it('makes one row for each message and account, in the order of the keys', () => {
+describe('folding the facts of a batch about messages', () => {
+  it('returns one row for each message and account, ordered by key', () => {
     const { messages } = foldMessages([
       received('b', '1'),
       received('a', '2'),
@@ -26,7 +26,7 @@ describe('folding what a batch tells of messages', () => {
     ]);
   });
 
-  it('keeps the first value of each field, and credits who brought it', () => {
+  it('keeps the first value of each field, and credits its source', () => {
     const { messages, credits } = foldMessages([
       received('c', 'm', { text: null, mediaUrl: null }),
       received('c', 'm', { text: 'first' }),
@@ -36,7 +36,7 @@ describe('folding what a batch tells of messages', () => {
     expect(credits).toEqual([CREATED, fields, 0]);
   });
 
-  it('orders statuses by their time, not by their arrival, and credits the one that stands', () => {
+  it('orders statuses by time, not by arrival, and credits the one that is applied', () => {
     const { messages, credits } = foldMessages([
       status('c', 'm', 'read', T0 + 3),
       status('c', 'm', 'sent', T0 + 1),
@@ -53,7 +53,7 @@ describe('folding what a batch tells of messages', () => {
     expect(credits).toEqual([CREATED | CHANGE.status | conflict, fields | bookkeeping, bookkeeping]);
   });
 
-  it('takes `statusAt` before `createdAt` for that order', () => {
+  it('prefers `statusAt` to `createdAt` for that order', () => {
     const { messages } = foldMessages([
       status('c', 'm', 'failed', T0, { statusAt: T0 + 9 }),
       status('c', 'm', 'read', T0 + 5),
@@ -61,7 +61,7 @@ describe('folding what a batch tells of messages', () => {
     expect(messages).toMatchObject([{ status: 'read', statusConflict: true }]);
   });
 
-  it('takes the creation time of a poll, or else the earliest', () => {
+  it('uses the creation time of a poll, or else the earliest one', () => {
     const at = (createdAt: number) => ({ createdAt });
     const fold = (...facts: Parameters<typeof foldMessages>[0][number][]) => foldMessages(facts).messages[0];
     expect(fold(received('c', 'm', at(5)), received('c', 'm', at(3)))).toMatchObject({
@@ -79,10 +79,10 @@ describe('folding what a batch tells of messages', () => {
   });
 });
 
-describe('folding what a batch tells of connections', () => {
+describe('folding the facts of a batch about connections', () => {
   const told = (...events: Parameters<typeof outage>[]) => events.map((entry) => outage(...entry));
 
-  it('names each connection of the messages once, without an event', () => {
+  it('returns each connection of the messages once, without an event', () => {
     const { messages } = foldMessages([received('b', '1'), received('b', '2'), received('a', '3')]);
     expect(foldConnections(messages, []).connections).toEqual([
       { connectionId: 'a', accountId: 'account-1', event: null },
@@ -90,7 +90,7 @@ describe('folding what a batch tells of connections', () => {
     ]);
   });
 
-  it('lets the newest event stand, the first of two copies, and a recovery before an outage of the same time', () => {
+  it('applies the newest event, the first of two copies, and a recovery before an outage of the same time', () => {
     const copies = foldConnections([], told(['c', T0], ['c', T0]));
     expect([...copies.standing]).toEqual([0]);
     const newest = foldConnections([], [recovery('c', T0 + 2), outage('c', T0 + 1), outage('d', T0 + 1)]);
@@ -110,7 +110,7 @@ describe('text for Postgres', () => {
     ['a\0\0b', 'a\ufffd\ufffdb'],
     ['\ud83d', '\ufffd'],
     ['\udc4b\ud83d', '\ufffd\ufffd'],
-  ])('turns %j into %j', (text, stored) => {
+  ])('converts %j to %j', (text, stored) => {
     expect(toStorableText(text)).toBe(stored);
   });
 });

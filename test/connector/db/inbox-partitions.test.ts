@@ -41,7 +41,7 @@ const partitions = async (): Promise<string[]> =>
   ).map(({ name }) => name);
 
 describe('the partitions of the inbox', () => {
-  it('are made for today and the days ahead, across a month, and once', async () => {
+  it('are created once for today and the next days, also across months', async () => {
     expect(await makeInboxPartitions(database, NOON, 3)).toBe(4);
     expect(await makeInboxPartitions(database, NOON, 3)).toBe(0);
     expect(await makeInboxPartitions(database, NOON + DAY, 3)).toBe(1);
@@ -55,7 +55,7 @@ describe('the partitions of the inbox', () => {
     ]);
   });
 
-  it('take the rows of their UTC day, from its first to its last millisecond', async () => {
+  it('contain the rows of their UTC day, from its first to its last millisecond', async () => {
     await makeInboxPartitions(database, NOON, 1);
     const midnight = Date.UTC(2026, 1, 28);
     for (const at of [midnight - DAY, midnight - 1, midnight, midnight + DAY - 1, midnight + DAY]) {
@@ -68,14 +68,14 @@ describe('the partitions of the inbox', () => {
     });
   });
 
-  it('take over what had gone to the default partition', async () => {
+  it('take over the rows that were stored in the default partition', async () => {
     for (const at of [NOON - DAY, NOON, NOON + 1, NOON + DAY]) await receiveAt(at);
     expect(await countBy()).toEqual({ 'connector.inbox_default': 4 });
     expect(await makeInboxPartitions(database, NOON, 0)).toBe(1);
     expect(await countBy()).toEqual({ 'connector.inbox_20260227': 2, 'connector.inbox_default': 2 });
   });
 
-  it('are made by several processes at once, while deliveries of these days keep coming', async () => {
+  it('are created by several concurrent processes while deliveries for these days arrive', async () => {
     const others = Array.from({ length: 3 }, () =>
       openDatabase({ url, name: 'other', poolSize: 2, clock: systemClock, logger: silentLogger }),
     );
@@ -104,7 +104,7 @@ describe('the partitions of the inbox', () => {
     await Promise.all(others.map((db) => db.close()));
   });
 
-  it('are dropped once their day ended before the retention, with old rows of the default partition', async () => {
+  it('are dropped once their whole day is past the retention, and so are old rows of the default partition', async () => {
     await makeInboxPartitions(database, NOON - 3 * DAY, 3);
     for (const at of [NOON - 9 * DAY, NOON - 3 * DAY, NOON - 2 * DAY, NOON + 9 * DAY]) await receiveAt(at);
     const before = Date.UTC(2026, 1, 25);
@@ -114,7 +114,7 @@ describe('the partitions of the inbox', () => {
     expect(await partitions()).not.toContain('connector.inbox_20260224');
   });
 
-  it('stay as long as somebody reads them, and deliveries do not wait behind the drop', async () => {
+  it('stay as long as somebody reads them, and deliveries do not wait for the drop', async () => {
     await makeInboxPartitions(database, NOON - 3 * DAY, 3);
     const reading = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
@@ -133,7 +133,7 @@ describe('the partitions of the inbox', () => {
     expect(await countBy()).toEqual({ 'connector.inbox_20260227': 1, 'connector.inbox_default': 1 });
   });
 
-  it('of the day are made after a stop of weeks, and rows that came before them move over', async () => {
+  it('are created for today after weeks without a process, and take over earlier rows', async () => {
     await makeInboxPartitions(database, NOON, 7);
     const later = NOON + 40 * DAY;
     await receiveAt(later);
@@ -142,7 +142,7 @@ describe('the partitions of the inbox', () => {
     expect(await countBy()).toEqual({ 'connector.inbox_20260408': 1 });
   });
 
-  it('serve a look-up by message with an index in each of them, the default one included', async () => {
+  it('have an index for look-ups by message, including the default partition', async () => {
     await makeInboxPartitions(database, NOON, 1);
     const rows = await database.query<{ name: string }>(
       `SELECT tablename AS name FROM pg_indexes WHERE indexdef LIKE '%(message_id, change_batch, received_at)%' ORDER BY 1`,

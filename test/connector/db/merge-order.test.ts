@@ -112,8 +112,8 @@ function expectedMessage(message: Message, tellings: readonly Telling[]): Record
   };
 }
 
-describe('any order, repetition and batching of what is told', () => {
-  it('ends in the same state, with each effect once and no status falling in the feed', async () => {
+describe('facts in any order, repetition and batching', () => {
+  it('lead to the same state, with each effect once and without a status that moves backwards in the feed', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(telling, { minLength: 1, maxLength: 30 }),

@@ -39,8 +39,8 @@ async function survive(at: number, moment: Moment): Promise<boolean> {
   return died;
 }
 
-describe('a process that is killed at each of its statements', { timeout: 120_000 }, () => {
-  it('has every change dispatched in order, and each effect once by its key', async () => {
+describe('a process that is killed at any of its statements', { timeout: 120_000 }, () => {
+  it('dispatches every change in order, and each effect happens once by its key', async () => {
     let at = 0;
     for (let died = true; died; ) {
       at += 1;
@@ -70,7 +70,7 @@ describe('a process that is killed at each of its statements', { timeout: 120_00
 });
 
 describe('a change that ends the process', () => {
-  it('counts as a failed call each time, and is set aside in the end', async () => {
+  it('counts as a failed call each time, and becomes a dead letter', async () => {
     const connection = newId();
     await bench.tell(connection, 'deadly', 'next');
     for (let life = 0; life < 3; life += 1) {

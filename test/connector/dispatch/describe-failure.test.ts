@@ -14,11 +14,11 @@ it.each<readonly [string, unknown, string | RegExp]>([
   ['nothing', undefined, 'undefined: not an error'],
   ['what the database could not hold', withoutStack(new Error('a\0b\ud800c')), 'Error: a\ufffdb\ufffdc'],
   ['an error that lies', lying(), /^Error: no message$/],
-])('tells %s', (_, thrown, told) => {
+])('describes %s', (_, thrown, told) => {
   expect(describeFailure(thrown)).toEqual(told instanceof RegExp ? expect.stringMatching(told) : told);
 });
 
-it('names the line of the CRM, not that of a package or of ours', () => {
+it('names the line in the code of the CRM, not in a package or in the connector', () => {
   const error = new Error('x');
   error.stack = `Error: x
     at parse (file:///crm/node_modules/pg/lib/client.js:10:3)
@@ -56,7 +56,7 @@ it.each<readonly [string, unknown, string]>([
     'Error: delivered after incoming of m1',
   ],
   ['no small number', new Error('status 404 after 123456 ms'), 'Error: status 404 after 123456 ms'],
-])('hides of what the change holds %s', (_, thrown, told) => {
+])('omits data of the change: %s', (_, thrown, told) => {
   if (thrown instanceof Error) thrown.stack = '';
   expect(describeFailure(thrown, change)).toBe(told);
 });

@@ -26,9 +26,9 @@ function openCall(): PromiseWithResolvers<void> & { readonly begun: PromiseWithR
   return { ...Promise.withResolvers<void>(), begun: Promise.withResolvers<AbortSignal>() };
 }
 
-describe('the beginning', () => {
+describe('the first dispatch', () => {
   // First of all tests: later ones find a database on which handlers have run.
-  it('is the next change, where changes are older than handlers', async () => {
+  it('begins with the next change if there are changes from before there was a handler', async () => {
     const connection = newId();
     await bench.tell(connection, 'of last year');
     const dispatch = await bench.running();
@@ -37,7 +37,7 @@ describe('the beginning', () => {
     expect(bench.callsOf(connection)).toEqual([['of today', 1]]);
   });
 
-  it('goes on where it stood, after a time without handlers', async () => {
+  it('continues at its position after a time without handlers', async () => {
     const connection = newId();
     await (await bench.running()).close();
     await bench.tell(connection, 'while nobody listened');
@@ -45,7 +45,7 @@ describe('the beginning', () => {
     expect(bench.callsOf(connection)).toEqual([['while nobody listened', 1]]);
   });
 
-  it('calls nobody in a process without handlers', async () => {
+  it('calls nothing in a process without handlers', async () => {
     const connection = newId();
     await bench.tell(connection, 'for others');
     const dispatch = bench.process(null);
@@ -62,13 +62,13 @@ describe('the beginning', () => {
     [{ attempts: 0 }, 'attempts'],
     [{ attempts: 1.5 }, 'attempts'],
     [{ deadlineMs: 99 }, 'deadlineMs'],
-  ])('refuses handlers that are none: %o', (handlers, named) => {
+  ])('refuses invalid handlers: %o', (handlers, named) => {
     expect(() => bench.process(handlers as never)).toThrow(named);
   });
 });
 
-describe('order', () => {
-  it('calls the changes of a connection one by one, those of others side by side', async () => {
+describe('dispatch', () => {
+  it('calls the handler with the changes of a connection one by one, and with those of others concurrently', async () => {
     const [slow, quick] = [newId(), newId()];
     const dispatch = await bench.running();
     const held = openCall();
@@ -114,7 +114,7 @@ describe('order', () => {
     expect(bench.calls[0]?.key).toBe(`${bench.calls[1]?.key.split('-')[0]}-${bench.calls[0]?.change.seq}`);
   });
 
-  it('calls ten connections at a time at most', async () => {
+  it('runs for at most ten connections at a time', async () => {
     const connections = Array.from({ length: 25 }, newId);
     const dispatch = await bench.running();
     let under = 0;
@@ -134,7 +134,7 @@ describe('order', () => {
 });
 
 describe('a failing handler', () => {
-  it('is called again with the same key after a wait that grows, and holds its own connection alone', async () => {
+  it('is called again with the same key after a wait that grows, and blocks only its own connection', async () => {
     const [held, other] = [newId(), newId()];
     const dispatch = await bench.running();
     bench.answer = ({ text, attempt }) => {
@@ -167,7 +167,7 @@ describe('a failing handler', () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  it('has its connection notified after that wait', async () => {
+  it('is notified again after that wait', async () => {
     const connection = newId();
     await bench.running();
     bench.answer = fail;
@@ -181,7 +181,7 @@ describe('a failing handler', () => {
     expect(bench.notifier.notified).toContainEqual({ topic: 'dispatch', key: connection, delayMs: 1_000 });
   });
 
-  it('sets a change aside after its attempts, and the connection goes on', async () => {
+  it('sets a change aside after its attempts, and the connection continues', async () => {
     const connection = newId();
     const dispatch = await bench.running({ attempts: 2 });
     bench.answer = ({ text }) => {
@@ -212,7 +212,7 @@ describe('a failing handler', () => {
     ['a name and a code', () => Object.assign(new Error('x'), { name: 'Anna', code: '447700900201' })],
     ['a text', () => 'Anna Müller 447700900201'],
     ['an object', () => ({ message: 'Anna Müller', phone: '447700900201' })],
-  ])('logs no word and no number of a customer that it throws: %s', async (_what, made) => {
+  ])('logs no text and no number of a customer from the error that it throws: %s', async (_what, made) => {
     const lines: string[] = [];
     const logger = createLogger({
       level: 'trace',
@@ -236,7 +236,7 @@ describe('a failing handler', () => {
     expect(letter?.lastError).not.toMatch(/Anna Müller|4477/);
   });
 
-  it('gives a change ten minutes when it does not choose otherwise', async () => {
+  it('has a change retried for ten minutes by default', async () => {
     const connection = newId();
     const dispatch = await bench.running();
     bench.answer = fail;
@@ -254,7 +254,7 @@ describe('a failing handler', () => {
 });
 
 describe('a dead letter that is replayed', () => {
-  it('comes before what still waits on its connection, with the same key', async () => {
+  it('precedes everything that waits on its connection, with the same key', async () => {
     const connection = newId();
     const dispatch = await bench.running({ attempts: 1 });
     bench.answer = ({ text }) => {
@@ -282,7 +282,7 @@ describe('a dead letter that is replayed', () => {
     );
   });
 
-  it('has one call more and holds nobody when that fails', async () => {
+  it('has one more call and blocks nothing if it fails', async () => {
     const connection = newId();
     const dispatch = await bench.running({ attempts: 1 });
     bench.answer = ({ text }) => {
@@ -304,15 +304,15 @@ describe('a dead letter that is replayed', () => {
   });
 
   it.each(['', 'x', '1', 'ffffffffffff-1', '-1', "0' or 1=1"])(
-    'is not found by a foreign id: %o',
+    'is not found by an id of another kind: %o',
     async (id) => {
       expect(await replayDeadLetter(bench.database, id)).toBeNull();
     },
   );
 });
 
-describe('a dead letter that nobody wants', () => {
-  it('is forgotten after 90 days, and counted no more', async () => {
+describe('a dead letter that is neither replayed nor deleted', () => {
+  it('is deleted after 90 days, and no longer counted', async () => {
     const connection = newId();
     bench.answer = () => {
       throw new Error('never');
@@ -333,7 +333,7 @@ describe('a dead letter that nobody wants', () => {
 });
 
 describe('a handler that hangs', () => {
-  it('has its signal aborted at the deadline, and that counts as a failure', async () => {
+  it('is aborted by its signal at the deadline, which counts as a failure', async () => {
     const connection = newId();
     const dispatch = await bench.running({ deadlineMs: 5_000, attempts: 2 });
     const held = openCall();
@@ -360,7 +360,7 @@ describe('a handler that hangs', () => {
     held.reject(new Error('too late'));
   });
 
-  it('is waited for when the process stops, then aborted; the change comes again and it is nobody’s fault', async () => {
+  it('is waited for when the process stops, then aborted; the change is dispatched again without a counted failure', async () => {
     const connection = newId();
     const dispatch = await bench.running({ attempts: 1 });
     const held = openCall();
@@ -387,7 +387,7 @@ describe('a handler that hangs', () => {
   });
 
   it.each(['returns', 'throws'])(
-    'in a process that was taken for dead changes nothing when it %s: the queue is that of another',
+    'changes nothing if its process was taken for dead and it %s: the queue belongs to another process',
     async (how) => {
       const connection = newId();
       const [dead, heir] = [await bench.running(), await bench.running()];
@@ -420,7 +420,7 @@ describe('a handler that hangs', () => {
     },
   );
 
-  it('is let through to its end when that comes in time, and the next change waits for the next process', async () => {
+  it('may complete while the process stops, and the next change waits for the next process', async () => {
     const connection = newId();
     const dispatch = await bench.running();
     const held = openCall();
@@ -444,7 +444,7 @@ describe('a handler that hangs', () => {
   });
 });
 
-describe('notifications', () => {
+describe('notifications of dispatch', () => {
   it('may be lost: looking finds what is due', async () => {
     const connection = newId();
     bench.notifier.failing = true;
@@ -464,7 +464,7 @@ describe('notifications', () => {
     expect(bench.callsOf(connection)).toEqual([['x', 1]]);
   });
 
-  it('come once for a connection that fills up', async () => {
+  it('are sent once while changes are added to the queue of a connection', async () => {
     const connection = newId();
     const dispatch = await bench.running();
     await bench.tell(connection, 'a', 'b');
@@ -475,8 +475,8 @@ describe('notifications', () => {
   });
 });
 
-describe('lag', () => {
-  it('counts what waits, how old it is, and what was set aside', async () => {
+describe('the lag of dispatch', () => {
+  it('includes how many changes wait, the age of the oldest, and the number of dead letters', async () => {
     const connection = newId();
     const before = await readDispatch(bench.database);
     await bench.tell(connection, 'bad', 'b', 'c');
@@ -498,7 +498,7 @@ describe('lag', () => {
     );
   });
 
-  it('counts what is in the queue of a connection that is held', async () => {
+  it('includes the queue of a connection that is blocked', async () => {
     const connection = newId();
     const dispatch = await bench.running();
     bench.answer = fail;
@@ -514,7 +514,7 @@ describe('lag', () => {
 });
 
 describe('a change of a type that only a newer version knows', () => {
-  it('waits for that version, is not called and not to blame', async () => {
+  it('waits for that version, is not passed to the handler and counts as no failure', async () => {
     const connection = newId();
     await bench.running();
     await bench.tell(connection, 'of the future', 'next');

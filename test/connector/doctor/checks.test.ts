@@ -16,12 +16,12 @@ const IDS = [...STORE_CHECKS, ...PLAIN_CHECKS, ...WORK_CHECKS, ...SERVICE_CHECKS
 );
 
 describe('the checks of the doctor', () => {
-  it('have one file each, named as the id', () => {
+  it('have one file each, named after the id', () => {
     const files = readdirSync('src/connector/doctor/checks').map((name) => name.replace(/\.ts$/, ''));
     expect(files.sort()).toEqual([...IDS].sort());
   });
 
-  it('are each named with a symptom in docs/operations.md, and no others are', () => {
+  it('each have a symptom in docs/operations.md, which lists no others', () => {
     const rows = readProjectFile('docs/operations.md').matchAll(/^\| [^|`]+ \| ((?:`[a-z-]+`(?:, )?)+) \|/gm);
     const named = [...rows].flatMap(([, list = '']) =>
       [...list.matchAll(/`([a-z-]+)`/g)].map(([, id]) => id),

@@ -145,7 +145,7 @@ describe('the service', () => {
     expect(sends).toMatch(/^problem: The credential lacks messaging\.send, which this deployment needs\./);
   });
 
-  it('receives no call that changes it', async () => {
+  it('receives no call that changes anything', async () => {
     system.service.requests = [];
     await system.examine();
     const asked = system.service.requests.map(({ method, path }) => `${method} ${path}`);

@@ -127,7 +127,7 @@ describe('the feed', () => {
     });
   });
 
-  it('pages by seq and narrows to an account or a connection', async () => {
+  it('is paged by seq and can be filtered by account or connection', async () => {
     await write(['a', 'b'], 'one');
     await write(['c'], 'two');
     await commitBatch(database, { now: T0, messages: [polled('three', 'd', { accountId: 'account-2' })] });
@@ -143,7 +143,7 @@ describe('the feed', () => {
     });
   });
 
-  it('hands over what was there and then what comes, in order and once', async () => {
+  it('delivers existing changes and then new ones, in order and once', async () => {
     await write(['a', 'b']);
     await feed.settle();
     const reader = collect();
@@ -160,7 +160,7 @@ describe('the feed', () => {
     expect(seqs(reader.seen)).toEqual(upTo(6));
   });
 
-  it('resumes behind the last seq that a reader took', async () => {
+  it('resumes after the last seq that a reader has read', async () => {
     await write(upTo(250).map(String));
     await feed.settle();
     const reader = collect();
@@ -172,7 +172,7 @@ describe('the feed', () => {
     expect(seqs(reader.seen)).toEqual(upTo(251).slice(200));
   });
 
-  it('waits for a seq that has not been given yet', async () => {
+  it('waits for a seq that is not assigned yet', async () => {
     const reader = collect();
     const stop = new AbortController();
     const over = feed.subscribe(2, reader.take, stop.signal);
@@ -184,7 +184,7 @@ describe('the feed', () => {
     expect(seqs(reader.seen)).toEqual([3, 4]);
   });
 
-  it('brings a reader that lags behind what is in memory up from the database, filtered too', async () => {
+  it('serves a reader that is behind the changes in memory from the database, also with a filter', async () => {
     const all = collect();
     const some = collect();
     const stop = new AbortController();
@@ -210,7 +210,7 @@ describe('the feed', () => {
     expect(some.seen.every((change) => change.connectionId === 'quiet')).toBe(true);
   });
 
-  it('gives a slow reader no more than one handful until it has taken it', async () => {
+  it('buffers only a few changes for a slow reader until it has read them', async () => {
     const calls: number[] = [];
     let release = (): void => undefined;
     const stop = new AbortController();
@@ -242,7 +242,7 @@ describe('the feed', () => {
     await over;
   });
 
-  it('finds what another process commits and numbers, and what a dead one left unnumbered', async () => {
+  it('includes what another process has committed and numbered, and what a dead process left unnumbered', async () => {
     const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
     const otherFeed = createFeed({ database: other, clock: systemClock, logger: silentLogger });
     feed.start();
@@ -267,7 +267,7 @@ describe('the feed', () => {
     await other.close();
   });
 
-  it('tells who watches how far it reaches, also when another process numbers, until told to stop', async () => {
+  it('reports its end to watchers, also if another process numbers, until they unsubscribe', async () => {
     const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
     const otherFeed = createFeed({ database: other, clock: systemClock, logger: silentLogger });
     feed.start();
@@ -290,21 +290,21 @@ describe('the feed', () => {
     await other.close();
   });
 
-  it('ends a subscription when it is closed', async () => {
+  it('ends its subscriptions when it is closed', async () => {
     const over = feed.subscribe(0, () => undefined, new AbortController().signal);
     await feed.close();
     await expect(over).resolves.toBeUndefined();
     expect(clock.pending).toBe(0);
   });
 
-  it('passes on what a reader throws', async () => {
+  it('passes on an error that a reader throws', async () => {
     await write(['a']);
     await feed.settle();
     const over = feed.subscribe(0, () => Promise.reject(new Error('full')), new AbortController().signal);
     await expect(over).rejects.toThrow('full');
   });
 
-  it('waits for a database that fails, and goes on where it was', async () => {
+  it('waits while the database fails, and then continues at its position', async () => {
     let broken = false;
     let failed = (): void => undefined;
     const sawFailure = new Promise<void>((resolve) => {

@@ -51,13 +51,13 @@ describe('a page of the feed', () => {
     ['of a connection that changes seldom', { connectionId: 'seldom' }, [11, CHANGES - 1, CHANGES]],
     ['of an account with few changes', { accountId: 'b' }, [CHANGES - 1, CHANGES]],
     ['of nothing', { connectionId: 'never' }, []],
-  ] as const)('%s finds all that there are', async (_what, filter: ChangeFilter, expected) => {
+  ] as const)('%s finds all matching changes', async (_what, filter: ChangeFilter, expected) => {
     const { changes, next } = await readChangePage(database, 0, 10, filter);
     expect(changes.map(({ seq }) => seq)).toEqual(expected);
     expect(next).toBeNull();
   });
 
-  it('tells where the next one begins', async () => {
+  it('contains the position at which the next one begins', async () => {
     const first = await readChangePage(database, 0, 1, { connectionId: 'seldom' });
     expect(first).toMatchObject({ changes: [{ seq: 11 }], next: 11 });
     const second = await readChangePage(database, 11, 2, { connectionId: 'seldom' });
@@ -68,7 +68,7 @@ describe('a page of the feed', () => {
     });
   });
 
-  it('is read by statements that go through a stretch each, however long the feed is', async () => {
+  it('is read by statements of bounded size, however long the feed is', async () => {
     const costs: number[] = [];
     const counting = countBuffers(database);
     const perStatement = {
@@ -96,7 +96,7 @@ describe('a page of sends', () => {
     ['of a connection', { connectionId: 'seldom' }],
     ['of an account', { accountId: 'b' }],
     ['of nobody', { connectionId: 'never' }],
-  ] as const)('%s reads a few pages of the database', async (_what, filter) => {
+  ] as const)('%s reads few pages of the database', async (_what, filter) => {
     const counting = countBuffers(database);
     const { outbound, nextCursor } = await listOutbound(counting)({
       id: '',
@@ -111,7 +111,7 @@ describe('a page of sends', () => {
     expect(next.outbound[0]?.id).not.toBe(outbound[1]?.id);
   });
 
-  it('costs a few pages where none is old enough to be forgotten', async () => {
+  it('reads few pages of the database if nothing is old enough to be deleted', async () => {
     const counting = countBuffers(database);
     await deleteOldSends(counting, 0);
     expect(counting.takeCount()).toBeLessThan(FEW);

@@ -58,7 +58,7 @@ const numbers = async () =>
   (await readAllChanges(database)).map(({ seq, connection_id }) => [connection_id, seq]);
 
 describe('numbering changes', () => {
-  it('gives numbers from 1 on without a gap, in the order of their making', async () => {
+  it('assigns consecutive numbers from 1, in the order in which the changes were made', async () => {
     const sequencer = sequencerOn(database);
     for (const name of ['a', 'b', 'c']) await database.query(insertChange, [name]);
     await sequencer.settle();
@@ -74,7 +74,7 @@ describe('numbering changes', () => {
     ]);
   });
 
-  it('leaves no hole for a change that commits late: a reader behind it still meets it', async () => {
+  it('leaves no hole for a change that commits late: a reader still sees it', async () => {
     const sequencer = sequencerOn(database);
     let seen: Change['seq'] = 0;
     await database.transaction(async (tx) => {
@@ -91,7 +91,7 @@ describe('numbering changes', () => {
     expect(await readChangeNames(database, seen)).toEqual(['late']);
   });
 
-  it('gives no number to what was rolled back', async () => {
+  it('assigns no number to what was rolled back', async () => {
     const sequencer = sequencerOn(database);
     await expect(
       database.transaction(async (tx) => {
@@ -127,7 +127,7 @@ describe('numbering changes', () => {
     ]);
   });
 
-  it('takes more than one statement holds', async () => {
+  it('handles more changes than one statement numbers', async () => {
     await database.query(
       `WITH made AS (INSERT INTO connector.change_batches (id, size, changed_at)
          SELECT nextval('connector.change_batch_id'), 2, 0 FROM generate_series(1, 2300) RETURNING id)
@@ -143,7 +143,7 @@ describe('numbering changes', () => {
     );
   });
 
-  it('runs once for many notifications, spaced under load, and never misses the last one', async () => {
+  it('runs once for many notifications, less often under load, and never misses the last one', async () => {
     const clock = new ManualClock();
     let runs = 0;
     const counting: Database = Object.assign(Object.create(database), {
@@ -173,7 +173,7 @@ describe('numbering changes', () => {
     expect(heard).toEqual([1, 1, 2]);
   });
 
-  it('goes on after the database failed', async () => {
+  it('continues after the database has failed', async () => {
     let broken = true;
     const flaky: Database = Object.assign(Object.create(database), {
       query: (text: string, params: readonly unknown[]) =>
@@ -201,7 +201,7 @@ async function readChangeNames(db: Database, after: number): Promise<string[]> {
   return (await readChanges(db, after, 100)).map((change) => change.connectionId);
 }
 
-describe('several processes that write, number and read', () => {
+describe('several processes that write, number and read changes', () => {
   it('show every reader every change once, in order', { timeout: 60_000 }, async () => {
     const perProcess = 60;
     const connections = ['c-one', 'c-two', 'c-three'];

@@ -75,7 +75,7 @@ function failing(
 }
 
 describe('committing deliveries', () => {
-  it('keeps its neighbours when the database refuses one, and that one as it came', async () => {
+  it('stores the other deliveries if the database refuses one, and stores that one as it arrived', async () => {
     const poison = bad.key();
     const batch = [good(), good(), poison, good(), good(), good(), good()];
     const failures: string[] = [];
@@ -100,7 +100,7 @@ describe('committing deliveries', () => {
     ['key', '54000'],
     ['number', '22P02'],
     ['range', '22003'],
-  ] as const)('keeps a delivery with a bad %s alone', async (kind, state) => {
+  ] as const)('stores a delivery with a bad %s separately', async (kind, state) => {
     expect(await commit(database, [bad[kind]()])).toEqual(new Set());
     expect(await readLog(database)).toMatchObject([
       { outcome: 'unmergeable', reason: `rejected by the database: ${state}` },
@@ -108,13 +108,13 @@ describe('committing deliveries', () => {
     expect(await readMessages(database)).toEqual([]);
   });
 
-  it('stores a batch of nothing but refused deliveries', async () => {
+  it('stores a batch that consists only of refused deliveries', async () => {
     const batch = [bad.key(), bad.number(), bad.range(), bad.key()];
     expect(await commit(database, batch)).toEqual(new Set());
     expect((await readLog(database)).map((row) => row.outcome)).toEqual(Array(4).fill('unmergeable'));
   });
 
-  it('keeps a delivery whose parameters cannot be written at all', async () => {
+  it('stores a delivery whose parameters cannot be written at all', async () => {
     const odd = delivery({
       message: received(newId(), newId(), { webhookSeen: undefined as unknown as number }),
     });
@@ -129,14 +129,14 @@ describe('committing deliveries', () => {
     ['too many connections', new QueryFailed('full', '53300')],
     ['a shutdown', new QueryFailed('ending', '57P01')],
     ['a missed deadline', new QueryDeadlineExceeded(100, 'query', true)],
-  ])('tries once more as a whole after %s', async (_, error) => {
+  ])('repeats the whole batch once after %s', async (_, error) => {
     const db = failing({ error });
     expect(await commit(db, [good(), good()])).toEqual(new Set());
     expect(db.calls).toBe(2);
     expect(await readMessages(database)).toHaveLength(2);
   });
 
-  it('tells which deliveries were not stored when the second try fails too', async () => {
+  it('reports which deliveries were not stored if the second attempt fails as well', async () => {
     const error = new DatabaseUnavailable('refused', 'down');
     const batch = [good(), good()];
     const failures: string[] = [];
@@ -146,7 +146,7 @@ describe('committing deliveries', () => {
     expect(failures).toEqual(['retried', 'given_up']);
   });
 
-  it('gives the first try half of the time, and the second one what is left', async () => {
+  it('gives the first attempt half of the time, and the second one the rest', async () => {
     const given: (number | undefined)[] = [];
     const db: Queryable = {
       async query(_text, _params, options) {
@@ -160,20 +160,20 @@ describe('committing deliveries', () => {
     expect(given).toEqual([2_250, 2_250]);
   });
 
-  it('does not split what no split can help', async () => {
+  it('does not split a batch if splitting cannot help', async () => {
     const db = failing({ error: new QueryFailed('no such table', '42P01') });
     const batch = [good(), good(), good()];
     expect(await commit(db, batch)).toEqual(new Set(batch));
     expect(db.calls).toBe(1);
   });
 
-  it('gives a refused delivery a second chance alone: a partition may have come between', async () => {
+  it('retries a refused delivery separately, because a partition may have been created in the meantime', async () => {
     const db = failing({ error: new QueryFailed('partition constraint', '23514') });
     expect(await commit(db, [good()])).toEqual(new Set());
     expect(await readLog(database)).toMatchObject([{ outcome: 'merged' }]);
   });
 
-  it('has one effect when the answer of a commit was lost and the batch is repeated', async () => {
+  it('has one effect if the answer of a commit was lost and the batch is repeated', async () => {
     const db = failing({
       error: new DatabaseUnavailable('lost', 'gone', { mayHaveCommitted: true }),
       after: true,

@@ -71,7 +71,7 @@ async function fill(): Promise<void> {
 }
 
 describe('the commit queue', () => {
-  it('commits what arrives in one turn of the event loop together when it is idle', async () => {
+  it('commits together what arrives in one turn of the event loop while it is idle', async () => {
     void add('a', 1);
     void add('b', 1);
     expect(batches()).toEqual([]);
@@ -92,7 +92,7 @@ describe('the commit queue', () => {
     expect(await Promise.all([first, second])).toEqual([true, true]);
   });
 
-  it('begins a second commit beside the first once enough wait, and never a third', async () => {
+  it('begins a second concurrent commit once enough items wait, and never a third', async () => {
     await inFlight('a');
     void add('1', 1);
     await inFlight('2');
@@ -105,7 +105,7 @@ describe('the commit queue', () => {
     expect(batches()).toEqual([['a'], ['1', '2'], ['3', '4', '5']]);
   });
 
-  it('begins a second commit for few when the first takes long', async () => {
+  it('begins a second commit for few items if the first takes long', async () => {
     await inFlight('a');
     void add('b', 1);
     await clock.advance(49);
@@ -116,7 +116,7 @@ describe('the commit queue', () => {
     expect(batches()).toEqual([['a'], ['b', 'c']]);
   });
 
-  it('bounds a batch by items', async () => {
+  it('limits a batch by number of items', async () => {
     for (const item of ['1', '2', '3', '4', '5']) void add(item, 1);
     await turn();
     expect(batches()).toEqual([['1', '2', '3', '4']]);
@@ -124,7 +124,7 @@ describe('the commit queue', () => {
     expect(batches()).toEqual([['1', '2', '3', '4'], ['5']]);
   });
 
-  it('bounds a batch by bytes, but takes one item of any size', async () => {
+  it('limits a batch by bytes, but accepts one item of any size', async () => {
     void add('small', 60);
     void add('other', 41);
     await turn();
@@ -135,7 +135,7 @@ describe('the commit queue', () => {
     expect(batches()).toEqual([['small'], ['other'], ['huge']]);
   });
 
-  it('refuses what does not fit into the wait, and takes more once there is room', async () => {
+  it('refuses items beyond the limit of waiting items, and accepts more once there is room', async () => {
     await fill();
     const waiting = Array.from({ length: 8 }, (_, index) => add(`w${index}`, 1));
     expect(await add('one too many', 1)).toBe(false);
@@ -146,14 +146,14 @@ describe('the commit queue', () => {
     expect(await Promise.all([...waiting, late])).toEqual(Array.from({ length: 9 }, () => true));
   });
 
-  it('refuses bytes that do not fit into the wait', async () => {
+  it('refuses bytes beyond the limit of waiting bytes', async () => {
     await fill();
     void add('c', 100);
     expect(await add('d', 51)).toBe(false);
     expect(queue.waiting).toBe(1);
   });
 
-  it('gives up what waited so long that its sender is about to leave', async () => {
+  it('gives up items that have waited until their sender is about to disconnect', async () => {
     await fill();
     const late = add('late', 1);
     await clock.advance(600);
@@ -184,7 +184,7 @@ describe('the commit queue', () => {
     expect(await Promise.all(answers)).toEqual([true, false]);
   });
 
-  it('counts every item of a commit that threw as not written, and goes on', async () => {
+  it('counts every item of a failed commit as not written, and continues', async () => {
     const lost = add('lost', 1);
     await turn();
     commits[0]?.crash();
@@ -195,7 +195,7 @@ describe('the commit queue', () => {
     expect(await next).toBe(true);
   });
 
-  it('settles when nothing waits and nothing is under way', async () => {
+  it('settles when nothing waits and no commit is under way', async () => {
     let settled = false;
     void add('a', 1);
     const settling = queue.settle().then(() => {
@@ -208,7 +208,7 @@ describe('the commit queue', () => {
     await queue.settle();
   });
 
-  it('finishes what it took when it is closed, and takes no more', async () => {
+  it('finishes what it has accepted when it is closed, and accepts nothing more', async () => {
     const taken = add('a', 1);
     const closing = queue.close();
     expect(await add('b', 1)).toBe(false);

@@ -29,8 +29,8 @@ const days = async (): Promise<string[]> =>
     )
   ).map(({ name }) => name);
 
-describe('the keeper of the inbox', () => {
-  it('has today and a week ahead at hand', async () => {
+describe('the maintenance of the inbox', () => {
+  it('creates the partitions of today and of the next week', async () => {
     await keeper.keep();
     expect(await days()).toEqual([
       ...[15, 16, 17, 18, 19, 20, 21, 22].map((day) => `inbox_202601${day}`),
@@ -38,7 +38,7 @@ describe('the keeper of the inbox', () => {
     ]);
   });
 
-  it('looks every hour, adds the new day and drops what is older than the retention', async () => {
+  it('runs every hour, adds the new day and drops what is past the retention', async () => {
     await keeper.keep();
     keeper.start();
     await clock.advance(HOUR);
@@ -61,7 +61,7 @@ describe('the keeper of the inbox', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('comes back after a minute when something was in the way', async () => {
+  it('runs again after a minute if it was blocked', async () => {
     let failing = true;
     const shaky: Database = Object.assign(Object.create(database), {
       query: (...args: Parameters<Database['query']>) =>

@@ -46,7 +46,7 @@ const disconnectedEvent = {
 
 describe('reading a verified body', () => {
   it(
-    'takes an incoming message',
+    'returns an incoming message',
     proves('events.received.dedupe', 'messages.item.waMessageId.no-join'),
     () => {
       expect(read(receivedEvent)).toEqual({
@@ -72,7 +72,7 @@ describe('reading a verified body', () => {
     },
   );
 
-  it('takes a status of an outgoing message', proves('messages.item.waMessageId.no-join'), () => {
+  it('returns a status of an outgoing message', proves('messages.item.waMessageId.no-join'), () => {
     expect(read(statusEvent)).toMatchObject({
       kind: 'message',
       message: {
@@ -85,7 +85,7 @@ describe('reading a verified body', () => {
     });
   });
 
-  it('takes both connection events', () => {
+  it('returns both connection events', () => {
     expect(read(disconnectedEvent)).toMatchObject({
       kind: 'connection',
       connection: {
@@ -103,18 +103,14 @@ describe('reading a verified body', () => {
     });
   });
 
-  it(
-    'ignores fields that it does not know, and a hostile __proto__',
-    proves('versioning.client.unknown-fields'),
-    () => {
-      const text = JSON.stringify(statusEvent).replace('{', '{"__proto__":{"polluted":true},"extra":[1],');
-      expect(read(text)).toEqual(read(statusEvent));
-      expect(Reflect.get({}, 'polluted')).toBeUndefined();
-    },
-  );
+  it('ignores unknown fields and a hostile __proto__', proves('versioning.client.unknown-fields'), () => {
+    const text = JSON.stringify(statusEvent).replace('{', '{"__proto__":{"polluted":true},"extra":[1],');
+    expect(read(text)).toEqual(read(statusEvent));
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
 
   it(
-    'keeps an event type that it does not know',
+    'keeps an unknown event type',
     proves('events.client-ignores', 'versioning.client.unknown-events'),
     () => {
       expect(read({ event: 'test.unknown', anything: 1 })).toEqual({
@@ -140,23 +136,23 @@ describe('reading a verified body', () => {
     ['a timestamp past what Postgres takes', timestamp(8.64e15), 'timestamp'],
     ['a timestamp before 1970', timestamp(-1), 'timestamp'],
     ['a timestamp in words', timestamp('2026-01-15T12:00:00Z'), 'timestamp'],
-  ])('keeps a known event with %s, and says which field does not fit', (_, event, field) => {
+  ])('keeps a known event with %s, and names the invalid field', (_, event, field) => {
     const told = read(event);
     expect(told).toMatchObject({ kind: 'kept', outcome: 'invalid' });
     expect(told.kind === 'kept' ? told.reason : '').toContain(field);
   });
 
-  it('keeps a timestamp that is no finite number as invalid', () => {
+  it('keeps a timestamp that is not a finite number as invalid', () => {
     const text = JSON.stringify(statusEvent).replace('1768478400000', '1e400');
     expect(read(text)).toMatchObject({ kind: 'kept', outcome: 'invalid' });
   });
 
-  it('takes the last of duplicate keys, as JSON.parse does', () => {
+  it('uses the last of duplicate keys, as JSON.parse does', () => {
     const text = JSON.stringify(statusEvent).replace('"status":', '"status":"sent","status":');
     expect(read(text)).toMatchObject({ message: { status: 'delivered' } });
   });
 
-  it('skips a byte order mark, and reads bytes that are not UTF-8 as U+FFFD', () => {
+  it('skips a byte order mark, and reads invalid UTF-8 as U+FFFD', () => {
     expect(read(`\ufeff${JSON.stringify(statusEvent)}`)).toEqual(read(statusEvent));
     const [before, after] = JSON.stringify(receivedEvent).split('Hello');
     const body = Buffer.concat([
@@ -188,7 +184,7 @@ describe('reading a verified body', () => {
     expect(read(body)).toEqual({ kind: 'not_an_event' });
   });
 
-  it('reads an event with values nested as deep as a body can hold', () => {
+  it('reads an event nested as deep as a body can be', () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
     const text = JSON.stringify(statusEvent).replace('{', `{"extra":${deep},`);
     expect(read(text)).toEqual(read(statusEvent));

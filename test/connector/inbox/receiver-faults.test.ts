@@ -56,7 +56,7 @@ async function deliverPatiently(body: string): Promise<boolean> {
 }
 
 describe('a receiver whose database fails', () => {
-  it('answers 503 with Retry-After while the database refuses connections, and 200 again after', async () => {
+  it('answers 503 with Retry-After while the database refuses connections, and 200 again afterwards', async () => {
     await proxy.refuse();
     proxy.cut();
     const refused = await deliver(fixture.server, event(newId(), newId()));
@@ -66,7 +66,7 @@ describe('a receiver whose database fails', () => {
     expect(await readMessages(direct)).toHaveLength(1);
   });
 
-  it('answers 503 by its deadline when the database is frozen, and goes on when it thaws', async () => {
+  it('answers 503 by its deadline if the database is frozen, and continues when it responds again', async () => {
     expect((await deliver(fixture.server, event(newId(), newId()))).status).toBe(200);
     proxy.freeze();
     const frozen = await Promise.all(
@@ -78,7 +78,7 @@ describe('a receiver whose database fails', () => {
     expect(await deliverPatiently(body)).toBe(true);
   });
 
-  it('stores what it took when an answer of the database is lost, with one effect each', async () => {
+  it('stores accepted deliveries with one effect each if an answer of the database is lost', async () => {
     await deliver(fixture.server, event(newId(), newId()));
     proxy.freeze('down');
     const bodies = Array.from({ length: 10 }, () => event(newId(), newId()));
@@ -99,7 +99,7 @@ describe('a receiver whose database fails', () => {
     expect(created).toHaveLength(11);
   });
 
-  it('loses nothing it answered for and doubles nothing while its backends are killed', async () => {
+  it('loses nothing that it acknowledged, and duplicates nothing, while its database connections are killed', async () => {
     const bodies = Array.from({ length: 400 }, () => ({ connection: newId(), message: newId() }));
     const taken = new Set<string>();
     let next = 0;

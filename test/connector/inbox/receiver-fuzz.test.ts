@@ -116,8 +116,8 @@ const FITTING = bytesOf({
 });
 const MISFITTING = bytesOf({ event: 'message.status', connection_id: 'connection-1' });
 
-describe('whatever a sender signs', () => {
-  it('is answered 200 and kept, or 400; never with a 5xx', async () => {
+describe('any signed body', () => {
+  it('is answered with 200 and stored, or with 400, and never with a 5xx', async () => {
     let kept = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(body, { minLength: 1, maxLength: 20 }), async (bodies) => {
@@ -208,8 +208,8 @@ function write({
   return exchange(fixture.server, [rawRequest(rest, [...lines, 'Connection: close'], path)]);
 }
 
-describe('whatever bytes a sender writes to the socket', () => {
-  it('is refused or taken; never answered with a 5xx, and the next sender is served', {
+describe('any bytes on the socket', () => {
+  it('are refused or accepted, never answered with a 5xx, and the next sender is served', {
     timeout: 60_000,
   }, async () => {
     const seen = new Set<number>();

@@ -23,7 +23,7 @@ const rows = () =>
     'select hour, kind, count from connector.receiver_tallies order by hour, kind',
   );
 
-it('adds what several processes counted, by hour, subscription and kind', async () => {
+it('adds the counts of several processes, by hour, subscription and kind', async () => {
   const first = open();
   const second = open();
   first.note('default', 'accepted', 10);
@@ -38,7 +38,7 @@ it('adds what several processes counted, by hour, subscription and kind', async 
   expect((await readTallies(database, clock.now() - HOUR_MS, null)).size).toBe(2);
 });
 
-it('writes every 2 s and only what there is, and keeps two days', async () => {
+it('writes every 2 s, only what was counted, and keeps two days', async () => {
   const cleaned = Promise.withResolvers<void>();
   const asked: string[] = [];
   const watched: Queryable = {
@@ -61,7 +61,7 @@ it('writes every 2 s and only what there is, and keeps two days', async () => {
   expect(asked).toEqual(['INSERT', 'DELETE']);
 });
 
-it('keeps what was counted in different hours apart', async () => {
+it('keeps the counts of different hours separate', async () => {
   const tally = open();
   tally.note('default', 'too_large');
   await clock.advance(HOUR_MS);
@@ -73,7 +73,7 @@ it('keeps what was counted in different hours apart', async () => {
   expect((second?.hour ?? 0) - (first?.hour ?? 0)).toBe(HOUR_MS);
 });
 
-it('adds what was counted in an outage once the database is back', async () => {
+it('adds what was counted during an outage once the database is back', async () => {
   let away = true;
   const flaky: Queryable = {
     query: (text, params, options) =>
@@ -92,14 +92,14 @@ it('adds what was counted in an outage once the database is back', async () => {
   expect(counted.map(({ kind, count }) => [kind, count])).toEqual([['unavailable', 5]]);
 });
 
-it('lets nothing of a database that is away be felt', async () => {
+it('hides an unavailable database from its callers', async () => {
   const away: Queryable = { query: () => Promise.reject(new Error('away')) };
   const tally = createReceiverTally({ database: away, clock, logger: silentLogger });
   tally.note('default', 'accepted', 1);
   await expect(tally.close()).resolves.toBeUndefined();
 });
 
-it('stays a number, whatever ages requests claim that nobody vouches for', async () => {
+it('stays finite, whatever ages unverified requests claim', async () => {
   const tally = open();
   for (let count = 0; count < 2_000; count += 1) {
     tally.note('absurd', 'stale_timestamp', 9_999_999_999_999);

@@ -58,7 +58,7 @@ function receivedBody(changes: Record<string, unknown> = {}): string {
   });
 }
 
-describe('a delivery that is taken', () => {
+describe('a delivery that is accepted', () => {
   it('is committed before it is answered', async () => {
     const body = receivedBody();
     const answer = await send(body);
@@ -69,7 +69,7 @@ describe('a delivery that is taken', () => {
     expect(fixture.committed()).toBe(1);
   });
 
-  it('is answered 200 again when it comes again', async () => {
+  it('is answered with 200 if it arrives again', async () => {
     const body = receivedBody();
     const timestamp = Date.now();
     expect((await send(body, { timestamp })).status).toBe(200);
@@ -78,7 +78,7 @@ describe('a delivery that is taken', () => {
     expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
   });
 
-  it('may be of a type that is not known, or of a known type that does not fit: it is kept', async () => {
+  it('may be of an unknown type, or of a known type that does not fit: it is stored', async () => {
     expect((await send('{"event":"test.unknown"}')).status).toBe(200);
     expect((await send(receivedBody({ from: null }))).status).toBe(200);
     expect(await readLog(database)).toMatchObject([
@@ -98,7 +98,7 @@ describe('a delivery that is taken', () => {
       'a content encoding that is not true',
       { 'content-type': 'application/json', 'content-encoding': 'gzip' },
     ],
-  ])('may come with %s', async (_, headers) => {
+  ])('may have %s', async (_, headers) => {
     const body = receivedBody();
     const lines = Object.entries({ ...headers, ...signHeaders(body, SECRET, Date.now()) }).map(
       ([name, value]) => `${name}: ${value}`,
@@ -112,7 +112,7 @@ describe('a delivery that is taken', () => {
     expect(await readMessages(database)).toHaveLength(1);
   });
 
-  it('may come in chunks, and after 100 Continue', async () => {
+  it('may arrive in chunks, and after 100 Continue', async () => {
     const body = receivedBody();
     const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
       ([name, value]) => `${name}: ${value}`,
@@ -135,21 +135,21 @@ describe('a delivery that is taken', () => {
     expect((await readLog(database))[0]?.body.equals(padded)).toBe(true);
   });
 
-  it('keeps the raw bytes, and U+FFFD for what text cannot hold', async () => {
+  it('is stored as raw bytes, and with U+FFFD for what text cannot contain', async () => {
     const body = receivedBody({ text: 'a\0b\ud800' });
     expect((await send(body)).status).toBe(200);
     expect(await readMessages(database)).toMatchObject([{ text: 'a\ufffdb\ufffd' }]);
     expect((await readLog(database))[0]?.body.toString('utf8')).toBe(body);
   });
 
-  it('reports connection events, so that a poll may follow', async () => {
+  it('is reported if it is a connection event, so that a poll may follow', async () => {
     await send(JSON.stringify({ event: 'connection.connected', connection_id: newId() }));
     expect(fixture.polled).toEqual([FIRST.accountId]);
   });
 });
 
-describe('the address', () => {
-  it('names the first subscription without an id, and any with its id', async () => {
+describe('the address of a webhook', () => {
+  it('selects the first subscription without an id, and any subscription with its id', async () => {
     fixture.secrets.subscriptions.push({
       subscriptionId: 'sub 2',
       accountId: 'account-2',
@@ -169,7 +169,7 @@ describe('the address', () => {
   });
 
   it.each(['/webhooks/messaging/nobody', '/webhooks/messaging/%zz', '/webhooks/messaging/a/b'])(
-    'answers 404 for %s, before size, signature and content',
+    'is answered with 404 for %s, before size, signature and content are checked',
     async (path) => {
       const answer = await send('x'.repeat(2 * 1024 * 1024), { path, secret: 'wrong' });
       expect(answer.status).toBe(404);
@@ -177,38 +177,38 @@ describe('the address', () => {
     },
   );
 
-  it('answers 404 when there is no subscription at all', async () => {
+  it('is answered with 404 if there is no subscription at all', async () => {
     fixture.secrets.subscriptions = [];
     expect((await send(receivedBody())).status).toBe(404);
   });
 
-  it('takes POST alone', async () => {
+  it('accepts only POST', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
       const answer = await fetch(`${fixture.server.url}/webhooks/messaging`, { method });
       expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'POST']);
     }
   });
 
-  it('passes on what is not its own', async () => {
+  it('passes on requests to other paths', async () => {
     const answer = await fetch(`${fixture.server.url}/webhooks/messagings`, { method: 'POST' });
     expect(await answer.text()).toBe('passed on');
   });
 });
 
-describe('the size', () => {
+describe('the size of a delivery', () => {
   it('is checked before the signature: one byte over 1 MiB is 413', async () => {
     const answer = await send('x'.repeat(1024 * 1024 + 1), { secret: 'wrong' });
     expect([answer.status, answer.body.error]).toEqual([413, 'payload_too_large']);
     expect(await readLog(database)).toEqual([]);
   });
 
-  it('is refused from the declared length alone, before a byte of the body came', async () => {
+  it('is refused from the declared length, before a byte of the body arrives', async () => {
     const head = rawRequest('', ['Content-Length: 1048577']);
     const text = await exchange(fixture.server, [head], (so_far) => so_far.includes('payload_too_large'));
     expect(statusesOf(text)).toEqual([413]);
   });
 
-  it('is refused while it streams, when no length was declared', async () => {
+  it('is refused during the transfer if no length was declared', async () => {
     const signed = Object.entries(signHeaders('', SECRET, Date.now())).map(
       ([name, value]) => `${name}: ${value}`,
     );
@@ -235,14 +235,14 @@ describe('the size', () => {
   });
 });
 
-describe('the signature', () => {
+describe('the signature of a delivery', () => {
   it('is checked before the content', async () => {
     const answer = await send('not json', { secret: 'wrong' });
     expect([answer.status, answer.body.error]).toEqual([401, 'invalid_signature']);
     expect((await send('not json')).status).toBe(400);
   });
 
-  it('must not be missing, and the message says what is', async () => {
+  it('must not be missing, and the message says which header is', async () => {
     const answer = await fetch(`${fixture.server.url}/webhooks/messaging`, {
       method: 'POST',
       body: receivedBody(),
@@ -276,7 +276,7 @@ describe('the signature', () => {
     },
   );
 
-  it('covers the bytes: one altered byte is refused', proves('delivery.verify.raw-bytes'), async () => {
+  it('covers every byte: one altered byte is refused', proves('delivery.verify.raw-bytes'), async () => {
     const body = Buffer.from(receivedBody());
     const headers = signHeaders(body, SECRET, Date.now());
     body[body.length - 10] = 0x78;
@@ -284,14 +284,14 @@ describe('the signature', () => {
     expect(await readLog(database)).toEqual([]);
   });
 
-  it('is checked again when newer secrets turn up', async () => {
+  it('is checked again with newer secrets', async () => {
     fixture.secrets.refreshed = [{ ...FIRST, secrets: [{ secret: 'rotated' }] }];
     expect((await send(receivedBody(), { secret: 'rotated' })).status).toBe(200);
     expect((await send(receivedBody())).status).toBe(401);
     expect(fixture.secrets.refreshes).toBe(2);
   });
 
-  it('is answered 503 by its deadline, though nobody says whether there is a newer secret', async () => {
+  it('is answered 503 by its deadline if it is unknown whether there is a newer secret', async () => {
     const quick = await startReceiver(database, { limits: { answerMs: 200 } });
     const never = Promise.withResolvers<'none'>();
     vi.spyOn(quick.secrets, 'awaitNewer').mockReturnValue(never.promise);
@@ -301,7 +301,7 @@ describe('the signature', () => {
     await quick.close();
   });
 
-  it('does not look for newer secrets when the headers alone are bad', async () => {
+  it('causes no look-up of newer secrets if only the headers are wrong', async () => {
     expect((await send(receivedBody(), { headers: { 'X-Service-Signature': 'sha256=abc' } })).status).toBe(
       401,
     );
@@ -310,7 +310,7 @@ describe('the signature', () => {
   });
 });
 
-describe('a body that nothing vouches for', () => {
+describe('the body of an unverified request', () => {
   const signed = (timestamp: number | string = Date.now(), digest = 'a'.repeat(64)): string[] => [
     `X-Service-Timestamp: ${timestamp}`,
     `X-Service-Signature: sha256=${digest}`,
@@ -329,7 +329,7 @@ describe('a body that nothing vouches for', () => {
     expect(statusesOf(text)).toEqual([401]);
   });
 
-  it('is waited for no longer than its deadline, whatever comes meanwhile', async () => {
+  it('is waited for no longer than its deadline, whatever arrives in the meantime', async () => {
     const quick = await startReceiver(database, { limits: { answerMs: 200 } });
     try {
       const head = rawRequest('{"event":', [...signed(), 'Content-Length: 1000000']);
@@ -340,7 +340,7 @@ describe('a body that nothing vouches for', () => {
     }
   });
 
-  it('gives way when there is no memory left, and a small delivery from the same address is taken', async () => {
+  it('is discarded if no memory is left, and a small delivery from the same address is accepted', async () => {
     const tight = await startReceiver(database, {
       limits: { strangersBytes: 2 * 1024 * 1024, answerMs: 2_000 },
     });
@@ -363,7 +363,7 @@ describe('a body that nothing vouches for', () => {
     ['forged', 0, { answerMs: 60_000 }, 401],
     ['unfinished', 1, { answerMs: 300 }, 408],
     ['crowded out', 1, { answerMs: 60_000, strangersBytes: 500_000 }, 503],
-  ])('leaves no memory to be collected: %s', async (_, missing, limits, status) => {
+  ])('cannot be used to occupy memory: %s', async (_, missing, limits, status) => {
     const held = await startReceiver(database, { limits });
     try {
       const body = Buffer.alloc(900_000 - missing, 'x');
@@ -381,7 +381,7 @@ describe('a body that nothing vouches for', () => {
     }
   });
 
-  it('in pieces of one byte counts for what the pieces take', async () => {
+  it('in chunks of one byte counts with the memory that the chunks occupy', async () => {
     const tight = await startReceiver(database, { limits: { strangersBytes: 1024 * 1024 } });
     try {
       const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
@@ -406,7 +406,7 @@ describe('a secret that was replaced', () => {
   });
   afterEach(() => held.close());
 
-  it('is good for what was signed before the replacement, and for a while', async () => {
+  it('is good for what was signed before the replacement, and for a grace period', async () => {
     const old = (timestamp: number) => deliver(held.server, receivedBody(), { secret: 'old', timestamp });
     expect((await old(before)).status).toBe(200);
     expect((await old(before + 1)).status).toBe(401);
@@ -419,7 +419,7 @@ describe('a secret that was replaced', () => {
     expect((await old(before)).status).toBe(401);
   });
 
-  it('is in doubt from the call on, and what it signs then waits for the outcome', async () => {
+  it('is in doubt from the call on, and deliveries signed with it then wait for the outcome', async () => {
     const { secrets } = held;
     const acceptUntil = clock.now() + 1_000;
     const doubtful = [{ ...FIRST, secrets: [{ secret: 'old', doubtfulAfter: before }] }];
@@ -440,8 +440,8 @@ describe('a secret that was replaced', () => {
   });
 });
 
-describe('a sender that goes away', () => {
-  it('leaves nothing behind when its body is cut off', async () => {
+describe('a sender that disconnects', () => {
+  it('leaves nothing behind if its body is incomplete', async () => {
     const body = receivedBody();
     const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
       ([name, value]) => `${name}: ${value}`,
@@ -454,7 +454,7 @@ describe('a sender that goes away', () => {
   });
 });
 
-describe('the figures', () => {
+describe('the metrics of the receiver', () => {
   it('count outcomes, refusals by reason, batches, and the age of signatures', async () => {
     await send(receivedBody());
     await send('{"event":"x"}');
@@ -477,7 +477,7 @@ describe('the figures', () => {
 });
 
 describe('a receiver that closes', () => {
-  it('answers what it took, and 503 from then on', async () => {
+  it('answers accepted deliveries, and 503 from then on', async () => {
     const open = Array.from({ length: 20 }, () => send(receivedBody()));
     await Promise.all(open.slice(0, 1));
     await fixture.receiver.close();

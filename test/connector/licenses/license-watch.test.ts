@@ -63,7 +63,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('a connection', () => {
-  it('is told once when it is new, and each real change once, with what changed', async () => {
+  it('is reported once when it is new, and each real change once, with what changed', async () => {
     // Needs pairing again.
     connection.status = 'disconnected';
     await poll();
@@ -82,7 +82,7 @@ describe('a connection', () => {
     expect(await told()).toEqual([['c1', ['licenseStatus']]]);
   });
 
-  it('whose license lapses disappears from the list, and is told then and when it comes back', async () => {
+  it('whose license lapses disappears from the list, and is reported then and when it returns', async () => {
     connection.licenseValid = false;
     await poll();
     await poll();
@@ -94,7 +94,7 @@ describe('a connection', () => {
     expect(await told()).toEqual([['c1', ['licenseValid', 'visible']]]);
   });
 
-  it('whose recovery an event told before the poll is told once: `connected` and `open` are one status', async () => {
+  it('whose recovery was reported by an event before the poll is reported once: `connected` and `open` are one status', async () => {
     const at = world.clock.now();
     const event = (name: string, status: string, needs_reconnect: boolean, timestamp: number) => ({
       event: `connection.${name}`,
@@ -111,7 +111,7 @@ describe('a connection', () => {
     expect((await read('c1')).status).toBe('open');
   });
 
-  it('that an event tells as it is known already changes nothing', async () => {
+  it('does not change if an event reports its known state', async () => {
     const again = {
       event: 'connection.connected',
       connection_id: 'c1',
@@ -126,7 +126,7 @@ describe('a connection', () => {
 });
 
 describe('the end of a license', () => {
-  it('is announced three days before, by time alone, once, and no longer once it is renewed', async () => {
+  it('is announced three days before, by time alone, once, and not if the license was renewed', async () => {
     world.clock.jump(27 * DAY - HOUR);
     await poll();
     await noteLicenseEnds(world.database, world.clock.now());
@@ -145,7 +145,7 @@ describe('the end of a license', () => {
     expect((await read('c1')).licenseNotice).toBeNull();
   });
 
-  it('that passes while the service is away is told as a date, never as a lapsed license', async () => {
+  it('that passes while the service is unavailable is reported as a date, never as a lapsed license', async () => {
     world.service.fault = () => ({ status: 503, body: {} });
     await pass(28 * DAY);
     expect(await told()).toEqual([['c1', ['licenseNotice']]]);
@@ -168,7 +168,7 @@ describe('the end of a license', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('is noted once by several processes at a time', async () => {
+  it('is announced once by several concurrent processes', async () => {
     connection.licenseExpires = iso(world.clock.now() + 4 * DAY);
     await poll();
     await told();
@@ -177,7 +177,7 @@ describe('the end of a license', () => {
     expect(await told()).toEqual([['c1', ['licenseNotice']]]);
   });
 
-  it('is looked at every minute by a process that works', async () => {
+  it('is checked every minute by a worker', async () => {
     world.clock.jump(28 * DAY);
     await world.clock.advance(MINUTE);
     // Waits for the look that the minute has begun.

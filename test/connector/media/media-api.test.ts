@@ -53,28 +53,25 @@ const refusal = async (id: string): Promise<unknown[]> => {
   return [answer.status, error, message];
 };
 
-it('gives the file of a message out as an attachment', async () => {
+it('the file of a message is served as an attachment', async () => {
   const answer = await get(await receive(atService()));
   expect([answer.status, await answer.text()]).toEqual([200, 'bytes']);
   expect(answer.headers.get('content-disposition')).toMatch(/^attachment; filename="message-m\d+\.png"$/);
 });
 
-it.each(['GET', 'HEAD'])(
-  'a file that is asked for by %s runs nothing and is shown in no page',
-  async (method) => {
-    const id = await receive(atService());
-    const headers = { authorization: `Bearer ${TOKEN}` };
-    const answer = await fetch(`${running.url}/v1/messages/${id}/media`, { method, headers });
-    await answer.text();
-    expect(answer.headers.get('content-security-policy')).toBe(
-      "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
-    );
-    expect(answer.headers.get('cross-origin-resource-policy')).toBe('same-origin');
-    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
-  },
-);
+it.each(['GET', 'HEAD'])('a file requested by %s runs nothing and is shown in no page', async (method) => {
+  const id = await receive(atService());
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const answer = await fetch(`${running.url}/v1/messages/${id}/media`, { method, headers });
+  await answer.text();
+  expect(answer.headers.get('content-security-policy')).toBe(
+    "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
+  );
+  expect(answer.headers.get('cross-origin-resource-policy')).toBe('same-origin');
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+});
 
-it('tells that there is none, that there never was an address, and that it is gone', async () => {
+it('distinguishes a message without a file, without an address, and with a file that no longer exists', async () => {
   expect(await refusal(await receive(null, null))).toEqual([404, 'no_media', 'The message has no file.']);
   expect(await refusal(await receive(null))).toEqual([404, 'no_media', expect.stringMatching(/no address/)]);
   file = { status: 404, body: { error: 'not_found' } };
@@ -82,7 +79,7 @@ it('tells that there is none, that there never was an address, and that it is go
   expect(await refusal('nothing')).toEqual([404, 'not_found', expect.any(String)]);
 });
 
-it('tells that it does not go there, and never shows where', async () => {
+it('reports that an address is not allowed, and never shows it', async () => {
   for (const url of ['http://169.254.169.254/latest', 'http://[::1]/x', 'file:///etc/passwd']) {
     const [status, error, message] = await refusal(await receive(url));
     expect([status, error]).toEqual([502, 'media_refused']);
@@ -92,7 +89,7 @@ it('tells that it does not go there, and never shows where', async () => {
   expect(await refusal(await receive(atService()))).toEqual([502, 'media_refused', expect.any(String)]);
 });
 
-it('tells that the file is not to be had now', async () => {
+it('reports that the file is unavailable at the moment', async () => {
   const id = await receive(atService());
   for (file of [{ status: 503, body: 'x' } as const, 'reset' as const]) {
     expect(await refusal(id)).toEqual([502, 'service_unreachable', expect.any(String)]);
@@ -101,7 +98,7 @@ it('tells that the file is not to be had now', async () => {
 
 const LATE = [503, 'unavailable', expect.stringContaining('within 10 s')];
 
-it('ends after 10 s when the host of the file is silent', async () => {
+it('ends after 10 s if the host of the file does not respond', async () => {
   const id = await receive(atService());
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -119,7 +116,7 @@ it('ends after 10 s when the host of the file is silent', async () => {
   expect((await get(id)).status).toBe(200);
 });
 
-it('tells by the status that a file broke off before its first byte', async () => {
+it('reports by its status that a file broke off before its first byte', async () => {
   file = { status: 200, body: '', headers: { 'content-length': '1000' } };
   expect(await refusal(await receive(atService()))).toEqual([
     502,
@@ -131,7 +128,7 @@ it('tells by the status that a file broke off before its first byte', async () =
 it.each([
   ['the message', 'connector.messages'],
   ['the service of its account', 'base_url, network from'],
-])('ends after 10 s when the database is silent about %s', async (_, word) => {
+])('ends after 10 s if the database does not respond to %s', async (_, word) => {
   const id = await receive(atService());
   const asked = mute.mute(word);
   const refused = refusal(id);
@@ -141,7 +138,7 @@ it.each([
   expect((await refused).slice(0, 2)).toEqual([503, 'unavailable']);
 });
 
-it('cuts an answer off that breaks in the middle, so that nobody takes a part for the whole', async () => {
+it('breaks off an answer whose source fails, so that a part is not mistaken for the whole file', async () => {
   file = { status: 200, body: 'half', headers: { 'content-length': '1000', connection: 'close' } };
   const answer = await get(await receive(atService()));
   expect(answer.status).toBe(200);
@@ -151,7 +148,7 @@ it('cuts an answer off that breaks in the middle, so that nobody takes a part fo
   await part;
 });
 
-it('fetches so many at once, and tells the next one when to come back', async () => {
+it('fetches a limited number of files concurrently, and answers others with Retry-After', async () => {
   const id = await receive(atService());
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();

@@ -79,7 +79,7 @@ async function read(url: string): Promise<string> {
 const refusedWith = (kind: FileUnavailable['kind']) =>
   expect.objectContaining({ name: 'FileUnavailable', kind });
 
-describe('a file at an address that somebody named', () => {
+describe('a file at an address from a message', () => {
   it('is read from a public host, without a credential and uncompressed', async () => {
     expect(await read('http://files.example.com/media/1?key=a%20b')).toBe('bytes');
     expect(requests.map(({ url, headers }) => [url, headers.host, headers['accept-encoding']])).toEqual([
@@ -95,7 +95,7 @@ describe('a file at an address that somebody named', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('of another account is a stranger to the service on loopback', async () => {
+  it('of another account may not be read from the service on loopback', async () => {
     services = { ...services, other: { origin: 'https://service.example', network: 'public' } };
     for (const accountId of ['other', 'unknown']) {
       await expect(open({ url: `${own}/media/1`, accountId })).rejects.toEqual(refusedWith('refused'));
@@ -103,7 +103,7 @@ describe('a file at an address that somebody named', () => {
     expect(requests).toEqual([]);
   });
 
-  it('of a service that was on the internet is not read where its name has come to lead', async () => {
+  it('of a service on the internet is not read if its name now resolves to a private address', async () => {
     const origin = 'http://service.example';
     services = { own: { origin, network: 'public' }, inside: { origin, network: 'private' } };
     (await open({ url: `${origin}/1` })).close();
@@ -125,7 +125,7 @@ describe('a file at an address that somebody named', () => {
     'http://user@files.example.com/1',
     'http://user:pass@files.example.com/1',
     'http://:pass@files.example.com/1',
-  ])('is not asked for at %j', async (url) => {
+  ])('is not requested at %j', async (url) => {
     await expect(open({ url })).rejects.toEqual(refusedWith('refused'));
     expect(requests).toEqual([]);
   });
@@ -162,7 +162,7 @@ describe('a file at an address that somebody named', () => {
     expect(requests).toEqual([]);
   });
 
-  it('opens no socket to a name of which any address is not public', async () => {
+  it('opens no socket to a name with any address that is not public', async () => {
     for (const { what, addresses: found } of vectors.refused_when_it_leads_to) {
       addresses = found;
       await expect(open({ url: 'http://files.example.com/1' }), what).rejects.toEqual(refusedWith('refused'));
@@ -170,7 +170,7 @@ describe('a file at an address that somebody named', () => {
     expect(requests).toEqual([]);
   });
 
-  it('is not read at the service when only that would do and it lies elsewhere', async () => {
+  it('is not read if only the exception for the service would allow it and the address is a different one', async () => {
     await expect(open({ url: 'http://files.example.com/1', ownOnly: true })).rejects.toEqual(
       refusedWith('refused'),
     );
@@ -179,7 +179,7 @@ describe('a file at an address that somebody named', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('is not followed to another address', async () => {
+  it('does not follow redirects', async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       answer = (response) => void response.writeHead(status, { location: `${own}/secret` }).end();
       await expect(open({ url: 'http://files.example.com/1' })).rejects.toEqual(refusedWith('refused'));
@@ -199,12 +199,12 @@ describe('a file at an address that somebody named', () => {
     await expect(open({ url: `${own}/1` })).rejects.toEqual(refusedWith(kind));
   });
 
-  it('in an encoding that was not asked for is refused', async () => {
+  it('in an encoding that was not requested is refused', async () => {
     answer = (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x');
     await expect(open({ url: `${own}/1` })).rejects.toEqual(refusedWith('refused'));
   });
 
-  it('of a name that does not resolve, or where nobody listens, is unreachable', async () => {
+  it('is unreachable if its name does not resolve or nothing listens there', async () => {
     await expect(open({ url: 'http://nowhere.example/1' })).rejects.toEqual(refusedWith('unreachable'));
     const closed: Sockets = { ...sockets, tcp: () => openTcp(1, '127.0.0.1') };
     await expect(open({ url: 'http://files.example.com/1' }, closed)).rejects.toEqual(
@@ -213,8 +213,8 @@ describe('a file at an address that somebody named', () => {
   });
 });
 
-describe('the bounds of a file', () => {
-  it('refuse one that says that it is too large, before a byte of it is read', async () => {
+describe('the limits of a file', () => {
+  it('refuse a file with a declared size that is too large before a byte is read', async () => {
     answer = (response) => {
       response.writeHead(200, { 'content-length': String(LARGEST_FILE_BYTES + 1) });
       response.flushHeaders();
@@ -222,7 +222,7 @@ describe('the bounds of a file', () => {
     await expect(open({ url: `${own}/1` })).rejects.toEqual(refusedWith('refused'));
   });
 
-  it('cut one off that does not say so, and take one of the largest size', async () => {
+  it('cut off a file without a declared size, and accept one of the largest size', async () => {
     const most = Buffer.alloc(LARGEST_FILE_BYTES, 'a');
     answer = (response) => {
       response.write(most);
@@ -236,7 +236,7 @@ describe('the bounds of a file', () => {
     await expect(read(`${own}/1`)).rejects.toEqual(refusedWith('refused'));
   });
 
-  it('give a silent host half a minute', async () => {
+  it('allow a host that does not respond half a minute', async () => {
     const asked = new Promise<void>((resolve) => {
       answer = () => resolve();
     });
@@ -247,7 +247,7 @@ describe('the bounds of a file', () => {
     await failed;
   });
 
-  it('give a host that sends byte by byte two minutes', async () => {
+  it('allow a host that sends byte by byte two minutes', async () => {
     answer = (response) => void response.writeHead(200).write('a');
     const file = await open({ url: `${own}/1` });
     const bytes = file.bytes[Symbol.asyncIterator]();
@@ -258,13 +258,13 @@ describe('the bounds of a file', () => {
     file.close();
   });
 
-  it('end with whoever asked', async () => {
+  it('end with the request of the caller', async () => {
     const leave = new AbortController();
     answer = () => leave.abort();
     await expect(open({ url: `${own}/1`, signal: leave.signal })).rejects.toEqual(refusedWith('unreachable'));
   });
 
-  it('are told when the connection breaks in the middle', async () => {
+  it('report that the connection broke off in the middle', async () => {
     answer = (response) => {
       response.writeHead(200, { 'content-length': '10' });
       response.write('half', () => response.socket?.destroy());

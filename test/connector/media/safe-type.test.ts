@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fileNameOf, safeTypeOf } from '../../../src/connector/media/safe-type.ts';
 
-describe('the type that a file is given out as', () => {
+describe('the content type with which a file is served', () => {
   it.each([
     ['image/jpeg', null, 'image/jpeg', 'jpg'],
     ['audio/ogg; codecs=opus', null, 'audio/ogg', 'ogg'],
@@ -25,7 +25,7 @@ describe('the type that a file is given out as', () => {
     '__proto__',
     'constructor',
     'x',
-  ])('%j is plain bytes', (told) => {
+  ])('%j is application/octet-stream', (told) => {
     expect(safeTypeOf(told, null)).toEqual({ contentType: 'application/octet-stream', ending: 'bin' });
     expect(safeTypeOf(null, told)).toEqual({ contentType: 'application/octet-stream', ending: 'bin' });
     // What the host says besides makes it no better.

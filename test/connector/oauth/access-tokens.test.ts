@@ -7,7 +7,7 @@ const { ask, accountOf, connect, sync, poll } = grants;
 
 describe('the access token of a grant', () => {
   it(
-    'is refreshed by a worker three minutes before its end, and not sooner',
+    'is refreshed by a worker three minutes before its expiry, and not earlier',
     proves('oauth.refresh.serialized'),
     async () => {
       await connect();
@@ -23,7 +23,7 @@ describe('the access token of a grant', () => {
   );
 
   it(
-    'that is refused with 401 is refreshed once, and the call repeated once',
+    'that is refused with 401 is refreshed once, and the call is repeated once',
     proves('oauth.refresh.on-401'),
     async () => {
       grants.world.service.addConnection('refused-once');
@@ -45,7 +45,7 @@ describe('the access token of a grant', () => {
     },
   );
 
-  it('that cannot be fetched after a 401 leaves a send queued, since nothing went out', async () => {
+  it('that cannot be refreshed after a 401 leaves a send queued, because nothing was sent', async () => {
     grants.world.service.addConnection('sending-1');
     await connect();
     grants.world.service.fault = ({ method, path }) =>
@@ -72,7 +72,7 @@ describe('the access token of a grant', () => {
     expect((await ask('GET', `/v1/outbound/${outboundId}`)).body['state']).toBe('sent');
   });
 
-  it('is fetched again after a server error, a reset before it acted, and a wrong client secret', async () => {
+  it('is requested again after a server error, a reset before the server acted, and a wrong client secret', async () => {
     const id = await connect();
     for (const [fault, code] of [
       [{ status: 500, body: { error: 'server_error' } }, 'oauth_unreadable'],
@@ -89,7 +89,7 @@ describe('the access token of a grant', () => {
     }
   });
 
-  it('is waited for ten seconds, twice, and asked for again later', async () => {
+  it('is waited for twice for ten seconds, and requested again later', async () => {
     const id = await connect();
     grants.world.clock.jump(16 * MINUTE);
     const nextRequest = () =>
@@ -111,7 +111,7 @@ describe('the access token of a grant', () => {
     expect(await poll(id)).toBeNull();
   });
 
-  it('is fetched with the same refresh token when an answer was lost before the server acted', async () => {
+  it('is requested with the same refresh token if an answer was lost before the server acted', async () => {
     const id = await connect();
     grants.world.clock.jump(16 * MINUTE);
     let faults = 0;

@@ -99,7 +99,7 @@ const faultTokenEndpoint = (type: string) =>
   });
 
 describe('an OAuth account of the service', () => {
-  it('receives by webhook, reads by polling, and refreshes when its token has ended', async () => {
+  it('receives webhooks, polls, and refreshes its token when it has expired', async () => {
     expect(await shown(await write('by webhook'))).toMatchObject({
       text: 'by webhook',
       firstSeenBy: 'webhook',
@@ -118,7 +118,7 @@ describe('an OAuth account of the service', () => {
     expect((await running.ask('POST', '/v1/sync', { body: { accountId } })).status).toBe(200);
   });
 
-  it('ends when a lost answer has rotated its token, and misses nothing after a new consent', async () => {
+  it('ends if a lost answer has rotated its token, and misses nothing after a new consent', async () => {
     await expireToken();
     await faultTokenEndpoint('lost_answer');
     await poll();
@@ -138,14 +138,14 @@ describe('an OAuth account of the service', () => {
     expect(await shown(missed)).toMatchObject({ text: 'while nobody could read', firstSeenBy: 'poll' });
   });
 
-  it('ends at once when the customer takes the grant back', async () => {
+  it('ends immediately if the customer revokes the grant', async () => {
     const { entries } = (await test.call('GET', '/grants?limit=1')).body;
     await test.call('DELETE', `/grants/${entries[0].id}`);
     await poll();
     expect(await stateOf()).toBe('reauth_required');
   });
 
-  it("never sets or rotates a webhook, which might be the customer's own, in all its life", async () => {
+  it('never sets or rotates a webhook, which might belong to the customer', async () => {
     const rotated = await running.ask('POST', '/v1/webhook/rotate', { body: { accountId } });
     expect(rotated).toMatchObject({ status: 409, body: { error: 'webhook_of_app' } });
     expect(rotated.body['message']).toContain('SERVICE_CLIENT_WEBHOOK_SECRET');
@@ -159,7 +159,7 @@ describe('an OAuth account of the service', () => {
     expect(await calls('/webhook*')).toEqual([]);
   });
 
-  it('gives its grant back when it is removed', async () => {
+  it('revokes its grant when it is removed', async () => {
     await running.ask('DELETE', `/v1/accounts/${accountId}`);
     await running.connector.settle();
     const { entries } = (await test.call('GET', '/grants?limit=1')).body;

@@ -34,7 +34,7 @@ describe('the webhook that grants share', () => {
   });
   const connectionOf = async (id: string) => (await ask('GET', `/v1/connections/${id}`)).body;
 
-  it('brings the events of each account, and keeps what nobody knows until somebody lists it', async () => {
+  it('receives the events of each account, and stores those of unknown connections until an account lists them', async () => {
     grants.world.service.addConnection('of-a');
     const a = await connect();
     grants.world.service.connections = [];
@@ -72,7 +72,7 @@ describe('the webhook that grants share', () => {
     expect((await ask('GET', '/v1/messages/to-b-now')).status).toBe(200);
   });
 
-  it("keeps an event of another subscription's connection, and merges nothing", async () => {
+  it('stores an event for a connection of another subscription, and merges nothing', async () => {
     const id = await connect();
     grants.world.service.addConnection('of-the-key');
     await grants.running.poll();
@@ -109,7 +109,7 @@ describe("the app's webhook", () => {
     return found?.secrets.map(({ secret }) => secret) ?? null;
   }
 
-  it('has its path before anybody consents, and has and keeps a secret once some process was given it', async () => {
+  it('has its path before the first consent, and keeps the secret that a process was configured with', async () => {
     const silent = app({ clientId: 'client-2', webhookSecret: undefined });
     grants.auth.clientIds.add(silent.clientId);
     const id = appSubscriptionId(silent);
@@ -133,7 +133,7 @@ describe("the app's webhook", () => {
     expect(await secretsOf(silent)).toEqual(['secret-one']);
   });
 
-  it('takes another secret of the settings once, however many processes start with it', async () => {
+  it('accepts a new secret from the settings once, however many processes start with it', async () => {
     const one = app({ clientId: 'client-3', webhookSecret: 'secret-one' });
     const two = { ...one, webhookSecret: 'secret-two' };
     await startsWith(one);
@@ -169,7 +169,7 @@ describe('the doctor', () => {
   }
   const finding = (reports: readonly Report[], check: string) => reports.find((each) => each.check === check);
 
-  it('describes how to consent again if a grant has ended, or is from before the cut-over', async () => {
+  it('explains how to consent again if a grant has ended or is from before the cut-over', async () => {
     const id = await connect();
     grants.world.service.events = ['message.received'];
     const old = finding(await examineAccount(id), 'events');
@@ -192,7 +192,7 @@ describe('the doctor', () => {
     expect(ended?.advice[0]).toContain('/v1/accounts/oauth');
   });
 
-  it("names the setting that the app's webhook lacks, and leaves its address to the app's registration", async () => {
+  it("names the missing setting of the app's webhook, and points to the registration of the app for its address", async () => {
     const id = await connect();
     const subscription = appSubscriptionId({ authUrl: grants.auth.url, clientId: 'client-1' });
     const secret = 'sealed_secret = null, sealed_configured_secret = null';

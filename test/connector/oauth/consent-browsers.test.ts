@@ -18,7 +18,7 @@ const OTHER = [403, 'Started in another browser'];
 const told = ({ status, text }: { readonly status: number; readonly text: string }) => [status, title(text)];
 
 describe('the pages of a consent', () => {
-  it('are not served to a name that leads here from elsewhere', async () => {
+  it('are not served under the name of another site', async () => {
     const oauth = grants.auth.app(grants.world.service.baseUrl);
     const own = await grants.world.start({ oauth, role: 'web', hosts: ['crm.example'] });
     const { authorizationUrl } = await start();
@@ -35,7 +35,7 @@ describe('the pages of a consent', () => {
     await own.stop();
   });
 
-  it('leave an audit line where a consent is refused, with its account and reference', async () => {
+  it('are recorded in the audit log if a consent is refused, with its account and reference', async () => {
     const { service } = grants.world;
     service.addConnection('own-number');
     const accountId = await grants.connect({ reference: 'customer-7' });
@@ -68,7 +68,7 @@ describe('the pages of a consent', () => {
 });
 
 describe('the start address of a consent', () => {
-  it('is one of the connector, and leads to the service from a page that says to whom numbers go', async () => {
+  it('belongs to the connector, and leads to the service from a page that says who will read the numbers', async () => {
     const returnUrl = 'https://crm.example/connected';
     const started = await start({ label: 'Bakery', returnUrl });
     expect(started.authorizationUrl).toMatch(/^http:\/\/127\.0\.0\.1:4020\/oauth\/start\/[\w-]{43}$/);
@@ -91,7 +91,7 @@ describe('the start address of a consent', () => {
     expect([again.status, again.headers.get('location')]).toEqual([303, sent.headers.get('location')]);
   });
 
-  it('names the account that is renewed, also when no name is given again', async () => {
+  it('names the account that is renewed, also if no name is given again', async () => {
     grants.world.service.addConnection('renewed-1');
     const accountId = await grants.connect({ label: 'Florist' });
     const { authorizationUrl } = await start({ accountId });
@@ -99,7 +99,7 @@ describe('the start address of a consent', () => {
     expect(page.text).toContain('the account <strong><bdi>Florist</bdi></strong>');
   });
 
-  it('is stored as a hash alone, as are cookie and state', async () => {
+  it('is stored only as a hash, as are the cookie and the state', async () => {
     const { startUrl, authorizationUrl } = await begin();
     const [flow] = await grants.world.database.query(
       'select f::text as row from connector.oauth_flows f order by created_at desc, browser nulls last limit 1',
@@ -112,7 +112,7 @@ describe('the start address of a consent', () => {
     }
   });
 
-  it('is used up by nobody who only looks: HEAD, GET, a preview without cookies', async () => {
+  it('is not used up by requests that only read: HEAD, GET, a preview without cookies', async () => {
     const { authorizationUrl } = await start();
     const preview = openBrowser();
     const head = await preview.visit(authorizationUrl, { method: 'HEAD' });
@@ -124,7 +124,7 @@ describe('the start address of a consent', () => {
     expect(told(await comeBack(grants.auth.approve(location)))).toEqual([200, 'Connected']);
   });
 
-  it('is not gone on from by a form of another site, or of a neighbouring host', async () => {
+  it('cannot be continued from a form of another site or a sibling host', async () => {
     const { authorizationUrl } = await start();
     const post = (browser: Browser, site: string) =>
       browser.visit(authorizationUrl, { method: 'POST', headers: { 'sec-fetch-site': site } });
@@ -135,7 +135,7 @@ describe('the start address of a consent', () => {
     expect((await post(grants.browser, 'same-origin')).status).toBe(303);
   });
 
-  it('belongs to the first browser that goes on, and is not taken over', async () => {
+  it('belongs to the first browser that continues, and cannot be taken over', async () => {
     const { authorizationUrl } = await start();
     const second = openBrowser();
     // Both have seen the page before either goes on.
@@ -148,7 +148,7 @@ describe('the start address of a consent', () => {
     expect(told(await grants.browser.visit(authorizationUrl))).toEqual([200, 'Already connected']);
   });
 
-  it('goes to one of two browsers that go on at the same moment', async () => {
+  it('goes to one of two browsers that continue at the same moment', async () => {
     const { authorizationUrl } = await start();
     const browsers = [openBrowser(), openBrowser(() => grants.running)];
     for (const browser of browsers) await browser.visit(authorizationUrl);
@@ -163,7 +163,7 @@ describe('the start address of a consent', () => {
     expect(await readStartedFlow(grants.world.database, id)).toEqual(flow);
   });
 
-  it('that was made up, or is over, leads nowhere', async () => {
+  it('that is invented or expired leads nowhere', async () => {
     const visit = async (address: string) => told(await grants.browser.visit(address));
     for (const token of ['made-up', 'x'.repeat(2_000), '%00', '..%2fv1']) {
       expect(await visit(`${PUBLIC_URL}/oauth/start/${token}`)).toEqual([400, 'Unknown link']);
@@ -177,7 +177,7 @@ describe('the start address of a consent', () => {
 });
 
 describe('the callback of a consent', () => {
-  it('in another browser connects nothing, says so, and leaves the consent to its own', async () => {
+  it('in another browser connects nothing, says so, and leaves the consent to the first browser', async () => {
     const returnUrl = 'https://crm.example/connected';
     const { authorizationUrl } = await begin({ reference: 'customer-42', returnUrl });
     // The address of the service was forwarded, and somebody else has approved.
@@ -214,7 +214,7 @@ describe('the callback of a consent', () => {
     expect(await oauthAccounts()).toEqual([]);
   });
 
-  it('takes two consents of one browser side by side, in any order', async () => {
+  it('accepts two consents of one browser in any order', async () => {
     const first = await begin({ reference: 'first' });
     const second = await begin({ reference: 'second' });
     expect(new Set(grants.browser.cookiesFor(PUBLIC_URL)).size).toBe(2);
@@ -224,7 +224,7 @@ describe('the callback of a consent', () => {
     expect((await oauthAccounts()).map(({ reference }) => reference).sort()).toEqual(['first', 'second']);
   });
 
-  it('leaves a browser ten cookies at most, of the newest consents', async () => {
+  it('leaves a browser at most ten cookies, those of the newest consents', async () => {
     const all: { readonly authorizationUrl: string }[] = [];
     for (let count = 0; count < 12; count += 1) all.push(await begin());
     expect(grants.browser.cookiesFor(PUBLIC_URL)).toHaveLength(10);
@@ -235,7 +235,7 @@ describe('the callback of a consent', () => {
     expect(await come(0)).toEqual(OTHER);
   });
 
-  it('of a consent that a version without start addresses has begun connects nothing', async () => {
+  it('of a consent that began in a version without start addresses connects nothing', async () => {
     const { authorizationUrl } = await begin();
     await grants.world.database.query(
       'update connector.oauth_flows set start_id = null, browser = null, sealed_authorization_url = null',
@@ -245,7 +245,7 @@ describe('the callback of a consent', () => {
 });
 
 describe('the cookie of a consent', () => {
-  it('belongs to the host alone, and goes over https alone', async () => {
+  it('belongs only to its host, and is sent only over https', async () => {
     const oauth = { ...grants.auth.app(grants.world.service.baseUrl), publicUrl: 'https://crm.example' };
     const safe = await grants.world.start({ oauth, role: 'web' });
     const browser = new Browser({ 'https://crm.example': () => safe.url });
@@ -259,7 +259,7 @@ describe('the cookie of a consent', () => {
     await safe.stop();
   });
 
-  it('has no prefix where the connector is asked over http, which is on this machine alone', async () => {
+  it('has no prefix if the connector is called over http, which is only possible on this machine', async () => {
     await begin();
     expect(grants.browser.lines).toEqual([
       expect.stringMatching(

@@ -13,7 +13,7 @@ test('the page after a consent shows an error code of the service as text', () =
   expect(html).toContain('<code>&lt;meta http-equiv=&quot;refresh&quot;');
 });
 
-test('the page after a consent shows numbers, what they are called, and no id', () => {
+test('the page after a consent shows numbers with their labels, and no id', () => {
   const numbers = [
     { phoneNumber: '447700900111', label: 'Bakery' },
     { phoneNumber: null, label: '<b>New</b>' },
@@ -28,7 +28,7 @@ test('the page after a consent shows numbers, what they are called, and no id', 
   expect(html).not.toContain('account-1');
 });
 
-test('each page says whose it is, and the first one to whom the numbers go', () => {
+test('each page names its owner, and the first one also who will read the numbers', () => {
   const ended = pages.end({ end: { kind: 'other_browser' }, returnUrl: null });
   const flow = { label: 'Bakery \u202e<script>', returnUrl: 'https://app.crm.example/done?customer=42' };
   const ask = pages.ask(flow, false);

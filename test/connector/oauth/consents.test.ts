@@ -7,7 +7,7 @@ const { ask, listed, begin, comeBack } = grants;
 const browser = () => grants.browser;
 
 describe('a consent', () => {
-  it('begun by one process and finished by another makes an account', async () => {
+  it('that is started by one process and finished by another creates an account', async () => {
     grants.world.service.addConnection('consented');
     const started = await begin({ label: 'Bakery', connectionIds: ['a1', 'b2'], scopes: ['messaging.read'] });
     const asked = new URL(started.authorizationUrl);
@@ -40,7 +40,7 @@ describe('a consent', () => {
     expect(grants.auth.requests.at(0)?.fields.get('client_secret')).toBe('client-secret-1');
   });
 
-  it('comes back to a page without script that nothing frames and no address leaves', async () => {
+  it('ends at a page without scripts that cannot be framed and discloses no address', async () => {
     const { authorizationUrl } = await begin();
     const query = grants.auth.approve(authorizationUrl);
     const page = await comeBack(query);
@@ -53,7 +53,7 @@ describe('a consent', () => {
     expect(page.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('is finished once, and coming back again changes nothing', async () => {
+  it('is finished once, and a repeated callback changes nothing', async () => {
     const { authorizationUrl } = await begin();
     // RFC 3986 lets a question mark stand in a query.
     const query = `from=a?b&${grants.auth.approve(authorizationUrl)}`;
@@ -71,7 +71,7 @@ describe('a consent', () => {
     expect(grants.auth.requests.slice(before).filter(({ path }) => path === '/token')).toHaveLength(1);
   });
 
-  it('leads on to the address of the CRM, with how it ended', async () => {
+  it('redirects to the address of the CRM, with the outcome', async () => {
     const returnUrl = 'https://crm.example/connected?customer=42&outcome=made-up';
     const onward = async (query: string): Promise<[number, string | undefined, string | undefined]> => {
       const { status, text: html } = await comeBack(query);
@@ -108,13 +108,13 @@ describe('a consent', () => {
     'https://crm.example.elsewhere.example/',
     'https://crm.example:8443/',
     'http://crm.example/',
-  ])('leads nowhere when the address of the CRM is %s', async (address) => {
+  ])('redirects nowhere if the address of the CRM is %s', async (address) => {
     const answer = await ask('POST', '/v1/accounts/oauth', { body: { returnUrl: address } });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
     expect(String(answer.body['message'])).toContain('returnUrl');
   });
 
-  it('that nobody began, that took too long or that was refused makes no account', async () => {
+  it('that nobody started, that took too long or that was refused creates no account', async () => {
     const said = async (query: string) => {
       const { status, text } = await comeBack(query);
       return [status, /<h1>(.*)<\/h1>/.exec(text)?.[1]];
@@ -163,7 +163,7 @@ describe('a consent', () => {
     expect(await grants.connect({ accountId })).toBe(accountId);
   });
 
-  it('answered by another server, or by a code that is not good, makes no account', async () => {
+  it('from another server, or with an invalid code, creates no account', async () => {
     for (const [name, value] of [
       ['iss', 'https://elsewhere.example'],
       ['iss', null],
@@ -179,7 +179,7 @@ describe('a consent', () => {
     expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
   });
 
-  it('for an account that is no grant, or is gone, is not begun', async () => {
+  it('for an account that is not a grant, or does not exist, cannot be started', async () => {
     for (const accountId of ['default', 'nobody']) {
       const refused = await ask('POST', '/v1/accounts/oauth', { body: { accountId } });
       expect(refused).toMatchObject({ status: 404, body: { message: 'No OAuth account with this id.' } });

@@ -18,7 +18,7 @@ describe('a grant that has ended', () => {
     expect(await poll(id)).toBe('reauth_required');
   }
 
-  it('holds polls and sends, says so everywhere, and goes on after a new consent', async () => {
+  it('stops polls and sends, is reported everywhere, and continues after a new consent', async () => {
     grants.world.service.addConnection('waiting-1');
     const id = await connect({ label: 'Florist' });
     const queued = { connectionId: 'waiting-1', to: '15551230000', text: 'later', reference: 'r-1' };
@@ -57,7 +57,7 @@ describe('a grant that has ended', () => {
     expect((await ask('GET', '/v1/messages/missed-1')).status).toBe(200);
   });
 
-  it('is asked for once: a lost answer whose refresh was carried out ends in a consent, not in a loop', async () => {
+  it('is refreshed once: a lost answer to a completed refresh leads to a new consent, not to a loop', async () => {
     const id = await connect();
     grants.world.clock.jump(16 * MINUTE);
     const before = grants.auth.refreshes();
@@ -69,7 +69,7 @@ describe('a grant that has ended', () => {
     expect(grants.auth.refreshes()).toBe(before + 2);
   });
 
-  it('leaves what an earlier consent brought alone when a new one comes in its place', async () => {
+  it('does not affect what an earlier consent created if a new one replaces it', async () => {
     const id = await connect();
     const before = grants.auth.requests.length;
     await connect({ accountId: id });
@@ -77,7 +77,7 @@ describe('a grant that has ended', () => {
     expect(await poll(id)).toBeNull();
   });
 
-  it('of an app that was replaced goes on under the new one after a consent', async () => {
+  it('of an app that was replaced continues with the new app after a consent', async () => {
     const id = await connect();
     await grants.world.database.query(
       "update connector.accounts set subscription_id = 'app-before', base_url = 'http://127.0.0.1:1/api/v1' where id = $1",
@@ -91,7 +91,7 @@ describe('a grant that has ended', () => {
     });
   });
 
-  it('and was forgotten, since the key that sealed it is lost, waits for a consent', async () => {
+  it('waits for a consent if the key that encrypted it is lost', async () => {
     const id = await connect();
     await grants.world.database.query('delete from connector.oauth_grants where account_id = $1', [id]);
     expect(await accountOf(id)).toMatchObject({ state: 'reauth_required', reauth: { reason: 'forgotten' } });
@@ -112,7 +112,7 @@ describe('a grant that has ended', () => {
 });
 
 describe('a process that starts', () => {
-  it('brings the address of the service to the accounts of its app, and tells of those of another', async () => {
+  it('updates the address of the service in the accounts of its app, and warns about those of another', async () => {
     const [moved, foreign] = [await connect(), await connect()];
     await grants.world.database.query(
       "update connector.accounts set base_url = 'http://127.0.0.1:1/api/v1' where id = any($1::text[])",

@@ -97,10 +97,10 @@ async function visit(address: string): Promise<URL> {
   return new URL((await new Browser().follow(address, PUBLIC_URL)).url);
 }
 
-describe('the OAuth client at a foreign authorization server', () => {
+describe('the OAuth client with an independent authorization server', () => {
   const checks = { state: 'a-state-of-43-characters-or-so', codeVerifier: 'v'.repeat(43) };
 
-  it('goes through discovery, consent, tokens, a call, a refresh and a revocation', async () => {
+  it('completes discovery, consent, tokens, a call, a refresh and a revocation', async () => {
     const server = createAuthorizationServer(app, systemClock);
     const request = { ...checks, scopes: ['messaging.read'], connectionIds: ['c1', 'c2'] };
     const back = await visit(await server.authorizationUrl(request));
@@ -122,7 +122,7 @@ describe('the OAuth client at a foreign authorization server', () => {
     await expect(server.refresh(second.refreshToken ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('learns of the reuse of a refresh token, which ends the grant', async () => {
+  it('detects the reuse of a refresh token, which ends the grant', async () => {
     const server = createAuthorizationServer(app, systemClock);
     const back = await visit(await server.authorizationUrl({ ...checks, scopes: ['messaging.read'] }));
     const { refreshToken } = await server.redeem(back.searchParams, checks);
@@ -131,7 +131,7 @@ describe('the OAuth client at a foreign authorization server', () => {
     await expect(server.refresh(next.refreshToken ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('is told by name of a wrong secret, a code used twice and a verifier that is not its own', async () => {
+  it('reports by name a wrong secret, a code used twice and a verifier that does not belong to it', async () => {
     const server = createAuthorizationServer(app, systemClock);
     const address = await server.authorizationUrl({ ...checks, scopes: ['messaging.read'] });
     const back = (await visit(address)).searchParams;
@@ -144,7 +144,7 @@ describe('the OAuth client at a foreign authorization server', () => {
     await expect(stranger.refresh('anything')).rejects.toMatchObject({ error: 'invalid_client' });
   });
 
-  it('refuses a server that calls itself something else, and plain http to another machine', async () => {
+  it('refuses a server with a different issuer, and plain http to another machine', async () => {
     const elsewhere = { ...app, authUrl: app.authUrl.replace('127.0.0.1', 'localhost') };
     const misnamed = createAuthorizationServer(elsewhere, systemClock);
     await expect(misnamed.authorizationUrl(checks)).rejects.toMatchObject({ mayHaveActed: false });
@@ -153,8 +153,8 @@ describe('the OAuth client at a foreign authorization server', () => {
   });
 });
 
-describe('a connector with a foreign authorization server', () => {
-  it('connects the browser that went on from the start address, and no other', async () => {
+describe('a connector with an independent authorization server', () => {
+  it('connects only the browser that continued from the start address', async () => {
     const world = await ConnectorWorld.open();
     const running = await world.start({ oauth: app });
     const open = (): Browser => new Browser({ [PUBLIC_URL]: () => running.url });

@@ -84,8 +84,8 @@ async function letClaimRunOut(): Promise<void> {
   await database.query('update connector.oauth_grants set refresh_until = 0 where refresh_owner is not null');
 }
 
-describe('fifty refreshes at once from four processes', () => {
-  it('are one on the wire, and all get the same token', proves('oauth.refresh.serialized'), async () => {
+describe('fifty concurrent refreshes in four processes', () => {
+  it('are one on the wire, and all receive the same token', proves('oauth.refresh.serialized'), async () => {
     await storeGrant();
     const children = await Promise.all([13, 13, 12, 12].map(startChild));
     const used = (await Promise.all(children.map((child) => child.use()))).flat();
@@ -100,7 +100,7 @@ describe('fifty refreshes at once from four processes', () => {
   });
 });
 
-describe('a process that is killed between the answer of a refresh and its storing', () => {
+describe('a process that is killed between the answer of a refresh and its commit', () => {
   async function killAtAnswer(child: Child): Promise<void> {
     const dead = once(child.process, 'exit');
     auth.onRefreshed = async () => {
@@ -112,7 +112,7 @@ describe('a process that is killed between the answer of a refresh and its stori
     expect((await dead)[1]).toBe('SIGKILL');
   }
 
-  it('ends a grant whose old token is void, and nobody asks again', async () => {
+  it('ends a grant whose old token is invalid, without another request', async () => {
     await storeGrant();
     const [first, second, third] = await Promise.all([startChild(1), startChild(5), startChild(5)]);
     await killAtAnswer(first);
@@ -123,7 +123,7 @@ describe('a process that is killed between the answer of a refresh and its stori
     expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 1, endedAt: expect.any(Number) });
   });
 
-  it('leaves a grant whole whose server had not heard of it', async () => {
+  it('leaves a grant valid if the server had not received the request', async () => {
     await storeGrant();
     const [first, second] = await Promise.all([startChild(1), startChild(5)]);
     const dead = once(first.process, 'exit');

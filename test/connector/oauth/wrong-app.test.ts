@@ -19,7 +19,7 @@ const problemsOf = async (change: Partial<OauthApp>) => {
 };
 
 describe('a process with other settings of the OAuth app', () => {
-  it('does not start with a client secret that is refused, and the grants of the others stay as they are', async () => {
+  it('does not start with a client secret that is refused, and the grants of other processes are unchanged', async () => {
     const id = await connect();
     const before = grants.auth.refreshes();
     expect(await problemsOf({ clientSecret: 'mistyped' })).toMatch(
@@ -35,7 +35,7 @@ describe('a process with other settings of the OAuth app', () => {
     expect(await poll(id)).toBeNull();
   });
 
-  it('does not move the accounts to an address where no service is', async () => {
+  it('does not move the accounts to an address that is not a service', async () => {
     const id = await connect();
     const elsewhere = await ScriptedService.start();
     for (const answer of [
@@ -52,7 +52,7 @@ describe('a process with other settings of the OAuth app', () => {
     expect(await poll(id)).toBeNull();
   });
 
-  it('sends no token of a customer to an address that it tries', async () => {
+  it('sends no token of a customer to an address that it checks', async () => {
     await connect();
     const seen = grants.world.service.requests.length;
     await (await startWith({ webhookSecret: undefined, baseUrl: `${grants.world.service.baseUrl}` })).stop();
@@ -60,13 +60,13 @@ describe('a process with other settings of the OAuth app', () => {
     expect(tried.filter((authorization) => authorization?.includes('access-'))).toEqual([]);
   });
 
-  it('does not start with an address that knows of no discovery document', async () => {
+  it('does not start with an address without a discovery document', async () => {
     expect(await problemsOf({ authUrl: grants.world.service.baseUrl })).toMatch(
       /^SERVICE_AUTH_URL is not the address of an authorization server/,
     );
   });
 
-  it('waits while the authorization server is away, and is ready when that answers', async () => {
+  it('waits while the authorization server is unavailable, and becomes ready when it answers', async () => {
     const change = { clientSecret: 'client-secret-2' };
     grants.auth.fault = () => 'reset';
     const waiting = await startWith(change);
@@ -86,8 +86,8 @@ describe('a process with other settings of the OAuth app', () => {
   });
 });
 
-describe('a process with the settings that are in use', () => {
-  it('starts while neither the service nor the authorization server can be reached', async () => {
+describe('a process with the current settings', () => {
+  it('starts even if neither the service nor the authorization server can be reached', async () => {
     grants.auth.fault = () => 'reset';
     grants.world.service.fault = () => 'reset';
     const next = await startWith({});

@@ -86,7 +86,7 @@ async function atEachStep(
   }
 }
 
-describe('a sender that is killed at each of its statements', { timeout: 120_000 }, () => {
+describe('a sender that is killed at any of its statements', { timeout: 120_000 }, () => {
   it('sends a text exactly once', async () => {
     const steps = await atEachStep(
       (connectionId) => bench.queueText(connectionId, 'once'),
@@ -98,7 +98,7 @@ describe('a sender that is killed at each of its statements', { timeout: 120_000
     expect(steps).toBeGreaterThan(8);
   });
 
-  it('sends a file at most once, and finds out that it did', async () => {
+  it('sends a file at most once, and finds out whether it was sent', async () => {
     const steps = await atEachStep(
       (connectionId) => bench.queueFile(connectionId),
       ({ outbound, received }, where) => {

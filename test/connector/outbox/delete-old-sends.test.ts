@@ -18,7 +18,7 @@ async function idsOf(connectionId: string): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-it('keeps a send for 90 days after its end, and its reference with it', async () => {
+it('sends are kept for 90 days after their end, with their reference', async () => {
   bench.forget();
   const connectionId = await bench.addConnection();
   const sent = await bench.queueText(connectionId, 'one', 'order-1');
@@ -40,7 +40,7 @@ it('keeps a send for 90 days after its end, and its reference with it', async ()
   expect(await bench.queueText(connectionId, 'one', 'order-1')).not.toBe(sent);
 });
 
-it('forgets them all, however many they are', async () => {
+it('all old sends are deleted, however many there are', async () => {
   const connectionId = await bench.addConnection();
   await bench.database.query(
     `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key,

@@ -27,7 +27,7 @@ function opener(pieces: readonly Uint8Array[]) {
 const FROM = { url: 'https://service.example/media/1', accountId: 'a1' };
 
 describe('a file of a message', () => {
-  it('is read whole, from the service itself alone', async () => {
+  it('is read completely, and only from the service itself', async () => {
     const { fetchFile, asked, seen } = opener([Buffer.from('by'), Buffer.from('tes')]);
     const bytes = await fetchFile(FROM, signal);
     expect(Buffer.from(bytes).toString()).toBe('bytes');
@@ -35,7 +35,7 @@ describe('a file of a message', () => {
     expect(seen.closed).toBe(1);
   });
 
-  it('is not read beyond what a send can hold', async () => {
+  it('is not read beyond the maximum size of a send', async () => {
     const piece = Buffer.alloc(4 * 1024 * 1024);
     const { fetchFile, seen } = opener(Array(5).fill(piece));
     await expect(fetchFile(FROM, signal)).rejects.toThrow('too large');

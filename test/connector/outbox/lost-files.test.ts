@@ -38,7 +38,7 @@ describe('a file', () => {
     return { connectionId, id, outbox };
   }
 
-  it('is sent with its bytes, and its bytes are kept no longer than they are needed', async () => {
+  it('is sent with its bytes, which are deleted once they are no longer needed', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueFile(connectionId, 'look');
     await bench.sendAll(await bench.running());
@@ -87,7 +87,7 @@ describe('a file', () => {
     ['of which two look the same', ['a', 'b'], ['a', 'b']],
     ['that cannot be compared', ['a'], []],
     ['that is not there', [], []],
-  ])('%s is unknown after four minutes, and frees its queue', async (_what, shown, readable) => {
+  ])('%s is unknown after four minutes, and unblocks its queue', async (_what, shown, readable) => {
     const { connectionId, id, outbox } = await loseOne();
     const next = await bench.queueText(connectionId, 'next');
     bench.answer = () => sentAs(`after-${connectionId}`);
@@ -102,7 +102,7 @@ describe('a file', () => {
     expect(await bench.read(next)).toMatchObject({ state: 'sent' });
   });
 
-  it('is not found in a message that another send became', async () => {
+  it('is not matched to a message that belongs to another send', async () => {
     const { connectionId, outbox } = await loseOne();
     bench.listed = [seen('shared', { connectionId })];
     bench.files.set('https://files.example/shared', PICTURE);
@@ -137,7 +137,7 @@ describe('a file', () => {
     expect(bench.calls).toHaveLength(calls);
   });
 
-  it('that never reached the service is simply sent again', async () => {
+  it('that never reached the service is sent again', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueFile(connectionId);
     bench.answer = () => {

@@ -61,7 +61,7 @@ const loseFiles = (body: {
 }) => (body.media === undefined ? sentAs(newId()) : lose());
 
 describe('while a file whose answer was lost is being looked up', () => {
-  it('sends to other people go out at once, and those to the same person wait for its end', async () => {
+  it('sends to other people go out immediately, and those to the same person wait for its end', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = loseFiles;
     const lost = await bench.queueFile(connectionId);
@@ -81,7 +81,7 @@ describe('while a file whose answer was lost is being looked up', () => {
     expect(await statesOf([lost, same])).toEqual(['unknown', 'sent']);
   });
 
-  it('everything else keeps its order: what waits to be repeated is stepped over by nobody', async () => {
+  it('all other sends keep their order: none passes a send that waits for a retry', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = (body) => {
       if (body.to === OTHER) return refuse('rate_limited', 429);
@@ -98,7 +98,7 @@ describe('while a file whose answer was lost is being looked up', () => {
     expect(await statesOf([lost, waits, behind])).toEqual(['sending', 'sent', 'sent']);
   });
 
-  it('a second one that is lost holds the queue, so that not all files of it come into doubt', async () => {
+  it('a second lost answer blocks the queue, so that not all of its files come into doubt', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = lose;
     const ids = await Promise.all(
@@ -109,7 +109,7 @@ describe('while a file whose answer was lost is being looked up', () => {
     expect((await statesOf(ids)).sort()).toEqual(['queued', 'sending', 'sending']);
   });
 
-  it('nothing goes out while the service answers no look, and the verdict waits for one that it answers', async () => {
+  it('nothing goes out while the service does not answer look-ups, and the result waits for an answer', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = lose;
     bench.list = unreachable;
@@ -126,7 +126,7 @@ describe('while a file whose answer was lost is being looked up', () => {
     expect(await statesOf([lost, ...others])).toEqual(['sent', 'sent', 'sent']);
   });
 
-  it('a look that the service refuses for good ends after four minutes, too', async () => {
+  it('a look-up that the service refuses permanently ends after four minutes as well', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = lose;
     bench.list = () => refuse('insufficient_scope', 403);
@@ -136,7 +136,7 @@ describe('while a file whose answer was lost is being looked up', () => {
     expect(await stateOf(lost)).toBe('unknown');
   });
 
-  it('it is looked for again when the service asked for, and at once when it answers a poll', async () => {
+  it('it is repeated when the service has asked for, and immediately once the service answers a poll', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = lose;
     let looks = 0;
@@ -161,7 +161,7 @@ describe('while a file whose answer was lost is being looked up', () => {
 });
 
 describe('two files that look the same, to two people', () => {
-  it('are not told apart when both answers were lost and one message is there', async () => {
+  it('are not distinguished if both answers were lost and one message exists', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = lose;
     const ids = [await bench.queueFile(connectionId), await bench.queueFile(connectionId, undefined, OTHER)];
@@ -172,7 +172,7 @@ describe('two files that look the same, to two people', () => {
     expect(await statesOf(ids)).toEqual(['unknown', 'unknown']);
   });
 
-  it('are not told apart when a process died while it sent the second, whose message is there', async () => {
+  it('are not distinguished if a process died during the second, whose message exists', async () => {
     const connectionId = await bench.addConnection();
     const dying = dyingDatabase(bench.database, Number.POSITIVE_INFINITY, 'after');
     bench.answer = ({ to }) => {
@@ -197,7 +197,7 @@ describe('two files that look the same, to two people', () => {
     expect(await statesOf([lost, cutOff])).toEqual(['unknown', 'unknown']);
   });
 
-  it('are when one was answered', async () => {
+  it('are distinguished if one was answered', async () => {
     const connectionId = await bench.addConnection();
     const [mine, answered] = [newId(), newId()];
     bench.answer = ({ to }) => (to === OTHER ? sentAs(answered) : lose());
@@ -363,7 +363,7 @@ async function runSchedule(schedule: Schedule): Promise<{
 }
 
 describe('whatever the service does and whenever a process dies', { timeout: 300_000 }, () => {
-  it('the sends to one person arrive in order, none twice, and each end says what is certain', async () => {
+  it('the sends to one person arrive in order, none twice, and each final state is true', async () => {
     let overtook = 0;
     await fc.assert(
       fc.asyncProperty(schedules, async (schedule) => {
@@ -388,7 +388,7 @@ describe('whatever the service does and whenever a process dies', { timeout: 300
   });
 });
 
-describe('what a queue takes next', () => {
+describe('the next send of a queue', () => {
   const WAITING = 30_000;
   /** Pages of 8 KiB; what waits lies on hundreds. */
   const FEW = 30;

@@ -19,8 +19,8 @@ afterAll(() => bench.close());
 beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 
-describe('queueing', () => {
-  it('takes a reference once, whatever is sent at once with it', async () => {
+describe('queueing a send', () => {
+  it('creates one send for a reference, however many requests are concurrent', async () => {
     const connectionId = await bench.addConnection();
     const request = { connectionId, to: '447700900201', text: 'once', reference: 'r-1' };
     const all = await Promise.all(
@@ -42,15 +42,15 @@ describe('queueing', () => {
     expect(again).toEqual({ kind: 'reused' });
   });
 
-  it('knows no connection that was never seen', async () => {
+  it('refuses an unknown connection', async () => {
     const request = { connectionId: 'nowhere', to: '447700900201', text: 'x', reference: 'r' };
     expect(await queueSend(bench.database, request, 0)).toEqual({ kind: 'no_connection' });
   });
 });
 
-describe('a queue', () => {
+describe('a queue of sends', () => {
   it(
-    'sends in order, one at a time, with a UUID as key of each send',
+    'sends in order, one at a time, with a UUID as the key of each send',
     proves('messages.send.key-uuid'),
     async () => {
       const [one, two] = [await bench.addConnection(), await bench.addConnection()];
@@ -82,7 +82,7 @@ describe('a queue', () => {
     },
   );
 
-  it('is run by one of two processes', async () => {
+  it('is processed by one of two processes', async () => {
     const connectionId = await bench.addConnection();
     const [first, second] = [await bench.running(), await bench.running()];
     for (const text of ['1', '2', '3', '4']) await bench.queueText(connectionId, text);
@@ -91,7 +91,7 @@ describe('a queue', () => {
     expect(bench.calls.map(({ text }) => text)).toEqual(['1', '2', '3', '4']);
   });
 
-  it('is held by what can be repeated, and goes on with the same key', async () => {
+  it('is blocked by a send that can be repeated, and continues with the same key', async () => {
     const connectionId = await bench.addConnection();
     const first = await bench.queueText(connectionId, '1');
     await bench.queueText(connectionId, '2');
@@ -107,7 +107,7 @@ describe('a queue', () => {
     expect(await bench.told(first)).toEqual(['queued', 'sending', 'queued', 'sending', 'sent']);
   });
 
-  it('is freed by what is final', async () => {
+  it('continues after a final outcome', async () => {
     const connectionId = await bench.addConnection();
     const first = await bench.queueText(connectionId, '1');
     const second = await bench.queueText(connectionId, '2');
@@ -120,7 +120,7 @@ describe('a queue', () => {
     expect(await bench.read(second)).toMatchObject({ state: 'sent', messageId: 'freed' });
   });
 
-  it('wakes itself when its first send is due, and at once for what is new', async () => {
+  it('wakes when its first send is due, and immediately for a new send', async () => {
     const connectionId = await bench.addConnection();
     const outbox = await bench.running();
     await bench.queueText(connectionId, '1');
@@ -133,7 +133,7 @@ describe('a queue', () => {
     expect(bench.notifier.notified.at(-1)).toMatchObject({ key: connectionId, delayMs: 0 });
   });
 
-  it('is found by looking when its notification was lost', async () => {
+  it('is found by looking if its notification was lost', async () => {
     const connectionId = await bench.addConnection();
     const outbox = await bench.running();
     bench.notifier.failing = true;
@@ -165,7 +165,7 @@ describe('every error code', () => {
 });
 
 describe('a lost answer', () => {
-  it('repeats a text with its key, and joins the answer that comes then', async () => {
+  it('repeats a text with its key, and accepts the later answer', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'maybe');
     bench.answer = lose;
@@ -203,17 +203,21 @@ describe('a lost answer', () => {
     expect(await bench.read(id)).toMatchObject({ state: 'unknown', lastError: 'license_inactive' });
   });
 
-  it('that was not stored is never repeated', proves('messages.send.degraded-no-retry'), async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'once');
-    bench.answer = () => ({ messageId: null, waMessageId: null, status: 'sent', persisted: false });
-    await bench.sendAll(await bench.running(), 3);
-    expect(await bench.read(id)).toMatchObject({ state: 'delivered_not_stored', messageId: null });
-    expect(bench.calls).toHaveLength(1);
-  });
+  it(
+    'is never repeated if the message was sent but not stored',
+    proves('messages.send.degraded-no-retry'),
+    async () => {
+      const connectionId = await bench.addConnection();
+      const id = await bench.queueText(connectionId, 'once');
+      bench.answer = () => ({ messageId: null, waMessageId: null, status: 'sent', persisted: false });
+      await bench.sendAll(await bench.running(), 3);
+      expect(await bench.read(id)).toMatchObject({ state: 'delivered_not_stored', messageId: null });
+      expect(bench.calls).toHaveLength(1);
+    },
+  );
 });
 
-describe('a service that comes back', () => {
+describe('a service that becomes available again', () => {
   const MINUTE = 60_000;
   const unreachable = (): never => {
     throw new ServiceUnreachable('connect');
@@ -227,7 +231,7 @@ describe('a service that comes back', () => {
     }
   }
 
-  it('gets a send that never reached it within seconds, though it was away for ten minutes', async () => {
+  it('receives a send that never reached it within seconds, after an outage of ten minutes', async () => {
     const [textual, filed] = [await bench.addConnection(), await bench.addConnection()];
     const ids = [await bench.queueText(textual, 'at last'), await bench.queueFile(filed)];
     const outbox = await bench.running();
@@ -239,7 +243,7 @@ describe('a service that comes back', () => {
     for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
   });
 
-  it('gets what waits after lost answers as soon as a poll is answered', async () => {
+  it('receives what waits after lost answers as soon as it answers a poll', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'in doubt');
     const outbox = await bench.running();
@@ -255,7 +259,7 @@ describe('a service that comes back', () => {
     expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
   });
 
-  it('gets the sends of all connections of an account once it answers one of them', async () => {
+  it('receives the sends of all connections of an account once it answers one of them', async () => {
     const connections = await Promise.all(['a', 'b', 'c'].map(() => bench.addConnection()));
     const ids = await Promise.all(connections.map((connectionId) => bench.queueText(connectionId, 'wait')));
     const outbox = await bench.running();
@@ -276,7 +280,7 @@ describe('a service that comes back', () => {
     for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
   });
 
-  it('is not asked before the time that it named, or for what it refuses', async () => {
+  it('is not called before the time that it asked for, or for what it refuses', async () => {
     const waits = await Promise.all(
       [
         { code: 'warmup_limited', status: 429 },
@@ -300,7 +304,7 @@ describe('a service that comes back', () => {
 });
 
 describe('a queue that its own process could not release', () => {
-  it('is gone on with after the next sign of life', async () => {
+  it('continues after the next heartbeat', async () => {
     const connectionId = await bench.addConnection();
     let failing = false;
     const database: Database = Object.assign(Object.create(bench.database), {
@@ -324,8 +328,8 @@ describe('a queue that its own process could not release', () => {
   });
 });
 
-describe('a process that is gone', () => {
-  it('leaves an attempt that counts as lost, once nobody believes in it any more', async () => {
+describe('a process that has stopped', () => {
+  it('leaves an attempt that counts as lost once the process is taken for dead', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'maybe');
     const stuck = Promise.withResolvers<never>();
@@ -353,7 +357,7 @@ describe('a process that is gone', () => {
     expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'taken-over' });
   });
 
-  it('gives a call up eight seconds after it was told to stop, and leaves the send in doubt', async () => {
+  it('aborts a call eight seconds after it was asked to stop, and leaves the send in doubt', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'slow');
     const called = Promise.withResolvers<void>();
@@ -377,7 +381,7 @@ describe('a process that is gone', () => {
     expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(1);
   });
 
-  it('gives its queues back when it stops in order', async () => {
+  it('releases its queues if it stops gracefully', async () => {
     const connectionId = await bench.addConnection();
     const first = await bench.running();
     const id = await bench.queueText(connectionId, '1');

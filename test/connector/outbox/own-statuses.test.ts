@@ -77,7 +77,7 @@ async function sendAmong(order: readonly Arrival[]): Promise<string> {
 }
 
 describe('status events of an own send', () => {
-  it('make one row, the right status and one change per real change, in every order around the answer', async () => {
+  it('result in one row, the right status and one change per real change, in every order around the answer', async () => {
     const orders = [
       ...permutations<Arrival>(['answer', 'sent', 'delivered', 'read']),
       ...permutations<Arrival>(['answer', 'sent', 'delivered', 'failed']),
@@ -105,7 +105,7 @@ describe('status events of an own send', () => {
     }
   });
 
-  it('do the same when they are stored at the same moment as the answer', async () => {
+  it('result in the same if they are stored at the same moment as the answer', async () => {
     for (const reached of ['sent', 'delivered', 'read', 'failed'] as const) {
       const connectionId = await bench.addConnection();
       await bench.queueText(connectionId, 'Hello');

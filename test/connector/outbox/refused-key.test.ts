@@ -56,7 +56,7 @@ const pass = async (ms: number) => {
 };
 
 describe('sends of an account whose key is refused', () => {
-  it('wait, are asked no further, and go out in order with a good key', async () => {
+  it('wait, are not attempted, and go out in order with a valid key', async () => {
     world.service.apiKeys.delete('key-1');
     const first = await send('one');
     expect(await read(first)).toMatchObject({ state: 'queued', lastError: 'invalid_key', attempts: 1 });
@@ -76,7 +76,7 @@ describe('sends of an account whose key is refused', () => {
     expect(await read(second)).toMatchObject({ state: 'sent', messageId: 'm-two' });
   });
 
-  it('go out after days: their time begins with the first attempt by a good key', async () => {
+  it('go out after days: their time begins with the first attempt with a valid key', async () => {
     world.service.apiKeys.delete('key-2');
     const id = await send('patient');
     await pass(3 * DAY);
@@ -87,7 +87,7 @@ describe('sends of an account whose key is refused', () => {
     expect(sent).toEqual(['patient']);
   });
 
-  it('whose earlier answer was lost keep the time of their key', async () => {
+  it('whose earlier answer was lost keep the deadline of their key', async () => {
     const answers: Fault[] = ['reset'];
     world.service.fault = (request) =>
       request.path === '/messages' && request.method === 'POST'

@@ -49,13 +49,13 @@ const reads = (): number => world.service.countRequests(`/connections/${phone.id
 const isPicture = (name: string) => (event: PairingEvent) =>
   event.type === 'qr' && event.qr.endsWith(`picture${name}`);
 
-describe('the first picture', () => {
+describe('the first QR code', () => {
   const ask = async (): Promise<unknown[]> => {
     const { status, body } = await running.ask('GET', `/v1/connections/${phone.id}/pairing`);
     return [status, body['error'], body['message']];
   };
 
-  it('is waited for 10 s where the service is silent', async () => {
+  it('is waited for 10 s if the service does not respond', async () => {
     const asked = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     world.service.onRequest = async ({ path }) => {
@@ -77,7 +77,7 @@ describe('the first picture', () => {
   it.each([
     ['the connection', 'connector.connections where connector.connections.connection_id = $1'],
     ['its account', 'where connector.accounts.id = $1'],
-  ])('is waited for 10 s where the database is silent about %s', async (_, clause) => {
+  ])('is waited for 10 s if the database does not respond to %s', async (_, clause) => {
     // So that it is the request that asks, and nothing that an earlier test has caused.
     await running.connector.settle();
     const asked = mute.mute(clause);
@@ -89,9 +89,9 @@ describe('the first picture', () => {
   });
 });
 
-describe('the stream of pictures', () => {
+describe('the stream of QR codes', () => {
   it(
-    'shows each fresh one every 3 to 5 s until the number is connected',
+    'shows each new one every 3 to 5 s until the number is connected',
     proves('connections.create.client-polls'),
     async () => {
       const viewer = await look();
@@ -108,7 +108,7 @@ describe('the stream of pictures', () => {
     },
   );
 
-  it('mirrors the number before it says that it is connected', async () => {
+  it('stores the number before it reports that it is connected', async () => {
     const viewer = await look();
     phone.status = 'connected';
     await world.clock.pass(3_000);
@@ -121,14 +121,14 @@ describe('the stream of pictures', () => {
     expect(running.notifier.notified).toContainEqual({ topic: 'poll', key: 'default', delayMs: 1_000 });
   });
 
-  it('is over at once for a number that is connected already', async () => {
+  it('ends immediately for a number that is connected already', async () => {
     phone.status = 'connected';
     const viewer = await look();
     await viewer.ended;
     expect(viewer.events).toEqual([{ type: 'connected', status: 'connected' }]);
   });
 
-  it('tells a session that there is nothing to pair on, and what to do', async () => {
+  it('reports for a lost session that there is nothing to pair, and what to do', async () => {
     const viewer = await look();
     phone.status = 'disconnected';
     await world.clock.pass(3_000);
@@ -140,7 +140,7 @@ describe('the stream of pictures', () => {
     });
   });
 
-  it('tells a deletion, and mirrors it', async () => {
+  it('reports a deletion, and stores it', async () => {
     const viewer = await look();
     await running.ask('POST', `/v1/connections/${phone.id}/logout`);
     phones.phones.delete(phone.id);
@@ -152,7 +152,7 @@ describe('the stream of pictures', () => {
     });
   });
 
-  it('goes on through an outage of the service, and says that it waits', async () => {
+  it('continues through an outage of the service, and reports that it waits', async () => {
     phones.script.push('reset', refusal(503, 'x'), refusal(429, 'rate_limited', { 'retry-after': '25' }));
     const viewer = await look();
     for (const ms of [3_000, 6_000, 25_000]) await world.clock.pass(ms);
@@ -165,7 +165,7 @@ describe('the stream of pictures', () => {
     ]);
   });
 
-  it('says that there is no picture, and ends after three minutes without one', async () => {
+  it('reports that there is no QR code, and ends after three minutes without one', async () => {
     const viewer = await look();
     phone.status = 'healing';
     for (let step = 0; step < 61; step += 1) await world.clock.pass(3_000);
@@ -178,7 +178,7 @@ describe('the stream of pictures', () => {
     });
   });
 
-  it('ends by itself when nobody pairs', async () => {
+  it('ends by itself if nobody pairs', async () => {
     const viewer = await look();
     for (let step = 0; step < 299; step += 1) await world.clock.pass(3_000);
     phones.script.push(null);
@@ -188,8 +188,8 @@ describe('the stream of pictures', () => {
   });
 });
 
-describe('a picture', () => {
-  it('is found in no log and in no table', async () => {
+describe('the QR code of a connection', () => {
+  it('appears in no log and in no table', async () => {
     const logs: string[] = [];
     const destination = { write: (line: string) => void logs.push(line) };
     const logger = createLogger({ level: 'trace', name: 'connector', destination });
@@ -210,19 +210,19 @@ describe('a picture', () => {
   });
 });
 
-describe('before there is a stream', () => {
+describe('before the stream begins', () => {
   it.each<[string, () => void, number, string]>([
     ['an unknown connection', () => phones.phones.clear(), 404, 'not_found'],
     ['the business platform', () => (phone.provider = 'cloud_api'), 409, 'not_supported_for_provider'],
     ['a revoked key', () => phones.script.push(refusal(401, 'invalid_key')), 502, 'service_refused'],
-  ])('%s is refused by the status', async (_what, arrange, status, code) => {
+  ])('%s is refused with a status', async (_what, arrange, status, code) => {
     arrange();
     const answer = await running.ask('GET', `/v1/connections/${phone.id}/pairing`);
     expect([answer.status, answer.body['error']]).toEqual([status, code]);
     expect(reads()).toBe(1);
   });
 
-  it('an unknown query is refused, and other methods', async () => {
+  it('an unknown parameter is refused, and so are other methods', async () => {
     expect((await running.ask('GET', `/v1/connections/${phone.id}/pairing?x=1`)).status).toBe(400);
     expect((await running.ask('POST', `/v1/connections/${phone.id}/pairing`)).status).toBe(405);
     const head = await running.ask('HEAD', `/v1/connections/${phone.id}/pairing`);
@@ -234,8 +234,8 @@ describe('before there is a stream', () => {
   });
 });
 
-describe('several who look', () => {
-  it('share one poll, and whoever comes later sees the last picture at once', async () => {
+describe('several viewers', () => {
+  it('share one poll, and a later viewer receives the last QR code immediately', async () => {
     const first = await look();
     await first.find(isPicture('1'));
     const second = await look();
@@ -246,7 +246,7 @@ describe('several who look', () => {
     expect(reads()).toBe(2);
   });
 
-  it('end the poll when the last of them has left', async () => {
+  it('end the poll when the last of them disconnects', async () => {
     await running.connector.settle();
     const before = world.clock.pending;
     const [one, two] = [await look(), await look()];
@@ -259,7 +259,7 @@ describe('several who look', () => {
     expect(reads()).toBe(1);
   });
 
-  it('are told when the process stops', async () => {
+  it('are notified when the process stops', async () => {
     const other = await world.start({ role: 'web' });
     const viewer = await look(phone.id, other);
     other.connector.endStreams();

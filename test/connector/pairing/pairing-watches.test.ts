@@ -43,8 +43,8 @@ function viewer(of: WatchedConnection = connection) {
   return { told, leave: leave ?? (() => expect.fail('nobody looks')), refused: leave === null };
 }
 
-describe('those who look at a connection', () => {
-  it('share one poll, and each is told all that comes while they look', async () => {
+describe('viewers of a connection', () => {
+  it('share one poll, and each receives everything while it watches', async () => {
     const one = viewer();
     await clock.advance(0);
     const two = viewer();
@@ -56,7 +56,7 @@ describe('those who look at a connection', () => {
     two.leave();
   });
 
-  it('end the poll with the last of them, whatever they do twice', async () => {
+  it('end the poll with the last of them, even if they unsubscribe twice', async () => {
     const [one, two] = [viewer(), viewer()];
     await clock.advance(0);
     one.leave();
@@ -69,7 +69,7 @@ describe('those who look at a connection', () => {
     expect([reads, watches.viewers, clock.pending]).toEqual([2, 0, 0]);
   });
 
-  it('begin a poll of their own when the one before was left', async () => {
+  it('start a new poll after the previous one has ended', async () => {
     viewer().leave();
     const next = viewer();
     await clock.advance(0);
@@ -77,7 +77,7 @@ describe('those who look at a connection', () => {
     next.leave();
   });
 
-  it('are told the end after it was stored, and even if it could not be', async () => {
+  it('are notified of the end after it was stored, and even if that fails', async () => {
     const order: string[] = [];
     answer = () => Promise.resolve(CONNECTED);
     const stored = { ...connection, onEnd: () => Promise.resolve(void order.push('stored')) };
@@ -90,7 +90,7 @@ describe('those who look at a connection', () => {
     expect(broken.told).toEqual(['connected']);
   });
 
-  it('are told when what is no failure of the service ends it', async () => {
+  it('are notified if an error that is no failure of the service ends the poll', async () => {
     answer = () => Promise.reject(new TypeError('a mistake of ours'));
     const one = viewer();
     await watches.settle();
@@ -98,14 +98,14 @@ describe('those who look at a connection', () => {
     expect(ends).toEqual([]);
   });
 
-  it('are so many at most', async () => {
+  it('are limited in number', async () => {
     const all = [viewer(), viewer({ ...connection, id: 'c2' }), viewer()];
     expect(viewer().refused).toBe(true);
     all[0]?.leave();
     expect(viewer().refused).toBe(false);
   });
 
-  it('are told that it closes, and nobody looks from then on', async () => {
+  it('are notified that the process stops, and no poll starts afterwards', async () => {
     const one = viewer();
     await clock.advance(0);
     watches.close();

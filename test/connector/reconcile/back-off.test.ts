@@ -19,7 +19,7 @@ describe('the wait after a failure', () => {
     ['no connection', new ServiceUnreachable('connect')],
     ['the page of a proxy', new ServiceRefusal({ status: 503, code: 'http_503', retryAfterMs: null })],
     ['a service that broke down', new ServiceRefusal({ status: 500, code: 'internal_error' })],
-  ])('is eight seconds at most after %s, since a poll is what finds the service back', (_what, error) => {
+  ])('is at most eight seconds after %s, because a poll detects that the service is back', (_what, error) => {
     const waits = [1, 2, 3, 4, 1_000].map((failures) => backOff(error, failures, 0).waitMs);
     expect(waits).toEqual([2_000, 4_000, 8_000, 8_000, 8_000]);
   });
@@ -29,7 +29,7 @@ describe('the wait after a failure', () => {
     expect(backOff(refused, 1, 0.5).waitMs).toBe(11_250);
   });
 
-  it('is what the service asked for, and never less', () => {
+  it('is at least what the service asked for', () => {
     expect(backOff(limited, 9, 0)).toEqual({ waitMs: 20_000, asked: true });
     expect(backOff(limited, 9, 1)).toEqual({ waitMs: 21_000, asked: true });
   });
@@ -51,7 +51,7 @@ describe('an account whose polls fail', () => {
       headers,
     });
 
-  it('is left alone until its back-off is over', async () => {
+  it('is not polled until its back-off is over', async () => {
     bench.service.fault = failing(500, 'internal_error');
     expect(await bench.poll()).toMatchObject({
       kind: 'failed',
@@ -66,7 +66,7 @@ describe('an account whose polls fail', () => {
     expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 4_000 });
   });
 
-  it('is polled again by someone impatient, but not before the time that the service named', async () => {
+  it('is polled earlier on demand, but not before the time that the service asked for', async () => {
     bench.service.fault = failing(500, 'internal_error');
     await bench.poll();
     expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'failed' });
@@ -81,7 +81,7 @@ describe('an account whose polls fail', () => {
     expect(await bench.poll()).toMatchObject({ kind: 'done' });
   });
 
-  it('tells once that the service answers again, also when it refuses', async () => {
+  it('reports once that the service answers again, also if it refuses', async () => {
     const told: string[] = [];
     const poller = { onServiceBack: (accountId: string) => void told.push(accountId) };
     await bench.poll({}, poller);
@@ -100,7 +100,7 @@ describe('an account whose polls fail', () => {
     expect(told).toEqual([ACCOUNT, ACCOUNT]);
   });
 
-  it('starts afresh after a good poll', async () => {
+  it('starts from the shortest wait after a successful poll', async () => {
     bench.service.fault = failing(500, 'internal_error');
     await bench.poll();
     await bench.poll({ impatient: true });
@@ -115,7 +115,7 @@ describe('an account whose polls fail', () => {
   });
 
   it(
-    'is never polled again with a key that was refused, and at once with another',
+    'is not polled again with a refused key, and immediately with another',
     proves('errors.client.never-retries-key', 'errors.client.branches-on-code'),
     async () => {
       bench.service.apiKeys.clear();
@@ -132,7 +132,7 @@ describe('an account whose polls fail', () => {
   );
 
   it(
-    'goes on trying after a 401 that does not say the key is unknown',
+    'is still polled after a 401 that does not say that the key is unknown',
     proves('errors.client.branches-on-code'),
     async () => {
       bench.service.fault = failing(401, 'brand_new');
@@ -143,14 +143,14 @@ describe('an account whose polls fail', () => {
     },
   );
 
-  it('does not take being stopped for a failure', async () => {
+  it('does not count a stop of the process as a failure', async () => {
     const stop = new AbortController();
     bench.service.onRequest = () => stop.abort();
     expect(await bench.poll({ signal: stop.signal })).toEqual({ kind: 'stopped' });
     expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ failures: 0 });
   });
 
-  it('is idle without a credential, and the service is not called', async () => {
+  it('is not polled without a credential, and the service is not called', async () => {
     await bench.database.query('update connector.accounts set sealed_credential = null');
     expect(await bench.poll()).toEqual({ kind: 'idle' });
     expect(bench.service.requests).toEqual([]);

@@ -60,8 +60,8 @@ async function countStored(): Promise<number> {
   return row?.stored ?? 0;
 }
 
-describe('a walk that is killed again and again', () => {
-  it('goes on where it was stored, and is complete in the end', async () => {
+describe('a walk that is killed repeatedly', () => {
+  it('continues from where it was stored, and becomes complete', async () => {
     let kills = 0;
     let before = 0;
     for (const when of ['before', 'after'] as const) {
@@ -90,7 +90,7 @@ describe('a walk that is killed again and again', () => {
 });
 
 describe('an idle poll', () => {
-  it('of messages is one request and four statements', async () => {
+  it('that reads messages is one request and four statements', async () => {
     await bench.poll();
     await bench.clock.advance(45_000);
     bench.service.requests = [];

@@ -62,7 +62,7 @@ async function bringEvent(connectionId: string, at: number, needsReconnect: bool
 }
 
 describe('a listing', () => {
-  it('mirrors connections and tells the CRM once', async () => {
+  it('stores connections and reports them once', async () => {
     bench.service.addConnection('c1');
     await bench.poll();
     await bench.poll();
@@ -76,7 +76,7 @@ describe('a listing', () => {
     expect(await changes()).toEqual([{ id: 'c1', source: 'poll', status: 'open', visible: true }]);
   });
 
-  it('is the truth when an event was dropped', async () => {
+  it('corrects what a dropped event would have reported', async () => {
     const connection = bench.service.addConnection('c1');
     await bench.poll();
     connection.status = 'disconnected';
@@ -96,7 +96,7 @@ describe('a listing', () => {
     expect(await mirror()).toMatchObject({ reason: null, needs: false, status: 'open' });
   });
 
-  it('does not overwrite an event that came while it was asked for', async () => {
+  it('does not overwrite an event that arrived during the request', async () => {
     bench.service.addConnection('c1');
     await bench.poll();
     let told = false;
@@ -112,7 +112,7 @@ describe('a listing', () => {
     expect(await mirror()).toMatchObject({ status: 'open', needs: false });
   });
 
-  it('keeps what the service leaves out', async () => {
+  it('keeps values that the service omits', async () => {
     const connection = bench.service.addConnection('c1', { label: 'Shop' });
     await bench.poll();
     Reflect.deleteProperty(connection, 'label');
@@ -120,7 +120,7 @@ describe('a listing', () => {
     expect(await mirror()).toMatchObject({ label: 'Shop' });
   });
 
-  it('claims a connection that only an event made known, and no other', async () => {
+  it('assigns a connection that is known only from an event to its account, and no other', async () => {
     await bringEvent('c1', start, true, 'someone');
     await bench.database.query(
       `insert into connector.connections (connection_id, account_id, listed_at, visible, version, updated_at)
@@ -135,7 +135,7 @@ describe('a listing', () => {
     expect(await bench.storedIds()).toEqual([]);
   });
 
-  it('makes a connection that is listed no longer invisible, once', async () => {
+  it('marks a connection that is no longer listed as invisible, once', async () => {
     const connection = bench.service.addConnection('c1');
     bench.service.addConnection('c2');
     await bench.poll();
@@ -147,7 +147,7 @@ describe('a listing', () => {
     expect(await changes()).toHaveLength(3);
   });
 
-  it('knows of no license that would hold while it is hidden', async () => {
+  it('reports no license as valid while the connection is hidden', async () => {
     const licenses = () =>
       bench.database.query('SELECT license_valid AS valid FROM connector.connections ORDER BY connection_id');
     const connection = bench.service.addConnection('c1');
@@ -167,7 +167,7 @@ describe('a connection that was hidden', () => {
     return (await readProgress(bench.database, ACCOUNT)).visibility;
   }
 
-  it('is read from when it was last seen visible once it comes back', async () => {
+  it('is read from when it was last visible once it is listed again', async () => {
     const hidden = bench.service.addConnection('c1');
     bench.service.addConnection('c2');
     bench.service.addMessage('c1', start);
@@ -187,7 +187,7 @@ describe('a connection that was hidden', () => {
     expect(await visibilityGaps()).toEqual([]);
   });
 
-  it('does not lose a message from between its last listing and its hiding', async () => {
+  it('loses no message from between its last listing and its hiding', async () => {
     const hidden = bench.service.addConnection('c1');
     bench.service.addConnection('c2');
     bench.service.addMessage('c2', start);
@@ -209,7 +209,7 @@ describe('a connection that was hidden', () => {
     expect(await bench.storedIds()).toHaveLength(501);
   });
 
-  it('keeps its gap when it is hidden again in the middle of the walk', async () => {
+  it('keeps its gap if it is hidden again during the walk', async () => {
     const hidden = bench.service.addConnection('c1');
     bench.service.addConnection('c2');
     await bench.poll();
@@ -238,7 +238,7 @@ describe('a connection that was hidden', () => {
     expect(await visibilityGaps()).toEqual([]);
   });
 
-  it('is read from its beginning when it is new but not of the first listing', async () => {
+  it('is read from its beginning if it is new but not from the first listing', async () => {
     bench.service.addConnection('c1');
     for (let index = 0; index < 300; index += 1)
       bench.service.addMessage('c1', start + (1_000 + index) * MINUTE);

@@ -31,7 +31,7 @@ async function coverage() {
 }
 
 describe('a poll', () => {
-  it('stores what the service has, down to the first message', async () => {
+  it('stores everything that the service has, back to the first message', async () => {
     addMany(250, start, MINUTE);
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toEqual(serviceIds());
@@ -58,7 +58,7 @@ describe('a poll', () => {
     ]);
   });
 
-  it('counts the incoming messages whose sender nobody told', async () => {
+  it('counts the incoming messages whose sender nobody reported', async () => {
     addMany(30, start, MINUTE);
     for (let index = 0; index < 5; index += 1) {
       bench.service.addMessage('c1', start + index, { direction: 'outgoing', status: 'sent' });
@@ -68,7 +68,7 @@ describe('a poll', () => {
     expect((await bench.metrics.render()).text).toContain('connector_messages_without_sender_total 30');
   });
 
-  it('changes nothing the second time', async () => {
+  it('changes nothing if it is repeated', async () => {
     addMany(30, start, MINUTE);
     await bench.poll();
     const changes = 'select count(*) as count from connector.changes';
@@ -77,7 +77,7 @@ describe('a poll', () => {
     expect(await bench.database.query(changes)).toEqual([before]);
   });
 
-  it('has no status for an incoming message, and tells nothing of one that a webhook brought', async () => {
+  it('stores no status for an incoming message, and reports nothing about one that a webhook delivered', async () => {
     const sent = (messageId: string, text: string | null) =>
       received('c1', messageId, { accountId: ACCOUNT, text, createdAt: start });
     const brought = bench.service.addMessage('c1', start, { direction: 'incoming', status: 'delivered' });
@@ -96,7 +96,7 @@ describe('a poll', () => {
     );
   });
 
-  it('reads no further than it must', async () => {
+  it('reads no further than necessary', async () => {
     addMany(1_000, start, MINUTE);
     await bench.poll();
     bench.service.requests = [];
@@ -107,7 +107,7 @@ describe('a poll', () => {
   });
 
   it(
-    'sees a message that was dropped below a newer one that a webhook brought',
+    'finds a dropped message that is older than one that a webhook delivered',
     proves('delivery.reconcile'),
     async () => {
       addMany(3, start, MINUTE);
@@ -125,7 +125,7 @@ describe('a poll', () => {
     },
   );
 
-  it('passes thousands of messages of one instant', async () => {
+  it('passes thousands of messages with the same time', async () => {
     for (let index = 0; index < 2_500; index += 1) bench.service.addMessage('c1', start);
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     for (let index = 0; index < 1_500; index += 1) bench.service.addMessage('c1', start);
@@ -133,7 +133,7 @@ describe('a poll', () => {
     expect((await bench.storedIds()).length).toBe(4_000);
   });
 
-  it('misses nothing that is inserted while it walks', async () => {
+  it('misses nothing that is inserted during the walk', async () => {
     addMany(600, start, MINUTE);
     let inserted = 0;
     bench.service.onRequest = (request) => {
@@ -148,7 +148,7 @@ describe('a poll', () => {
     expect(await bench.storedIds()).toEqual(serviceIds());
   });
 
-  it('skips a record that it cannot read and keeps its neighbours', async () => {
+  it('skips a record that it cannot read and stores the others', async () => {
     addMany(3, start, MINUTE);
     const odd = bench.service.messages[1];
     if (odd !== undefined) odd.direction = 'sideways' as 'incoming';
@@ -161,7 +161,7 @@ describe('a poll', () => {
 describe('a long catch-up', () => {
   const small = { coverage: 3, visibility: 3, sweep: 3 };
 
-  it('reads the newest page first in every period and closes the gap in the end', async () => {
+  it('reads the newest page first in every period and finally closes the gap', async () => {
     addMany(1_000, start, MINUTE);
     expect(await bench.poll({ budget: small })).toMatchObject({ kind: 'done', cycle: { closed: false } });
     const fresh = bench.service.addMessage('c1', start + 1_100 * MINUTE);
@@ -173,7 +173,7 @@ describe('a long catch-up', () => {
     expect(await coverage()).toEqual({ watermark: fresh.createdAt, gaps: [] });
   });
 
-  it('starts its gap again when the cursor expires', async () => {
+  it('reads its gap again if the cursor has expired', async () => {
     addMany(1_000, start, MINUTE);
     await bench.poll({ budget: small });
     bench.service.expireCursors();
@@ -182,7 +182,7 @@ describe('a long catch-up', () => {
     expect((await coverage()).gaps).toEqual([]);
   });
 
-  it('starts its gap again when the stored cursor is one that the service never gave', async () => {
+  it('reads its gap again if the stored cursor is one that the service has never issued', async () => {
     addMany(1_000, start, MINUTE);
     await bench.poll({ budget: small });
     await bench.database.query(`update connector.gaps set cursor = 'forged'`);
@@ -190,7 +190,7 @@ describe('a long catch-up', () => {
     expect(await bench.storedIds()).toEqual(serviceIds());
   });
 
-  it('takes a 400 that names another field for a failure, not for a lost cursor', async () => {
+  it('treats a 400 that names another field as a failure, not as a lost cursor', async () => {
     addMany(300, start, MINUTE);
     bench.service.fault = ({ query }) =>
       query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'limit' } } : undefined;
@@ -199,7 +199,7 @@ describe('a long catch-up', () => {
   });
 });
 
-describe('a failure in the middle of a walk', () => {
+describe('a failure during a walk', () => {
   it.each([
     ['429', { status: 429, body: { error: 'rate_limited' } }],
     ['500', { status: 500, body: { error: 'internal_error' } }],
@@ -225,7 +225,7 @@ describe('a database that loses an answer', () => {
   it.each([
     ['after it had written', true],
     ['before it wrote', false],
-  ])('makes a page be written once more, with one effect: %s', async (_what, written) => {
+  ])('causes a page to be written once more, with one effect: %s', async (_what, written) => {
     addMany(250, start, MINUTE);
     let lost = 0;
     const losing: Database = Object.create(bench.database, {
@@ -251,8 +251,8 @@ describe('a database that loses an answer', () => {
   });
 });
 
-describe('a poller that is replaced in the middle of a walk', () => {
-  it('writes nothing more, and its successor goes on from its last page', async () => {
+describe('a poller that is replaced during a walk', () => {
+  it('writes nothing more, and its successor continues from its last page', async () => {
     addMany(500, start, MINUTE);
     const frozen = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();

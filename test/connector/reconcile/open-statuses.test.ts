@@ -17,7 +17,7 @@ describe('the horizon that is due', () => {
     );
   const recent = { '7d': 1, '24h': 1, '1h': 1, '5m': 1 };
 
-  it('is the widest one when nothing was swept', () => {
+  it('is the widest one if there was no sweep', () => {
     expect(dueHorizon(new Map(), now)?.name).toBe('7d');
   });
 
@@ -32,12 +32,12 @@ describe('the horizon that is due', () => {
     expect(dueHorizon(swept(minutesAgo), now)?.name).toBe(expected);
   });
 
-  it('comes by either clock', () => {
+  it('becomes due by either clock', () => {
     expect(dueHorizon(swept(recent), { ...now, at: now.at + 9 * MINUTE })?.name).toBe('1h');
     expect(dueHorizon(swept(recent), { ...now, reference: now.reference + 2 * HOUR })?.name).toBe('24h');
   });
 
-  it('looks after the narrower ones too', () => {
+  it('includes the narrower ones', () => {
     expect(horizonsWithin('24h')).toEqual(['5m', '1h', '24h']);
     expect(horizonsWithin('full')).toEqual(HORIZONS.map((horizon) => horizon.name));
   });
@@ -91,7 +91,7 @@ describe('a sweep', () => {
     expect(await statusOf(message.id)).toBe('read');
   });
 
-  it('finds one of three days once a day has passed', async () => {
+  it('finds a late status of a message three days old once a day has passed', async () => {
     const message = addOpen(3 * DAY);
     await bench.poll();
     message.status = 'delivered';
@@ -101,7 +101,7 @@ describe('a sweep', () => {
     expect(await statusOf(message.id)).toBe('delivered');
   });
 
-  it('gives up on one older than seven days and counts it', async () => {
+  it('gives up on a message older than seven days and counts it', async () => {
     const message = addOpen(8 * DAY);
     await bench.poll();
     message.status = 'read';
@@ -111,7 +111,7 @@ describe('a sweep', () => {
     expect(state).toEqual({ unresolved: 1 });
   });
 
-  it('costs nothing beyond the walk when nothing is open', async () => {
+  it('costs nothing beyond the walk if no status is open', async () => {
     for (let index = 0; index < 250; index += 1)
       bench.service.addMessage('c1', bench.clock.now() - DAY + index);
     await bench.poll();
@@ -130,7 +130,7 @@ describe('a sweep', () => {
     expect(await statusOf(message.id)).toBe('failed');
   });
 
-  it('covers everything after a failure, also what aged beyond seven days meanwhile', async () => {
+  it('covers everything after a failure, including messages that became older than seven days in the meantime', async () => {
     const message = addOpen(6 * DAY);
     await bench.poll();
     bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
@@ -144,7 +144,7 @@ describe('a sweep', () => {
     expect(await statusOf(message.id)).toBe('read');
   });
 
-  it('believes no time that is ahead of ours: what is dated there is looked at with each poll', async () => {
+  it('does not trust times in the future: messages dated there are read with each poll', async () => {
     const ahead = 30 * DAY;
     bench.service.addMessage('c1', bench.clock.now() + ahead - 10 * MINUTE);
     const sent = { direction: 'outgoing', status: 'sent' } as const;
@@ -162,7 +162,7 @@ describe('a sweep', () => {
     expect(await statusOf(message.id)).toBe('read');
   });
 
-  it('takes up where its budget ended', async () => {
+  it('continues where its budget ended', async () => {
     const message = addOpen(3 * HOUR, 900);
     await bench.poll();
     message.status = 'read';
@@ -176,7 +176,7 @@ describe('a sweep', () => {
     expect(await bench.database.query(open, [ACCOUNT])).toEqual([{ count: 0 }]);
   });
 
-  it('leaves hidden connections alone, of which the service tells nothing', async () => {
+  it('skips hidden connections, about which the service reports nothing', async () => {
     addOpen(30 * MINUTE);
     const hidden = bench.service.addConnection('c2');
     bench.service.addMessage('c2', bench.clock.now() - 25 * MINUTE, {

@@ -37,7 +37,7 @@ function open(finish: () => Promise<boolean> = async () => true) {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a belt', () => {
-  it('stores a page that comes alone, after its giver could ask for the next one', async () => {
+  it('stores a single page after the next one could be requested', async () => {
     const { clock, put, statements } = open();
     for (let number = 0; number < 3; number += 1) {
       await put(number);
@@ -64,7 +64,7 @@ describe('a belt', () => {
     expect(statements[1]).toHaveLength(ENOUGH);
   });
 
-  it('makes its giver wait when it is full, and stores everything in order', async () => {
+  it('makes the walk wait if it is full, and stores everything in order', async () => {
     const gate = Promise.withResolvers<boolean>();
     const { belt, put, statements } = open(() => gate.promise);
     for (let number = 0; number < MAX; number += 1) await put(number);
@@ -79,7 +79,7 @@ describe('a belt', () => {
     expect(statements.flat()).toEqual(['0', '1', '2', '3', '4']);
   });
 
-  it('stores what it holds when the walk fails', async () => {
+  it('stores what it contains if the walk fails', async () => {
     const { belt, put, statements } = open();
     const walk = (async () => {
       await put(0);
@@ -90,7 +90,7 @@ describe('a belt', () => {
     expect(statements.flat()).toEqual(['0', '1']);
   });
 
-  it('stores nothing more once the lease is lost, and says so', async () => {
+  it('stores nothing more once the lease is lost, and reports it', async () => {
     const { belt, put, statements } = open(async () => false);
     await put(0);
     await turn();

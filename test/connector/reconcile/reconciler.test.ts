@@ -45,8 +45,8 @@ const holdRequests = (held?: string) => {
 };
 const countPolls = (): number => bench.service.countRequests('/connections');
 
-describe('the period', () => {
-  it('begins at once, and each account is due again after it, a little sooner or later', async () => {
+describe('the polling period', () => {
+  it('begins immediately, and each account is due again after it, with a random deviation', async () => {
     await reconciler.start();
     expect(notifier.notified).toEqual([{ topic: 'poll', key: ACCOUNT, delayMs: 0 }]);
     await reconciler.settle();
@@ -62,7 +62,7 @@ describe('the period', () => {
     await late.close();
   });
 
-  it('leaves out accounts that are none of this process', async () => {
+  it('leaves out accounts of other processes', async () => {
     const other = createReconciler({ ...options, polls: () => false });
     await other.start();
     expect(notifier.notified).toEqual([]);
@@ -73,7 +73,7 @@ describe('the period', () => {
     await other.close();
   });
 
-  it('polls when it is notified, and once for notifications that come twice', async () => {
+  it('is cut short by a notification, and two notifications cause one poll', async () => {
     await reconciler.start();
     const message = bench.service.addMessage('c1', bench.clock.now());
     await notifier.deliver('poll', ACCOUNT);
@@ -84,7 +84,7 @@ describe('the period', () => {
     expect(countPolls()).toBe(1);
   });
 
-  it('comes round without notifications', async () => {
+  it('continues without notifications', async () => {
     await reconciler.start();
     await reconciler.settle();
     notifier.failing = true;
@@ -95,7 +95,7 @@ describe('the period', () => {
     expect(countPolls()).toBeGreaterThanOrEqual(2);
   });
 
-  it('is shared by processes: one polls, the others find nothing due', async () => {
+  it('is shared by processes: one polls, and the others find nothing due', async () => {
     const other = createReconciler(options);
     await reconciler.start();
     await other.start();
@@ -107,7 +107,7 @@ describe('the period', () => {
     await other.close();
   });
 
-  it('is cut short by an event: soon, and once for many', async () => {
+  it('is cut short by an event, once for many events', async () => {
     await reconciler.start();
     await reconciler.settle();
     await reconciler.pollSoon(ACCOUNT);
@@ -121,7 +121,7 @@ describe('the period', () => {
     expect(await readDueIn()).toBe(40_500);
   });
 
-  it('begins again when an event came during a poll, which may have listed before', async () => {
+  it('begins again if an event arrived during a poll, which may have listed before', async () => {
     await reconciler.start();
     const { gate, reached } = holdRequests();
     const polling = reconciler.settle();
@@ -141,7 +141,7 @@ describe('the period', () => {
   /** Runs that ended with more to read. */
   const countBehind = (): number => notifier.notified.filter(({ delayMs }) => delayMs === 0).length;
 
-  it('reads more than a cycle holds while the service is quick', async () => {
+  it('allows more reading than one cycle while the service is fast', async () => {
     await reconciler.start();
     bench.service.pageSize = 1;
     for (let index = 0; index < 150; index += 1)
@@ -152,7 +152,7 @@ describe('the period', () => {
     expect(await bench.storedIds()).toHaveLength(150);
   });
 
-  it('goes on at once while it catches up', async () => {
+  it('is skipped while a poll catches up', async () => {
     await reconciler.start();
     takeTime();
     bench.service.pageSize = 1;
@@ -164,7 +164,7 @@ describe('the period', () => {
     expect(await bench.storedIds()).toHaveLength(250);
   });
 
-  it('does not hurry for ever when the overlap alone is more than a cycle reads', async () => {
+  it('is not skipped repeatedly if the overlap alone is more than a cycle reads', async () => {
     await reconciler.start();
     takeTime();
     bench.service.pageSize = 1;
@@ -178,7 +178,7 @@ describe('the period', () => {
     expect(await bench.storedIds()).toHaveLength(130);
   });
 
-  it.each([7, 60])('comes back after the %i s that the service asks for', async (seconds) => {
+  it.each([7, 60])('continues after the %i s that the service asks for', async (seconds) => {
     bench.service.fault = () => ({
       status: 429,
       body: { error: 'rate_limited' },
@@ -198,14 +198,14 @@ describe('the period', () => {
     expect(countPolls()).toBe(2);
   });
 
-  it('asks for nothing of an account that is gone', async () => {
+  it('makes no request for an account that was deleted', async () => {
     await reconciler.pollSoon('gone');
     expect(await bench.database.query(`select from connector.poll_states where account_id = 'gone'`)).toEqual(
       [],
     );
   });
 
-  it('outlives notifications and a database that are away', async () => {
+  it('survives an outage of notifications and of the database', async () => {
     await reconciler.start();
     notifier.failing = true;
     await bench.database.close();
@@ -215,7 +215,7 @@ describe('the period', () => {
 });
 
 describe('a poll on demand', () => {
-  it('answers when every gap is closed and every status looked at', async () => {
+  it('answers once every gap is closed and every open status was read', async () => {
     const message = bench.service.addMessage('c1', bench.clock.now() - 3_600_000, {
       direction: 'outgoing',
       status: 'sent',
@@ -230,7 +230,7 @@ describe('a poll on demand', () => {
     expect(await bench.database.query(status, [message.id])).toEqual([{ status: 'read' }]);
   });
 
-  it('is not satisfied with a poll that was under way', async () => {
+  it('does not accept a poll that was already under way', async () => {
     const impatient = createReconciler({ ...options, clock: systemClock });
     const { gate, reached } = holdRequests('/messages');
     // It has asked for the newest page already; this service answers with what it has when it is let go.
@@ -247,7 +247,7 @@ describe('a poll on demand', () => {
     await impatient.close();
   });
 
-  it('follows the poll of the period that its own process is at, without a wait', async () => {
+  it('begins immediately after a scheduled poll of its own process', async () => {
     await reconciler.start();
     const { gate, reached } = holdRequests();
     const polling = reconciler.settle();
@@ -260,12 +260,12 @@ describe('a poll on demand', () => {
     expect(await asked).toEqual({ kind: 'closed' });
   });
 
-  it('shares one run among all who ask while another is under way', async () => {
+  it('shares one run among all requests that arrive while another is under way', async () => {
     await Promise.all(Array.from({ length: 10 }, () => reconciler.syncNow(ACCOUNT)));
     expect(bench.service.countRequests('/connections')).toBe(2);
   });
 
-  it('tells a refused key from a service that does not answer', async () => {
+  it('distinguishes a refused key from a service that does not answer', async () => {
     bench.service.fault = () => ({ status: 403, body: { error: 'ip_not_allowed' } });
     expect(await reconciler.syncNow(ACCOUNT)).toEqual({ kind: 'refused', code: 'ip_not_allowed' });
     bench.service.fault = () => undefined;
@@ -273,7 +273,7 @@ describe('a poll on demand', () => {
     expect(await reconciler.syncNow(ACCOUNT)).toEqual({ kind: 'refused', code: 'invalid_key' });
   });
 
-  it('passes over failures that pass', async () => {
+  it('tolerates temporary failures', async () => {
     const real = createReconciler({ ...options, clock: systemClock });
     let requests = 0;
     bench.service.fault = () => (++requests <= 1 ? 'reset' : undefined);
@@ -283,7 +283,7 @@ describe('a poll on demand', () => {
     await real.close();
   });
 
-  it('does not sit out a long wait that the service asks for', async () => {
+  it('does not wait as long as the service may ask for', async () => {
     bench.service.fault = () => ({
       status: 429,
       body: { error: 'rate_limited' },
@@ -296,7 +296,7 @@ describe('a poll on demand', () => {
     expect(bench.service.requests).toEqual([]);
   });
 
-  it('ends when time is up, and what was read stays', async () => {
+  it('ends at its deadline, and what was read stays', async () => {
     for (let index = 0; index < 300; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
     const reached = Promise.withResolvers<void>();
     bench.service.fault = ({ query }) => {

@@ -71,8 +71,8 @@ async function pending(): Promise<number> {
   return row?.count ?? 0;
 }
 
-describe('what polling brought', () => {
-  it('counts as repaired when no webhook has brought it 40 s later', async () => {
+describe('what a poll has found', () => {
+  it('counts as repaired if no webhook has delivered it 40 s later', async () => {
     bench.service.addMessage('c1', bench.clock.now());
     bench.service.addMessage('c1', bench.clock.now(), { direction: 'outgoing', status: 'sent' });
     await bench.poll();
@@ -86,7 +86,7 @@ describe('what polling brought', () => {
     expect(text).toContain('connector_poll_repaired_total{what="status"} 1');
   });
 
-  it('does not when the webhook was merely late', async () => {
+  it('does not count as repaired if the webhook was only late', async () => {
     const received = bench.service.addMessage('c1', bench.clock.now());
     const sent = bench.service.addMessage('c1', bench.clock.now(), { direction: 'outgoing', status: 'sent' });
     await bench.poll();
@@ -97,7 +97,7 @@ describe('what polling brought', () => {
     expect(await pending()).toBe(0);
   });
 
-  it('does not when a webhook has brought a higher status meanwhile', async () => {
+  it('does not count as repaired if a webhook has reported a higher status in the meantime', async () => {
     const message = bench.service.addMessage('c1', bench.clock.now(), {
       direction: 'outgoing',
       status: 'delivered',
@@ -109,7 +109,7 @@ describe('what polling brought', () => {
     expect(await totals()).toEqual({ messages: 0, statuses: 0 });
   });
 
-  it('counts each lost status of a message', async () => {
+  it('counts once for each lost status of a message', async () => {
     const message = bench.service.addMessage('c1', bench.clock.now(), {
       direction: 'outgoing',
       status: 'sent',
@@ -123,28 +123,28 @@ describe('what polling brought', () => {
     expect(await totals()).toEqual({ messages: 0, statuses: 2 });
   });
 
-  it('does not count what a webhook had brought before', async () => {
+  it('does not count if a webhook had delivered it before', async () => {
     const message = bench.service.addMessage('c1', bench.clock.now());
     await bring(message);
     await bench.poll();
     expect(await pending()).toBe(0);
   });
 
-  it('counts nothing of a cloud_api connection, which emits no events', async () => {
+  it('does not count for a cloud_api connection, which emits no events', async () => {
     bench.service.addConnection('c2', { provider: 'cloud_api' });
     bench.service.addMessage('c2', bench.clock.now());
     await bench.poll();
     expect(await pending()).toBe(0);
   });
 
-  it('counts nothing from before the registration', async () => {
+  it('does not count if it is from before the registration', async () => {
     bench.service.addMessage('c1', registered - 1);
     bench.service.addMessage('c1', registered);
     await bench.poll();
     expect(await pending()).toBe(1);
   });
 
-  it('counts nothing when the webhook was never registered', async () => {
+  it('does not count if the webhook was never registered', async () => {
     await bench.database.query('update connector.subscriptions set registered_at = null');
     bench.service.addMessage('c1', bench.clock.now());
     await bench.poll();

@@ -140,9 +140,9 @@ const CASES: readonly Case[] = [
 describe.each([
   ['and its answers carry a Date', true],
   ['and its answers carry no Date', false],
-] as const)('when the times of the service are wrong %s', (_what, dated) => {
+] as const)('if the times of the service are wrong: %s', (_what, dated) => {
   it.each(CASES.map((each) => [each.name, each] as const))(
-    '%s: two polls bring everything',
+    '%s: two polls read everything',
     async (_name, { goWrong, comeRight, hidesAge }) => {
       datesAnswers = dated;
       addHistory();
@@ -165,7 +165,7 @@ describe.each([
 });
 
 describe('a clock of the service that was set back', () => {
-  it('hides nothing behind an hour of messages that are dated later', async () => {
+  it('hides nothing behind an hour of messages with later times', async () => {
     addHistory();
     for (let index = 0; index < 500; index += 1)
       bench.service.addMessage('c1', bench.clock.now() - index * SECOND);
@@ -176,7 +176,7 @@ describe('a clock of the service that was set back', () => {
     await expectAll();
   });
 
-  it('hides nothing while nobody polls', async () => {
+  it('hides nothing during a time without polls', async () => {
     addHistory();
     for (let index = 0; index < 500; index += 1)
       bench.service.addMessage('c1', bench.clock.now() - index * SECOND);
@@ -190,8 +190,8 @@ describe('a clock of the service that was set back', () => {
   });
 });
 
-describe('a database that believed a wrong time', () => {
-  it('recovers what was hidden since, by itself', async () => {
+describe('a database that contains a wrong time', () => {
+  it('recovers by itself what was hidden since', async () => {
     addHistory();
     await pollTwice();
     bench.service.addMessage('c1', YEAR_2099);
@@ -208,7 +208,7 @@ describe('a database that believed a wrong time', () => {
     expect(coverage.watermark).toBeLessThanOrEqual(bench.clock.now());
   });
 
-  it('reads a gap to the end whose floor is a wrong time', async () => {
+  it('completes a gap whose end is a wrong time', async () => {
     addHistory();
     const budget = { coverage: 1, visibility: 1, sweep: 1 };
     await bench.poll({ budget });
@@ -222,7 +222,7 @@ describe('a database that believed a wrong time', () => {
 });
 
 describe('a message dated 1970', () => {
-  it('is found though nothing else comes', async () => {
+  it('is found even if nothing else arrives', async () => {
     addHistory();
     await pollTwice();
     bench.service.addMessage('c1', 0, { direction: 'outgoing', status: 'sent' });
@@ -231,8 +231,8 @@ describe('a message dated 1970', () => {
   });
 });
 
-describe('a quiet account', () => {
-  it('costs one request a poll, though its newest message is dated 2099, and every other time one more', async () => {
+describe('an account without new messages', () => {
+  it('costs one request per poll, although its newest message is dated 2099, and one more for every other poll', async () => {
     addHistory();
     bench.service.addMessage('c1', YEAR_2099);
     await pollTwice();
@@ -247,13 +247,13 @@ describe('a quiet account', () => {
   });
 });
 
-describe('a service that refuses its own cursors for ever', () => {
+describe('a service that permanently refuses its own cursors', () => {
   const refuseCursors = (): void => {
     bench.service.fault = ({ query }) =>
       query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
   };
 
-  it('is asked a few times, then after a wait that grows', async () => {
+  it('is asked a few times, then after increasing waits', async () => {
     addHistory();
     refuseCursors();
     expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 15 * SECOND });
@@ -267,7 +267,7 @@ describe('a service that refuses its own cursors for ever', () => {
     expect((await bench.metrics.render()).text).toMatch(/connector_poll_lost_cursors_total [1-9]/);
   });
 
-  it('is read to the end once it takes them again', async () => {
+  it('is read completely once it accepts them again', async () => {
     addHistory();
     refuseCursors();
     await bench.poll();
@@ -276,7 +276,7 @@ describe('a service that refuses its own cursors for ever', () => {
     await expectAll();
   });
 
-  it('goes on storing the newest page meanwhile', async () => {
+  it('still has its newest page stored', async () => {
     addHistory();
     await bench.poll();
     refuseCursors();

@@ -108,7 +108,7 @@ async function receiveMuch(): Promise<void> {
 }
 
 describe('a replay', () => {
-  it('of what was merged rightly finds no difference, and leaves nothing behind', async () => {
+  it('of a correct merge finds no difference, and leaves nothing behind', async () => {
     await receiveMuch();
     const before = await readLive();
     const { differences, summary } = await run();
@@ -119,7 +119,7 @@ describe('a replay', () => {
     expect(await readLive()).toEqual(before);
   });
 
-  it('shows what a damaged table lacks, field by field, and writes nothing', async () => {
+  it('shows what is missing in a damaged table, field by field, and writes nothing', async () => {
     await receiveMuch();
     await database.query(`DELETE FROM connector.messages WHERE id = 'm0'`);
     await database.query(`UPDATE connector.messages SET text = NULL, webhook_seen = 0 WHERE id = 'm1'`);
@@ -146,7 +146,7 @@ describe('a replay', () => {
     expect(await readLive()).toEqual(before);
   });
 
-  it('brings in what the merge would add, tells the feed, lowers nothing and erases nothing', async () => {
+  it('adds what the merge would add and reports it in the feed, and never lowers or erases a value', async () => {
     await receiveMuch();
     const whole = await readLive();
     await database.query(`DELETE FROM connector.messages WHERE id IN ('m0', 'm3')`);
@@ -177,7 +177,7 @@ describe('a replay', () => {
     expect((await run(true)).summary).toMatchObject({ different: { ...NONE, differs: 1 }, applied: 0 });
   });
 
-  it('compares with what the kept days tell, no more', async () => {
+  it('compares only what the stored days contain', async () => {
     await receiveMuch();
     await dropInboxPartitions(database, T0 + DAY);
     await makeInboxPartitions(database, T0 + 9 * DAY, 0);
@@ -186,7 +186,7 @@ describe('a replay', () => {
     expect(summary.messages).toBe(2);
   });
 
-  it('goes through thousands of deliveries, large ones among them, in order', async () => {
+  it('processes thousands of deliveries, including large ones, in order', async () => {
     await receive(text('long', 'x'.repeat(100_000)));
     for (let part = 0; part < 3; part += 1) {
       await database.query(
@@ -216,7 +216,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('that is stopped keeps nothing', async () => {
+  it('that is interrupted changes nothing', async () => {
     await receiveMuch();
     await database.query(`DELETE FROM connector.messages WHERE id = 'm0'`);
     const before = await readLive();
@@ -228,7 +228,7 @@ describe('a replay', () => {
     expect(await readLive()).toEqual(before);
   });
 
-  it('brings in deliveries that named no message when they came, and counts those that still name none', async () => {
+  it('includes deliveries that named no message when they arrived, and counts those that still name none', async () => {
     await receiveMuch();
     // As older code kept what it could not read.
     await database.query(
@@ -245,7 +245,7 @@ describe('a replay', () => {
     expect((await run()).differences).toEqual([]);
   });
 
-  it('leaves out a message that the database refuses, and compares the others', async () => {
+  it('omits a message that the database refuses, and compares the others', async () => {
     await receiveMuch();
     await database.query(
       `ALTER TABLE connector.messages ADD CONSTRAINT refused CHECK (id <> 'o1') NOT VALID`,
@@ -259,7 +259,7 @@ describe('a replay', () => {
     expect(summary).toMatchObject({ messages: 8, refused: 3 });
   });
 
-  it('and deliveries that are merged meanwhile do each other no harm', async () => {
+  it('does not interfere with deliveries that are merged concurrently', async () => {
     await receiveMuch();
     let open = true;
     const replays = (async () => {
@@ -299,7 +299,7 @@ describe('npm run replay', () => {
     return { stdout, code };
   }
 
-  it('ends with 1 while something differs and with 0 once it was brought in', async () => {
+  it('exits with 1 while something differs and with 0 once it was repaired', async () => {
     await receiveMuch();
     await database.query(`DELETE FROM connector.messages WHERE id IN ('m0', 'm1')`);
     expect(await command({})).toEqual({
@@ -329,7 +329,7 @@ describe('npm run replay', () => {
     expect((await command({})).code).toBe(0);
   });
 
-  it('ends with 2 for a database without the tables', async () => {
+  it('exits with 2 for a database without the tables', async () => {
     const elsewhere = new URL(url);
     elsewhere.pathname = '/postgres';
     const env = { ...process.env, DATABASE_URL: elsewhere.href };

@@ -59,8 +59,8 @@ afterAll(() => {
   nock.restore();
 });
 
-describe('a connection id that is a step of a path', () => {
-  it.each(['.', '..', ''])('is no connection, and the service is not asked: %j', async (id) => {
+describe('a connection id that looks like a segment of a path', () => {
+  it.each(['.', '..', ''])('is not a connection, and the service is not called: %j', async (id) => {
     const calls = [
       client().getConnection(id),
       client().deleteConnection(id),
@@ -76,7 +76,7 @@ describe('a connection id that is a step of a path', () => {
     ['../account', '..%2Faccount'],
     ['a?b#c', 'a%3Fb%23c'],
     ['...', '...'],
-  ])('stays one step when it only looks like one: %s', async (id, sent) => {
+  ])('stays one segment if it only looks like several: %s', async (id, sent) => {
     const asked: string[] = [];
     service()
       .delete((uri) => asked.push(uri) > 0)
@@ -86,8 +86,8 @@ describe('a connection id that is a step of a path', () => {
   });
 });
 
-describe('reading', () => {
-  it('asks for a page with connection, limit and cursor and reads times as milliseconds', async () => {
+describe('reading from the service', () => {
+  it('requests a page with connection, limit and cursor, and returns times as milliseconds', async () => {
     service()
       .get('/api/v1/messages')
       .query({ connectionId: 'cc1', limit: 100, cursor: 'c+/=1' })
@@ -101,7 +101,7 @@ describe('reading', () => {
     });
   });
 
-  it('sends no connection and no cursor when there is none', async () => {
+  it('sends no connection and no cursor if there is none', async () => {
     service()
       .get('/api/v1/messages')
       .query({ limit: 20 })
@@ -112,7 +112,7 @@ describe('reading', () => {
     });
   });
 
-  it('reads a status that it does not know as null and leaves out what has no id', async () => {
+  it('returns an unknown status as null, and skips records without an id', async () => {
     const messages = [
       { ...message, status: 'archived' },
       { ...message, id: undefined },
@@ -132,12 +132,12 @@ describe('reading', () => {
     ]);
   });
 
-  it('reads the webhook before any was set', async () => {
+  it('returns the webhook before one was set', async () => {
     service().get('/api/v1/webhook').reply(200, { url: null, events: [], secretSet: false });
     expect(await client().getWebhook()).toMatchObject({ url: null, secretSet: false });
   });
 
-  it('takes a base address that ends in a slash', async () => {
+  it('accepts a base address that ends with a slash', async () => {
     service().get('/api/v1/connections').reply(200, { connections: [] });
     const slashed = createServiceClient({ baseUrl: `${baseUrl}/`, token: () => 'key-1', clock });
     expect((await slashed.listConnections()).items).toEqual([]);
@@ -147,7 +147,7 @@ describe('reading', () => {
 describe('issuing a secret', () => {
   const headers = { date: 'Thu, 15 Jan 2026 12:00:07 GMT' };
 
-  it('puts the address and gives the secret with the date of the answer', async () => {
+  it('sets the address and returns the secret with the date of the answer', async () => {
     service()
       .put('/api/v1/webhook', { url: 'https://crm.example/hook' })
       .reply(200, { url: 'https://crm.example/hook', events: [], secret: 's1' }, headers);
@@ -157,7 +157,7 @@ describe('issuing a secret', () => {
     });
   });
 
-  it('rotates', async () => {
+  it('rotates the secret', async () => {
     service().post('/api/v1/webhook/rotate').reply(200, { secret: 's2' }, headers);
     expect((await client().rotateWebhook()).secret).toBe('s2');
   });
@@ -168,8 +168,8 @@ describe('issuing a secret', () => {
   });
 });
 
-describe('refusals', () => {
-  it('carry code, field, hint and the wait', async () => {
+describe('refusals by the service', () => {
+  it('have a code, a field, a hint and the wait', async () => {
     const body = { error: 'invalid_request', field: 'cursor', hint: 'start again', newer: true };
     service().get('/api/v1/messages').query(true).reply(400, body, { 'retry-after': '3' });
     const error = await failure(client().listMessages({ limit: 20 }));
@@ -185,12 +185,12 @@ describe('refusals', () => {
     expect(isRefusal(error, 'invalid_key')).toBe(false);
   });
 
-  it('keep a code that is newer than this version', async () => {
+  it('may have a code that is newer than this version', async () => {
     service().get('/api/v1/connections').reply(409, { error: 'brand_new' });
     expect(await failure(client().listConnections())).toMatchObject({ status: 409, code: 'brand_new' });
   });
 
-  it('name the status when the body is the page of a proxy', async () => {
+  it('contain the status if the body is the page of a proxy', async () => {
     service().get('/api/v1/connections').reply(502, '<html>bad gateway</html>');
     expect(await failure(client().listConnections())).toMatchObject({ code: 'http_502', retryAfterMs: null });
   });
@@ -200,7 +200,7 @@ describe('refusals', () => {
     expect(await failure(client().listConnections())).toMatchObject({ status: 302, code: 'http_302' });
   });
 
-  it.each([429, 500, 503])('are not repeated: %i costs one request', async (status) => {
+  it.each([429, 500, 503])('are not retried: %i costs one request', async (status) => {
     let requests = 0;
     service()
       .persist()
@@ -214,14 +214,14 @@ describe('refusals', () => {
     expect(requests).toBe(1);
   });
 
-  it('never hold the credential', async () => {
+  it('never contain the credential', async () => {
     nock(origin).get('/api/v1/connections').reply(401, { error: 'invalid_key' });
     const error = await failure(client('canary-key').listConnections());
     expect(JSON.stringify(error) + String(error)).not.toContain('canary-key');
   });
 });
 
-describe('answers that do not fit', () => {
+describe('answers of the wrong shape', () => {
   it.each([
     ['no JSON', '<html></html>'],
     ['no list', { connections: 'none' }],
@@ -231,7 +231,7 @@ describe('answers that do not fit', () => {
     expect(await failure(client().listConnections())).toBeInstanceOf(ServiceAnswerUnreadable);
   });
 
-  it('are refused beyond 8 MiB, and 4 MiB is read', async () => {
+  it('are refused if they are larger than 8 MiB, and 4 MiB are read', async () => {
     const large = (bytes: number) => JSON.stringify({ connections: [], pad: 'x'.repeat(bytes) });
     service()
       .get('/api/v1/connections')
@@ -244,8 +244,8 @@ describe('answers that do not fit', () => {
   });
 });
 
-describe('no answer', () => {
-  it('is told from a refusal', async () => {
+describe('a missing answer', () => {
+  it('is distinguished from a refusal', async () => {
     service().get('/api/v1/connections').replyWithError(new Error('ECONNRESET'));
     const error = await failure(client().listConnections());
     expect(error).toBeInstanceOf(ServiceUnreachable);
@@ -273,7 +273,7 @@ describe('no answer', () => {
     nock.disableNetConnect();
   });
 
-  it('ends when the caller gives up', async () => {
+  it('ends when the caller aborts', async () => {
     const givenUp = AbortSignal.abort();
     expect(await failure(client().listConnections(givenUp))).toMatchObject({ code: 'aborted' });
   });

@@ -46,7 +46,7 @@ const silence = () => new Promise<nock.ReplyFnResult>(() => undefined);
 const text = { connectionId: 'cc1', to: '447700900201', text: 'hello', idempotencyKey: 'k1' };
 
 describe('connections', () => {
-  it('are created with the key in the header, and a replay is told', async () => {
+  it('are created with the key in the header, and a replay is recognized', async () => {
     const created = { connection: { id: 'cc1', status: 'connecting', qr: 'data:image/png;base64,AA' } };
     const keyed = () =>
       nock(origin, { reqheaders: { 'idempotency-key': 'once' } }).post('/api/v1/connections', { label: 'a' });
@@ -64,7 +64,7 @@ describe('connections', () => {
     });
   });
 
-  it('are read, with whatever the service adds left out', async () => {
+  it('are read without the fields that the service may add', async () => {
     service()
       .get('/api/v1/connections/cc1')
       .reply(200, { connection: { id: 'cc1', status: 'connected', added: 1 } });
@@ -80,12 +80,12 @@ describe('connections', () => {
     await client.deleteConnection('cc1');
   });
 
-  it('are named in the path by an id that cannot leave its place', async () => {
+  it('have their id encoded as one segment of the path', async () => {
     service().get('/api/v1/connections/a%2F..%2Fb%3F').reply(404, { error: 'not_found' });
     expect((await failure(client.getConnection('a/../b?'))).code).toBe('not_found');
   });
 
-  it('give a pairing code', async () => {
+  it('issue a pairing code', async () => {
     service()
       .post('/api/v1/connections/cc1/pairing-code', { phoneNumber: '447700900100' })
       .reply(200, { code: 'ABCD-1234' });
@@ -107,7 +107,7 @@ describe('the account', () => {
 });
 
 describe('a send', () => {
-  it('carries its key in the body and answers the message', async () => {
+  it('carries its key in the body and returns the message', async () => {
     service()
       .post('/api/v1/messages', text)
       .reply(200, { messageId: 'cm1', waMessageId: null, status: 'sent', added: 1 });
@@ -119,7 +119,7 @@ describe('a send', () => {
     });
   });
 
-  it('tells the degraded case', async () => {
+  it('reports a message that was delivered but not stored', async () => {
     service()
       .post('/api/v1/messages')
       .reply(200, { messageId: null, waMessageId: null, status: 'sent', persisted: false });
@@ -127,7 +127,7 @@ describe('a send', () => {
   });
 
   it(
-    'waits for 200 s and no longer, and may have acted by then',
+    'times out after 200 s, and may have acted by then',
     proves('messages.send.client-timeout', 'limits.send-timeout'),
     async () => {
       service().post('/api/v1/messages').reply(silence);
@@ -142,7 +142,7 @@ describe('a send', () => {
     },
   );
 
-  it.each([502, 503, 409, 429])('is never repeated by itself: %i costs one request', async (status) => {
+  it.each([502, 503, 409, 429])('is never retried by the client: %i costs one request', async (status) => {
     let requests = 0;
     service()
       .persist()
@@ -158,7 +158,7 @@ describe('a send', () => {
 });
 
 describe('read receipts', () => {
-  it('answer how many messages they marked', async () => {
+  it('return how many messages they marked', async () => {
     service()
       .post('/api/v1/messages/read', { connectionId: 'cc1', phone: '447700900201' })
       .reply(200, { ok: true, marked: 3 });
@@ -184,7 +184,7 @@ describe('whether the service may have acted', () => {
     expect(error).toMatchObject({ status, mayHaveActed: expected });
   });
 
-  it('is certain after an answer that cannot be read', async () => {
+  it('is certain after an answer that cannot be parsed', async () => {
     service().post('/api/v1/messages').reply(200, 'OK');
     const error = await failure(client.sendMessage(text));
     expect(error).toBeInstanceOf(ServiceAnswerUnreadable);
@@ -203,7 +203,7 @@ describe('whether the service may have acted', () => {
     expect(await failure(client.sendMessage(text))).toMatchObject({ code: expected, mayHaveActed: acted });
   });
 
-  it('is possible when the caller gives up', async () => {
+  it('is possible if the caller aborts', async () => {
     const leave = new AbortController();
     service().post('/api/v1/messages').reply(silence);
     const failed = failure(client.sendMessage(text, leave.signal));

@@ -85,7 +85,7 @@ describe('the state of an account', () => {
     expect(await report()).toMatchObject({ openGaps: 1 });
   });
 
-  it('shows the last failure and when polling goes on', async () => {
+  it('shows the last failure and when polling continues', async () => {
     await bench.poll();
     const good = bench.clock.now();
     await bench.clock.advance(MINUTE);
@@ -102,14 +102,14 @@ describe('the state of an account', () => {
     });
   });
 
-  it('counts messages that were told both read and failed', async () => {
+  it('counts messages that were reported both as read and as failed', async () => {
     await bench.poll();
     await bring(status('c1', 'm1', 'read', bench.clock.now()));
     await bring(status('c1', 'm1', 'failed', bench.clock.now()));
     expect(await report()).toMatchObject({ statusConflicts: 1 });
   });
 
-  it('exists for each account and for no other', async () => {
+  it('exists for each account and for no other id', async () => {
     expect(await reportSync({ database: bench.database, clock: bench.clock }, 'other')).toBeUndefined();
     expect(await reportSync({ database: bench.database, clock: bench.clock }, ACCOUNT)).toHaveLength(1);
   });
@@ -135,7 +135,7 @@ describe('the health of the webhook queue', () => {
     expect(await health()).toBe('healthy');
   });
 
-  it('is silent when nothing ever came although messages did', async () => {
+  it('is silent if nothing arrived although there are messages', async () => {
     await bench.poll();
     bench.service.addMessage('c1', bench.clock.now());
     await pollLater();
@@ -144,7 +144,7 @@ describe('the health of the webhook queue', () => {
     expect(await report()).toMatchObject({ webhookHealth: 'silent', lastWebhookAt: null });
   });
 
-  it('knows when a webhook last came: polls and sends do not move it, a later event does', async () => {
+  it('contains the time of the last webhook: polls and sends do not change it, a later event does', async () => {
     const message = bench.service.addMessage('c1', bench.clock.now(), {
       direction: 'outgoing',
       status: 'sent',
@@ -167,7 +167,7 @@ describe('the health of the webhook queue', () => {
     expect((await report()).lastWebhookAt).toBe(new Date(bench.clock.now()).toISOString());
   });
 
-  it('knows when a webhook last came of a connection, by our clock', async () => {
+  it('contains the time of the last webhook of a connection, by our clock', async () => {
     await bench.poll();
     await bench.clock.advance(MINUTE);
     await bring(outage('c1', bench.clock.now() + 7 * DAY));

@@ -76,7 +76,7 @@ describeHotStatements({
 });
 
 describe('a hot statement in the database', () => {
-  it.each(FUNCTIONS)('is the reviewed one: connector.%s', async (name) => {
+  it.each(FUNCTIONS)('has the reviewed text: connector.%s', async (name) => {
     const [row] = await database.query<{ text: string }>(
       `SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p WHERE p.proname = $1`,
       [name],
@@ -84,7 +84,7 @@ describe('a hot statement in the database', () => {
     await expect(row?.text ?? '').toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
   });
 
-  it('numbers a backlog by the index of what has no number', async () => {
+  it('uses the index of unnumbered batches to number a backlog', async () => {
     const [row] = await database.query<{ source: string }>(
       `SELECT prosrc AS source FROM pg_proc WHERE proname = 'number_changes'`,
     );

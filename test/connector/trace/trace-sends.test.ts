@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-it('the trace of an own send tells each attempt with its code and key, and whatever came first', async () => {
+it('the trace of a send contains each attempt with its code and key, in order', async () => {
   const connectionId = await bench.addConnection();
   const outboundId = await bench.queueText(connectionId, 'Hello', 'order-7');
   await bench.clock.advance(1_000);
@@ -64,7 +64,7 @@ it('the trace of an own send tells each attempt with its code and key, and whate
   expect(row).toEqual([{ status: 'delivered', peer: '447700900201' }]);
 });
 
-it('the trace of a send stays when its row is gone, without the key', async () => {
+it('the trace of a send remains after its row is deleted, without the key', async () => {
   await bench.database.query('DELETE FROM connector.outbound');
   const page = await traceMessage(bench.database, { messageId: 'm-own', limit: 50, after: null });
   const sends = (page?.entries ?? []).flatMap(({ send }) => (send === null ? [] : [send]));

@@ -68,7 +68,7 @@ describe('the trace of a message', () => {
     await deliverStatus(id, 'read');
   });
 
-  it('tells of each delivery what it changed or why it changed nothing, and of each poll', async () => {
+  it('explains what each delivery changed or why it changed nothing, and contains each poll', async () => {
     const { entries, message, inbox, hasMore } = await trace(id);
     expect(entries.map(summary)).toEqual([
       ['webhook', 'sent', 'merged', 'created status', null, 1],
@@ -93,7 +93,7 @@ describe('the trace of a message', () => {
     expect(hasMore).toBe(false);
   });
 
-  it('says it in sentences, with the skew of the clock, the secret and the walk', async () => {
+  it('is written in sentences, with the clock difference, the secret and the walk', async () => {
     const { entries } = await trace(id);
     expect(entries[0]?.delivery).toMatchObject({
       skewMs: 1_500,
@@ -116,14 +116,14 @@ describe('the trace of a message', () => {
     expect(entries[9]?.walk).toBe('coverage');
   });
 
-  it('names every change of the feed about the message, each once', async () => {
+  it('contains every change of the feed about the message once', async () => {
     const { changes } = changeList.parse((await running.ask('GET', '/v1/changes?limit=1000')).body);
     const told = changes.filter((change) => 'messageId' in change && change.messageId === id);
     const { entries } = await trace(id);
     expect(entries.flatMap(({ seqs }) => seqs)).toEqual(told.map(({ seq }) => seq));
   });
 
-  it('comes in pages that make the whole, and is in order of time', async () => {
+  it('consists of pages, in order of time', async () => {
     const whole = (await trace(id)).entries;
     const paged: TraceEntry[] = [];
     for (let cursor = '', more = true; more; ) {
@@ -136,14 +136,14 @@ describe('the trace of a message', () => {
     expect(whole.map(({ at }) => at)).toEqual(whole.map(({ at }) => at).sort());
   });
 
-  it('is not there for an id that nothing named, and refuses a cursor that it did not give', async () => {
+  it('returns 404 for an unknown id, and refuses a cursor that it did not issue', async () => {
     const unknown = await running.ask('GET', '/v1/messages/m-unheard-of/trace');
     expect([unknown.status, connectorErrorBody.parse(unknown.body).error]).toEqual([404, 'not_found']);
     const forged = await running.ask('GET', `/v1/messages/${id}/trace?cursor=WzFd`);
     expect([forged.status, connectorErrorBody.parse(forged.body).error]).toEqual([400, 'invalid_request']);
   });
 
-  it('shows deliveries that were never merged, without a message', async () => {
+  it('contains deliveries that were never merged, if there is no message', async () => {
     await deliverStatus('m-invalid', 'bogus');
     expect(await trace('m-invalid')).toMatchObject({ message: null, entries: [{ reason: 'does_not_fit' }] });
     const facts = received('c1', 'm-foreign', { accountId: 'account-2' });
@@ -155,7 +155,7 @@ describe('the trace of a message', () => {
     expect(entries[0]?.explanation).toContain('account-2');
   });
 
-  it('credits each delivery of one batch with its own part', async () => {
+  it('credits each delivery of a batch with its own part', async () => {
     const [connection, message] = [newId(), newId()];
     const now = world.clock.now();
     const copy = () => delivery({ message: received(connection, message) }, { receivedAt: now });
@@ -199,7 +199,7 @@ describe('the trace of a message', () => {
     expect(Math.max(...counts)).toBeLessThan(2_000);
   });
 
-  it('says plainly when the kept days do not explain the message any more', async () => {
+  it('says so if the stored days no longer explain the message', async () => {
     await deliverStatus('m-old', 'sent');
     await deliverStatus('m-old', 'read');
     await world.clock.advance(1_000);

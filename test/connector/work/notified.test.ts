@@ -30,7 +30,7 @@ async function notified(bench: Bench) {
   return { notifier, clock: systemClock, lookEveryMs: NO_LOOK_MS };
 }
 
-it('a queue of sends is notified now, and when its next attempt is due', async () => {
+it('a queue of sends is notified immediately, and when its next attempt is due', async () => {
   const bench = await OutboxBench.open();
   const outbox = bench.process(await notified(bench));
   await outbox.start();
@@ -50,7 +50,7 @@ it('a queue of sends is notified now, and when its next attempt is due', async (
   expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2, messageId: 'woken' });
 });
 
-it('a queue of changes is notified when it has one, and when that is due again', async () => {
+it('a queue of changes is notified when it receives one, and when that is due again', async () => {
   const bench = await DispatchBench.open();
   const dispatch = bench.process({}, await notified(bench));
   await dispatch.start();

@@ -128,7 +128,7 @@ async function isWritten({ name, fence }: Lease): Promise<boolean> {
 }
 
 describe('a lease', () => {
-  it('is held by one of many who ask at once', async () => {
+  it('is held by one of many concurrent applicants', async () => {
     const processes = await Promise.all(Array.from({ length: 10 }, () => start()));
     const gate = Promise.withResolvers<void>();
     let refused = 0;
@@ -142,7 +142,7 @@ describe('a lease', () => {
     expect((await Promise.all(ends)).filter((held) => held)).toEqual([true]);
   });
 
-  it('is free once its work is over, and a write of its last holder takes no effect any more', async () => {
+  it('is free once its work is over, and a later write of its last holder has no effect', async () => {
     const [a, b] = [await start(), await start()];
     const first = await a.hold('work:1');
     expect(await b.canHold('work:1')).toBe(false);
@@ -154,21 +154,21 @@ describe('a lease', () => {
     await second.letGo();
   });
 
-  it('is not free to its own holder either', async () => {
+  it('is not free for its own holder either', async () => {
     const a = await start();
     const held = await a.hold('work:1');
     expect(await a.canHold('work:1')).toBe(false);
     await held.letGo();
   });
 
-  it('is let go of when its work fails, and leaves no row', async () => {
+  it('is released if its work fails, and leaves no row', async () => {
     const a = await start();
     const work = a.presence.hold('work:1', () => Promise.reject(new Error('failed')));
     await expect(work).rejects.toThrow('failed');
     expect(await database.query('select name from connector.leases')).toEqual([]);
   });
 
-  it('ends for its holder when what it is about is removed', async () => {
+  it('ends for its holder if its subject is deleted', async () => {
     const a = await start();
     const held = await a.hold('work:1');
     await database.query('delete from connector.leases');
@@ -177,7 +177,7 @@ describe('a lease', () => {
     await held.letGo();
   });
 
-  it('is kept when it is taken while the answer to a look is under way', async () => {
+  it('is kept if it is taken during a check', async () => {
     const a = (await start()).takes('work');
     const [taking, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     a.taking = taking.promise;
@@ -194,7 +194,7 @@ describe('a lease', () => {
     await held.letGo();
   });
 
-  it('is kept for as long as its work takes', async () => {
+  it('is kept as long as its work takes', async () => {
     const [a, b] = [(await start()).takes('work'), (await start()).takes('work')];
     const held = await a.hold('work:1');
     await pass(60_000, a, b);
@@ -217,7 +217,7 @@ describe('a process that dies', () => {
     await held.letGo();
   });
 
-  it('leaves each thing to one process that does its kind', async () => {
+  it('leaves each lease to one process that does its kind of work', async () => {
     const [dead, web, a, b] = [await start(), await start(), await start(), await start()];
     for (const worker of [a, b]) worker.takes('poll').takes('send');
     web.takes('registration');
@@ -229,7 +229,7 @@ describe('a process that dies', () => {
     await Promise.all(held.map(({ letGo }) => letGo()));
   });
 
-  it('is known by its silence, however far clocks lie apart and whichever way they are set', async () => {
+  it('is recognized by its missing heartbeats, whatever the difference between clocks', async () => {
     const [early, late] = [
       await start('one', new ManualClock(NOON - 3_600_000)),
       await start('two', new ManualClock(NOON + 3_600_000)),
@@ -245,7 +245,7 @@ describe('a process that dies', () => {
     await held.letGo();
   });
 
-  it('is survived by one that starts on the same machine and takes over at once', async () => {
+  it('is replaced immediately by one that starts on the same machine', async () => {
     const dead = await start();
     const held = await dead.hold('work:1');
     const heir = new TestProcess('one', new ManualClock(NOON + 4_000)).takes('work');
@@ -255,7 +255,7 @@ describe('a process that dies', () => {
     await held.letGo();
   });
 
-  it('is watched first by one that starts on another machine, whose clock may be any', async () => {
+  it('is watched first by one that starts on another machine, whose clock may differ', async () => {
     const dead = await start();
     const held = await dead.hold('work:1');
     const heir = await start('two', new ManualClock(NOON + 3_600_000));
@@ -266,7 +266,7 @@ describe('a process that dies', () => {
     await held.letGo();
   });
 
-  it('is taken over even when no process on its machine lives for longer than three seconds', async () => {
+  it('is replaced even if no process on its machine lives longer than three seconds', async () => {
     const held: HeldByTest[] = [];
     for (let life = 0; life < 5; life += 1) {
       const process = new TestProcess('one', new ManualClock(NOON + life * 3_600)).takes('work');
@@ -281,8 +281,8 @@ describe('a process that dies', () => {
   });
 });
 
-describe('a process that was frozen and comes back', () => {
-  it('learns that it was taken for dead, writes nothing of before, and begins anew under another name', async () => {
+describe('a process that was frozen', () => {
+  it('learns that it was taken for dead, writes nothing under its old leases, and joins again under another name', async () => {
     const [frozen, other] = [(await start()).takes('work'), await start()];
     const before = frozen.presence.id;
     const held = await frozen.hold('work:1');
@@ -322,8 +322,8 @@ describe('a process that was frozen and comes back', () => {
   });
 });
 
-describe('a process finds what it still holds', () => {
-  it('though it could not release it', async () => {
+describe('a process detects a lease that it still holds', () => {
+  it('if releasing it failed', async () => {
     const a = (await start()).takes('work');
     a.failing = /^DELETE FROM connector.leases/;
     await (await a.hold('work:1')).letGo();
@@ -334,7 +334,7 @@ describe('a process finds what it still holds', () => {
     expect(await a.canHold('work:1')).toBe(true);
   });
 
-  it('though it never learned that it took it', async () => {
+  it('if it did not learn that it took it', async () => {
     const a = (await start()).takes('work');
     a.losing = /^INSERT INTO connector.leases/;
     await expect(a.canHold('work:1')).rejects.toThrow('lost');
@@ -343,7 +343,7 @@ describe('a process finds what it still holds', () => {
     await expect.poll(() => a.left).toEqual(['work:1']);
   });
 
-  it('and keeps what it is at', async () => {
+  it('and keeps those that it works under', async () => {
     const a = (await start()).takes('work');
     const held = await a.hold('work:1');
     await pass(5_000, a);
@@ -353,8 +353,8 @@ describe('a process finds what it still holds', () => {
   });
 });
 
-describe.each([5, 20, 60])('a database that is away for %i s', (seconds) => {
-  it('costs nobody what it holds, and both go on with the first answer', async () => {
+describe.each([5, 20, 60])('a database that is unavailable for %i s', (seconds) => {
+  it('costs no process its leases, and all continue with the first answer', async () => {
     const [a, b] = [(await start()).takes('work'), (await start()).takes('work')];
     await pass(2_000, a, b);
     const held = await a.hold('work:1');
@@ -371,7 +371,7 @@ describe.each([5, 20, 60])('a database that is away for %i s', (seconds) => {
     await held.letGo();
   });
 
-  it('delays what a process left that died meanwhile by five seconds after its return', async () => {
+  it('delays the leases of a process that died during the outage by five seconds after its end', async () => {
     const [dead, heir] = [await start(), (await start()).takes('work')];
     await pass(2_000, dead, heir);
     const held = await dead.hold('work:1');
@@ -384,8 +384,8 @@ describe.each([5, 20, 60])('a database that is away for %i s', (seconds) => {
   });
 });
 
-describe('signs of life', () => {
-  it('are given twice a second, also after one that failed, and tell when the database is back', async () => {
+describe('heartbeats', () => {
+  it('are written twice a second, also after a failed one, and report when the database is back', async () => {
     const clock = new WatchedClock(NOON);
     const process = await start('one', clock);
     const beats = async () => (await database.query('select beats from connector.processes'))[0]?.['beats'];
@@ -403,7 +403,7 @@ describe('signs of life', () => {
     expect(process.returns).toBe(1);
   });
 
-  it('end when the process stops, and nobody waits for what it held', async () => {
+  it('end when the process stops, and its leases are free immediately', async () => {
     const [a, b] = [await start(), await start()];
     const held = await a.hold('work:1');
     await a.presence.stop();

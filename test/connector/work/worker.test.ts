@@ -75,7 +75,7 @@ async function startProcess(steps: Steps, name = 'one', concurrency = 4): Promis
   return worker;
 }
 
-it('more due keys than a process works on at a time need no further look', async () => {
+it('a worker processes more due keys than fit at one time without another look', async () => {
   const steps = new Steps();
   for (let key = 1; key <= 30; key += 1) steps.left.set(`k${key}`, 1);
   await startProcess(steps);
@@ -83,7 +83,7 @@ it('more due keys than a process works on at a time need no further look', async
   expect(new Set(steps.ran).size).toBe(30);
 });
 
-it('a key whose run ends with more to do is run again without a look', async () => {
+it('a key whose run ends with more to do is run again without another look', async () => {
   const steps = new Steps();
   const worker = await startProcess(steps);
   steps.left.set('long', 5);
@@ -91,7 +91,7 @@ it('a key whose run ends with more to do is run again without a look', async () 
   await expect.poll(() => steps.left.get('long')).toBe(0);
 });
 
-it('what a process that stops leaves is begun by another without a look', async () => {
+it('keys of a process that stops are run by another without another look', async () => {
   const steps = new Steps();
   const stops = await startProcess(steps, 'stops');
   await startProcess(steps, 'stays');

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-describe('calls to the service, as the control API shows them', () => {
+describe('calls to the service in the control API', () => {
   let key: string;
   let keyId: string;
   beforeEach(async () => {
@@ -21,7 +21,7 @@ describe('calls to the service, as the control API shows them', () => {
   const paths = async (query: string): Promise<string[]> =>
     (await list(query)).entries.map((entry: { path: string }) => entry.path);
 
-  it('are listed of one workspace', async () => {
+  it('can be listed for one workspace', async () => {
     const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
     const { id } = made.workspace;
     const { body: theirs } = await test.call('POST', `/workspaces/${id}/api-keys`);
@@ -33,7 +33,7 @@ describe('calls to the service, as the control API shows them', () => {
     expect(await paths('')).toHaveLength(3);
   });
 
-  it('come newest first, with credential, answer and the checks that ran', async () => {
+  it('are listed newest first, with credential, answer and the checks that ran', async () => {
     await test.service.call('GET', '/webhook', { key });
     await test.service.call('GET', '/account?x=1');
     const { now } = (await test.call('GET', '/clock')).body;
@@ -73,7 +73,7 @@ describe('calls to the service, as the control API shows them', () => {
     expect(JSON.stringify(await list())).not.toContain(key);
   });
 
-  it('are filtered by code and by path, which may end in a star', async () => {
+  it('can be filtered by code and by path, which may end with an asterisk', async () => {
     for (const path of ['/account', '/webhook', '/connections', '/connections/a', '/connections/b']) {
       await test.service.call('GET', path);
     }
@@ -85,7 +85,7 @@ describe('calls to the service, as the control API shows them', () => {
     expect(await paths('?code=rate_limited')).toEqual([]);
   });
 
-  it('come in pages that stay put while more arrive', async () => {
+  it('are paged consistently while more arrive', async () => {
     const asked = ['/1', '/2', '/3', '/4', '/5'];
     for (const path of asked) await test.service.call('GET', path);
     const first = await list('?limit=2');
@@ -105,12 +105,12 @@ describe('calls to the service, as the control API shows them', () => {
     ['path=messages', 'path'],
     ['path=/a*b', 'path'],
     ['status=200', 'status'],
-  ])('a query with %s is refused by its name', async (query, field) => {
+  ])('are refused for a query with %s, which is named', async (query, field) => {
     const { status, body } = await test.call('GET', `/calls?${query}`);
     expect([status, body.error, body.field]).toEqual([400, 'invalid_request', field]);
   });
 
-  it('name the faults that touched them', async () => {
+  it('name the faults that affected them', async () => {
     const rules = [
       { id: 'busy', match: { surface: 'api', path: '/account' }, action: { type: 'status', code: 429 } },
     ];
@@ -129,7 +129,7 @@ describe('calls to the service, as the control API shows them', () => {
     expect(untouched).not.toHaveProperty('faults');
   });
 
-  it('are forgotten in a reset, and only the latest are kept', async () => {
+  it('are deleted by a reset, and only the latest are kept', async () => {
     await test.service.call('GET', '/account');
     const board = createCallBoard(3);
     const record = {
@@ -149,7 +149,7 @@ describe('calls to the service, as the control API shows them', () => {
     expect(await list()).toEqual({ entries: [] });
   });
 
-  it('are told to listeners until they leave', async () => {
+  it('are reported to listeners until they unsubscribe', async () => {
     const told: string[] = [];
     const leave = test.ports.calls.onEntry(({ path }) => told.push(path));
     await test.service.call('GET', '/first');
@@ -165,7 +165,7 @@ describe('POST /api-keys/{id}/try', () => {
   const tried = async (id: string, address: string) =>
     (await test.call('POST', `/api-keys/${id}/try`, { address })).body;
 
-  it('says whether an address would be let in, and by which entry', async () => {
+  it('says whether an address would be allowed, and by which entry', async () => {
     const id = await makeKey({ ipAllowlist: ['198.51.100.1', '203.0.113.0/24', '2001:db8::/32'] });
     expect(await tried(id, '203.0.113.9')).toEqual({ allowed: true, entry: '203.0.113.0/24' });
     expect(await tried(id, '::ffff:198.51.100.1')).toEqual({ allowed: true, entry: '198.51.100.1' });
@@ -173,7 +173,7 @@ describe('POST /api-keys/{id}/try', () => {
     expect(await tried(id, '203.0.114.9')).toEqual({ allowed: false, entry: null });
   });
 
-  it('takes what is no address for one that cannot be determined', async () => {
+  it('treats an invalid address as one that cannot be determined', async () => {
     expect(await tried(await makeKey({ ipAllowlist: ['0.0.0.0/0'] }), 'unknown')).toEqual({
       allowed: false,
       entry: null,
@@ -181,7 +181,7 @@ describe('POST /api-keys/{id}/try', () => {
     expect(await tried(await makeKey({}), 'unknown')).toEqual({ allowed: true, entry: null });
   });
 
-  it('follows a change of the key at once, and knows no revoked one', async () => {
+  it('reflects a change of the key immediately, and refuses a revoked one', async () => {
     const id = await makeKey({ ipAllowlist: ['203.0.113.7'] });
     await test.call('PATCH', `/api-keys/${id}`, { ipAllowlist: null });
     expect(await tried(id, '192.0.2.1')).toEqual({ allowed: true, entry: null });

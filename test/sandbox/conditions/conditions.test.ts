@@ -32,7 +32,7 @@ async function oneArrivesOneIsLost() {
 }
 
 describe('POST /wait', () => {
-  it('is answered at once by what is there', async () => {
+  it('is answered immediately if the entry exists', async () => {
     const messageId = await write('hello');
     await settle();
     expect(await wait({ list: 'deliveries', q: `message:${messageId} status:delivered` })).toMatchObject({
@@ -43,7 +43,7 @@ describe('POST /wait', () => {
     });
   });
 
-  it('is answered by the event that meets it, without a timer', async () => {
+  it('is answered by the matching event, without a timer', async () => {
     const waiting = wait({ list: 'deliveries', q: 'status:delivered', count: 2, timeoutMs: 60_000 });
     await hook.clock.timerSet(60_000);
     const [first, second] = [await write('one'), await write('two')];
@@ -67,7 +67,7 @@ describe('POST /wait', () => {
     expect(await connection).toMatchObject({ holds: true, entries: [{ id: hook.connectionId }] });
   });
 
-  it('names what comes nearest, and the condition that it does not meet', async () => {
+  it('returns the entry that comes closest, and the condition that it does not meet', async () => {
     const { arrived, first } = await oneArrivesOneIsLost();
     const answer = await wait({ list: 'deliveries', q: `message:${arrived} status:dropped`, timeoutMs: 0 });
     expect(answer).toMatchObject({
@@ -81,7 +81,7 @@ describe('POST /wait', () => {
     );
   });
 
-  it('says how many it found, and what else there is', async () => {
+  it('returns how many entries it found, and which others exist', async () => {
     const { lost, first, second } = await oneArrivesOneIsLost();
     expect(await wait({ list: 'deliveries', q: `message:${lost}`, count: 2, timeoutMs: 0 })).toMatchObject({
       holds: false,
@@ -95,14 +95,14 @@ describe('POST /wait', () => {
     );
   });
 
-  it('ends after its time', async () => {
+  it('ends after its time limit', async () => {
     const waiting = wait({ list: 'calls', q: 'path:/nowhere', timeoutMs: 700 });
     await hook.clock.timerSet(700);
     await hook.clock.advance(700);
     expect(await waiting).toMatchObject({ holds: false, waitedMs: 700 });
   });
 
-  it('refuses a filter that the list does not take', async () => {
+  it('refuses a filter that the list does not support', async () => {
     const { status, body } = await hook.call('POST', '/wait', { list: 'calls', q: 'outcome:dropped' });
     expect({ status, body }).toMatchObject({ status: 400, body: { error: 'invalid_request', field: 'q' } });
     expect(body.message).toContain('`outcome:dropped` has an unknown key; the keys are status, method');
@@ -112,7 +112,7 @@ describe('POST /wait', () => {
 describe('POST /verify', () => {
   const received = 'type:message.received';
 
-  it('holds for what is there, in this order', async () => {
+  it('succeeds for entries that exist, in this order', async () => {
     await oneArrivesOneIsLost();
     const expected = [{ q: `${received} arrives` }, { q: `${received} status:dropped` }];
     expect(await verify({ list: 'deliveries', expected, only: true })).toEqual({
@@ -128,7 +128,7 @@ describe('POST /verify', () => {
     });
   });
 
-  it('finds an entry out of order, unless any order is accepted', async () => {
+  it('reports an entry out of order, unless any order is accepted', async () => {
     const { first } = await oneArrivesOneIsLost();
     const expected = [{ q: 'status:dropped' }, { q: 'status:delivered' }];
     const { holds, differences } = await verify({ list: 'deliveries', expected });
@@ -150,7 +150,7 @@ describe('POST /verify', () => {
     });
   });
 
-  it('finds what is missing, and names what comes nearest', async () => {
+  it('reports what is missing, and the entry that comes closest', async () => {
     const { arrived, first } = await oneArrivesOneIsLost();
     const q = `message:${arrived} status:dropped`;
     expect(await verify({ list: 'deliveries', expected: [{ q: received }, { q }] })).toMatchObject({
@@ -173,7 +173,7 @@ describe('POST /verify', () => {
     expect(first.messageId).toBe(arrived);
   });
 
-  it('finds what nothing expects, among the entries that are looked at', async () => {
+  it('reports unexpected entries among those that are compared', async () => {
     const { arrived, second } = await oneArrivesOneIsLost();
     const expected = [{ q: `message:${arrived}` }];
     expect(await verify({ list: 'deliveries', expected, only: true })).toMatchObject({
@@ -196,7 +196,7 @@ describe('POST /verify', () => {
     });
   });
 
-  it('refuses a filter with the place at which it is', async () => {
+  it('refuses a filter, with its position', async () => {
     const { status, body } = await hook.call('POST', '/verify', {
       list: 'messages',
       expected: [{ q: '' }, { q: 'status:lost' }],
@@ -205,7 +205,7 @@ describe('POST /verify', () => {
   });
 });
 
-it('GET /contacts/{phone} is the behavior that was set, or the default one', async () => {
+it('GET /contacts/{phone} returns the behavior that was set, or the default one', async () => {
   const { body: set } = await hook.call('PUT', '/contacts/447700900210', { readAfterMs: null });
   expect((await hook.call('GET', '/contacts/447700900210')).body).toEqual(set);
   expect(set.readAfterMs).toBeNull();

@@ -19,7 +19,7 @@ describe('a copy of a delivery', () => {
     return (await newest()).id;
   };
 
-  it('carries other bytes, signed with the secret of now, and leaves its origin as it is', async () => {
+  it('contains other bytes, signed with the current secret, and leaves its original unchanged', async () => {
     const id = await emitOne();
     const origin = await newest();
     const { secret } = await hook.fixture.configuration.rotate(WORKSPACE);
@@ -46,7 +46,7 @@ describe('a copy of a delivery', () => {
     expect({ ...(await hook.fixture.delivery.find(id)), held: false }).toEqual(origin);
   });
 
-  it('carries the bytes and headers of its origin where nothing else is given', async () => {
+  it('contains the bytes and headers of its original by default', async () => {
     const id = await emitOne();
     await controlled.control.copy(id);
     await controlled.control.copy(id, { headers: { 'content-type': 'text/plain', 'X-Trace': 'a b' } });
@@ -97,7 +97,7 @@ describe('a copy of a delivery', () => {
     ]);
   });
 
-  it('keeps its bytes when the events that wait are more than are kept in memory', async () => {
+  it('keeps its bytes if more events wait than memory holds', async () => {
     const id = await emitOne();
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise });
@@ -118,7 +118,7 @@ describe('a copy of a delivery', () => {
     ]);
   });
 
-  it('is in no ledger', async () => {
+  it('is not in the ledger', async () => {
     const id = await emitOne();
     await controlled.control.copy(id, { body: '{}' });
     await hook.fixture.delivery.settle();
@@ -127,7 +127,7 @@ describe('a copy of a delivery', () => {
     expect(entries[0]?.payload).toMatchObject({ event: 'message.received' });
   });
 
-  it('that arrived does not stand for an event whose process has ended', async () => {
+  it('that was delivered does not count as an event whose process has ended', async () => {
     const hang = Promise.withResolvers<void>();
     hook.receiver.script({ after: hang.promise });
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -146,7 +146,7 @@ describe('a copy of a delivery', () => {
     hang.resolve();
   });
 
-  it('is not made of an unknown delivery, or where no webhook is set', async () => {
+  it('cannot be made of an unknown delivery, or if no webhook is set', async () => {
     expect(await controlled.control.copy(4_711)).toBeNull();
     await hook.fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspace000000000000002'));
     await hook.fixture.delivery.settle();
@@ -163,7 +163,7 @@ describe('POST /deliveries/{id}/copies', () => {
     return (await bed.call('GET', '/deliveries?limit=1')).body.entries[0].id;
   };
 
-  it('answers with the copy, which lists show as what it is', async () => {
+  it('returns the copy, which lists mark as one', async () => {
     const id = await writeOne();
     const state = () => Promise.all([bed.api('GET', '/messages'), bed.call('GET', '/ledger')]);
     const before = await state();
@@ -201,7 +201,7 @@ describe('POST /deliveries/{id}/copies', () => {
     expect(bed.receiver.requests).toHaveLength(1);
   });
 
-  it('goes to the webhook of now, by the same rules for addresses', async () => {
+  it('uses the current webhook, with the same rules for addresses', async () => {
     const id = await writeOne();
     await bed.api('PUT', '/webhook', { url: 'https://moved.example.com/hook' });
     await bed.call('PUT', '/hosts/moved.example.com', { target: bed.receiver.origin });
@@ -230,7 +230,7 @@ describe('POST /deliveries/{id}/copies', () => {
     expect(answer.body.message).toContain(message);
   });
 
-  it('is 404 for an unknown delivery', async () => {
+  it('returns 404 for an unknown delivery', async () => {
     for (const id of ['999999', 'x']) {
       const answer = await bed.call('POST', `/deliveries/${id}/copies`);
       expect(answer).toMatchObject({ status: 404, body: { error: 'not_found' } });

@@ -47,7 +47,7 @@ describe('the explanation of a signature', () => {
     expect(new Set(CASES.flatMap(({ causes }) => causes))).toEqual(new Set(SIGNATURE_CAUSES));
   });
 
-  it('of the right signature is that it matches', () => {
+  it('of the right signature says that it matches', () => {
     expect(explainSignature(SIGNED, { signature: ` ${vectors.signature}\n` }, SECRETS)).toEqual({
       matches: true,
       expected: vectors.signature,
@@ -66,7 +66,7 @@ describe('the explanation of a signature', () => {
     expect(found.explanation).toMatch(/^No known mistake produces this signature\./);
   });
 
-  it('says so if the secret that signed is no longer known', () => {
+  it('says if the secret of the signature is no longer known', () => {
     const found = explainSignature(
       SIGNED,
       { signature: `sha256=${'0'.repeat(64)}` },
@@ -79,7 +79,7 @@ describe('the explanation of a signature', () => {
     );
   });
 
-  it('finds one mistake in a body of a megabyte, with a bounded number of hashes', () => {
+  it('finds one mistake in a body of a megabyte with a bounded number of hashes', () => {
     const body = Buffer.from(JSON.stringify({ event: 'message.received', text: 'é'.repeat(500_000) }));
     const signature = `sha256=${'a'.repeat(64)}`;
     expect(explainSignature({ ...SIGNED, body }, { signature }, SECRETS)).not.toHaveProperty('cause');
@@ -95,7 +95,7 @@ describe('POST /deliveries/{id}/explain-signature', () => {
     return (await bed.call('GET', '/deliveries?limit=1')).body.entries[0];
   };
 
-  it('compares with the delivery, also after its secret was replaced', async () => {
+  it('compares with the delivery, even after its secret was replaced', async () => {
     const { id, headers } = await writeOne();
     const signature = headers['X-Service-Signature'];
     const explain = (body: object) => bed.call('POST', `/deliveries/${id}/explain-signature`, body);
@@ -123,7 +123,7 @@ describe('POST /deliveries/{id}/explain-signature', () => {
     expect(JSON.stringify([answer.body, after.body, old.body])).not.toContain(bed.secret);
   });
 
-  it('knows the secret of another webhook by its owner', async () => {
+  it('finds the secret of another webhook by its owner', async () => {
     const { id, headers, body } = await writeOne();
     const { body: made } = await bed.call('POST', '/workspaces', { kind: 'standalone' });
     const { body: access } = await bed.call('POST', `/workspaces/${made.workspace.id}/api-keys`);
@@ -140,7 +140,7 @@ describe('POST /deliveries/{id}/explain-signature', () => {
     expect(answer.body.explanation).toContain(made.workspace.id);
   });
 
-  it('refuses what it cannot compare', async () => {
+  it('refuses an input that it cannot compare', async () => {
     const { id } = await writeOne();
     const explain = (of: string, body: object) =>
       bed.call('POST', `/deliveries/${of}/explain-signature`, body);

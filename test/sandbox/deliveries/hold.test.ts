@@ -51,7 +51,7 @@ describe('a delivery that is held', () => {
     expect(hook.receiver.requests).toHaveLength(2);
   });
 
-  it('has all of its attempts left, and no more', async () => {
+  it('keeps its remaining attempts, and gains none', async () => {
     const id = await failOnce();
     hook.receiver.otherwise({ status: 500 });
     await controlled.control.hold(id);
@@ -63,7 +63,7 @@ describe('a delivery that is held', () => {
     expect(hook.receiver.requests).toHaveLength(3);
   });
 
-  it('during an attempt is over when that attempt succeeds', async () => {
+  it('that is held during an attempt ends if that attempt succeeds', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise });
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -77,7 +77,7 @@ describe('a delivery that is held', () => {
     expect(await controlled.control.hold(id)).toBe('over');
   });
 
-  it('before it has begun is signed when it is released, and lets others pass', async () => {
+  it('that is held before its first attempt is signed when it is released, and does not delay others', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise });
     await hook.fixture.emit(receivedEvent('cfirst'), receivedEvent('cheld'), receivedEvent('clast'));
@@ -103,7 +103,7 @@ describe('a delivery that is held', () => {
     expect(isSignedWith(secret, released)).toBe(true);
   });
 
-  it('can be sent again by hand meanwhile, and stays held', async () => {
+  it('can be resent by hand while it is held, and stays held', async () => {
     const id = await failOnce();
     await controlled.control.hold(id);
     expect(await controlled.control.resend(id)).toMatchObject({
@@ -113,7 +113,7 @@ describe('a delivery that is held', () => {
     });
   });
 
-  it('is dropped with the process, and forgotten by a reset', async () => {
+  it('is dropped with the process, and deleted by a reset', async () => {
     const { delivery, database } = hook.fixture;
     await controlled.control.hold(await failOnce());
     await delivery.close();
@@ -124,7 +124,7 @@ describe('a delivery that is held', () => {
     expect(hook.fixture.clock.pending).toBe(0);
   });
 
-  it('is no delivery that was never made', async () => {
+  it('must exist', async () => {
     expect(await controlled.control.hold(4_711)).toBeNull();
     expect(await controlled.control.release(4_711)).toBeNull();
   });

@@ -12,7 +12,7 @@ const tampered = (part: keyof typeof TAMPERED) => ({
 
 shareDatabase();
 
-describe('sending a delivery again', () => {
+describe('resending a delivery', () => {
   const controlled = useControl();
   const { hook } = controlled;
 
@@ -23,7 +23,7 @@ describe('sending a delivery again', () => {
     return delivery?.id ?? 0;
   };
 
-  it('repeats bytes and signature, as attempts of the same delivery', async () => {
+  it('repeats the bytes and the signature, as attempts of the same delivery', async () => {
     const id = await emitOne();
     await hook.fixture.clock.advance(60_000);
     const resent = await controlled.control.resend(id, { times: 2 });
@@ -43,7 +43,7 @@ describe('sending a delivery again', () => {
     expect(await controlled.newest()).toEqual(resent);
   });
 
-  it('signs afresh with the secret of now when told to', async () => {
+  it('signs again with the current secret on request', async () => {
     const id = await emitOne();
     const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
     await hook.fixture.clock.advance(600_000);
@@ -81,7 +81,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('makes a dropped delivery delivered when a receiver takes it', async () => {
+  it('makes a dropped delivery delivered if a receiver accepts it', async () => {
     await hook.fixture.configuration.put(WORKSPACE, 'https://gone.example.com/');
     hook.fixture.tunnels.set('gone.example.com', 'http://127.0.0.1:1');
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -94,7 +94,7 @@ describe('sending a delivery again', () => {
     expect(await controlled.control.resend(dropped?.id ?? 0)).toMatchObject({ outcome: 'delivered' });
   });
 
-  it('sends a pending delivery once more without touching its own attempts', async () => {
+  it('repeats a pending delivery without affecting its own attempts', async () => {
     hook.receiver.script({ status: 500 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.clock.timerSet(500);
@@ -107,7 +107,7 @@ describe('sending a delivery again', () => {
     expect(delivered?.attempts.map(({ status }) => status)).toEqual([500, 200, 200]);
   });
 
-  it('sends what had no webhook once there is one', async () => {
+  it('sends a delivery that had no webhook once there is one', async () => {
     const workspace = 'cworkspace000000000000002';
     await hook.fixture.emit(receivedEvent('cmessage1', 'hello', workspace));
     await hook.fixture.delivery.settle();
@@ -123,7 +123,7 @@ describe('sending a delivery again', () => {
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it('knows no delivery that was never made', async () => {
+  it('requires an existing delivery', async () => {
     expect(await controlled.control.resend(123_456)).toBeNull();
   });
 

@@ -82,7 +82,7 @@ afterEach(() => {
 });
 
 describe('the changes of the connector', () => {
-  it('are read with its token while somebody follows, from the newest on', async () => {
+  it('are read with its token while a client follows them, from the newest on', async () => {
     expect(asked).toEqual([]);
     const leave = [tail.follow(), tail.follow()];
     await until(() => seen.length === 1);
@@ -100,7 +100,7 @@ describe('the changes of the connector', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('continue after a restart of the connector with the last one that was seen', async () => {
+  it('continue after a restart of the connector from the last one that was read', async () => {
     const leave = tail.follow();
     await until(() => seen.length === 1);
     send(event(8));
@@ -116,7 +116,7 @@ describe('the changes of the connector', () => {
     leave();
   });
 
-  it('start anew where the feed has not reached the last one that was seen', async () => {
+  it('start over if the feed has not reached the last one that was read', async () => {
     const leave = tail.follow();
     await until(() => seen.length === 1);
     send(event(8));
@@ -131,7 +131,7 @@ describe('the changes of the connector', () => {
     leave();
   });
 
-  it('are asked for again when nothing came for 45 s, not even a heartbeat', async () => {
+  it('are requested again if nothing arrived for 45 s, not even a heartbeat', async () => {
     const leave = tail.follow();
     await until(() => seen.length === 1);
     await clock.advance(45_000);
@@ -151,7 +151,7 @@ describe('the changes of the connector', () => {
     leave();
   });
 
-  it('are asked for by somebody who comes after the last one left', async () => {
+  it('are requested again for a client that follows them after the last one has left', async () => {
     tail.follow()();
     const leave = tail.follow();
     await until(() => seen.length === 1);

@@ -35,7 +35,7 @@ function slowStream() {
 }
 
 describe('a writer of events', () => {
-  it('keeps the order when the reader is slow', async () => {
+  it('keeps the order if the reader is slow', async () => {
     const { writer, written, beSlow, takeAll } = slowStream();
     beSlow();
     for (const text of ['a', 'b', 'c']) writer.event(text, 'ledger');
@@ -45,7 +45,7 @@ describe('a writer of events', () => {
     expect(written).toEqual(['a', 'bc', 'd']);
   });
 
-  it('keeps no more than a megabyte, and says which lists the reader has to read again', async () => {
+  it('buffers at most a megabyte, and reports which lists the reader must read again', async () => {
     const { writer, written, clock, beSlow, takeAll } = slowStream();
     const event = 'x'.repeat(400_000);
     beSlow();
@@ -60,7 +60,7 @@ describe('a writer of events', () => {
     ]);
   });
 
-  it('tells a change of the time it could not keep by nothing: the next one says all', async () => {
+  it('drops a change of time that does not fit, because the next one replaces it', async () => {
     const { writer, written, clock, beSlow, takeAll } = slowStream();
     beSlow();
     writer.event('first', null);
@@ -70,7 +70,7 @@ describe('a writer of events', () => {
     expect(written).toEqual(['first']);
   });
 
-  it('gathers changes for a moment, and for as long as the reader takes nothing', async () => {
+  it('gathers changes for a moment, and for as long as the reader reads nothing', async () => {
     const { writer, written, clock, beSlow, takeAll } = slowStream();
     writer.changed('faults');
     writer.changed('faults');
@@ -88,7 +88,7 @@ describe('a writer of events', () => {
     ]);
   });
 
-  it('leaves no timer behind when the stream is over', () => {
+  it('leaves no timer behind when the stream ends', () => {
     const { writer, clock, over } = slowStream();
     writer.changed('faults');
     over.abort();

@@ -46,7 +46,7 @@ describe('the stream of events', () => {
     });
   });
 
-  it('has 64 readers at most; the next is refused until one leaves', async () => {
+  it('has at most 64 readers; the next one is refused until one disconnects', async () => {
     const others = await Promise.all(Array.from({ length: 63 }, open));
     const refused = await hook.call('GET', '/events');
     expect(refused).toMatchObject({
@@ -61,7 +61,7 @@ describe('the stream of events', () => {
     await expect.poll(async () => (await open()).answer.statusCode).toBe(200);
   });
 
-  it('tells every ledger entry once and in order, as the ledger shows it', async () => {
+  it('contains every ledger entry once and in order, as the ledger shows it', async () => {
     await hook.write('before anyone else listens');
     await reader.find(({ type }) => type === 'ledger');
     const second = await open();
@@ -76,7 +76,7 @@ describe('the stream of events', () => {
     second.close();
   });
 
-  it('tells a delivery when it begins, after each attempt, and when it is over', async () => {
+  it('reports a delivery when it begins, after each attempt, and when it ends', async () => {
     hook.receiver.script({ status: 500 });
     await hook.write();
     await hook.clock.pass(500);
@@ -92,7 +92,7 @@ describe('the stream of events', () => {
     expect(eventsOf('delivery').at(-1)?.entry).toEqual(body.entries[0]);
   });
 
-  it('tells what a hand did to a delivery', async () => {
+  it('reports manual actions on a delivery', async () => {
     hook.receiver.script({ status: 500 });
     await hook.write();
     await hook.clock.timerSet(500);
@@ -118,7 +118,7 @@ describe('the stream of events', () => {
     await reader.find((event) => event.type === 'delivery' && event.entry.attempts.length === 3);
   });
 
-  it('tells each call to the service with its trace', async () => {
+  it('contains each call to the service with its trace', async () => {
     await hook.api('GET', '/connections/cnothing');
     const told = await reader.find((event) => event.type === 'call');
     const { body } = await hook.call('GET', '/calls?limit=1');
@@ -126,7 +126,7 @@ describe('the stream of events', () => {
     expect(told).toMatchObject({ entry: { status: 404, path: '/connections/cnothing' } });
   });
 
-  it('tells the time when it was moved, stopped or set running', async () => {
+  it('reports that time was advanced, frozen or started', async () => {
     await hook.call('POST', '/clock/freeze');
     const { body } = await hook.call('POST', '/clock/advance', { ms: 86_400_000 });
     await hook.call('POST', '/clock/run');
@@ -139,13 +139,13 @@ describe('the stream of events', () => {
     ]);
   });
 
-  it('tells that connections may have changed when time was moved, since licenses expire by it', async () => {
+  it('reports that connections may have changed when time was advanced, because licenses expire', async () => {
     const { length: seen } = await changes();
     await hook.call('POST', '/clock/advance', { ms: 8 * 86_400_000 });
     expect((await changes()).slice(seen)).toContain('connections');
   });
 
-  it('tells which lists changed: by the hand, by clients and by timers', async () => {
+  it('reports which lists changed: by hand, by clients and by timers', async () => {
     const { length: seen } = await changes();
     await hook.call('PUT', '/contacts/491700000007', { deliverAfterMs: 60_000, readAfterMs: null });
     await hook.api('POST', '/messages', {
@@ -157,12 +157,12 @@ describe('the stream of events', () => {
     expect(new Set((await changes()).slice(seen))).toEqual(new Set(['contacts', 'messages', 'timers']));
   });
 
-  it('tells a change of one list once in a while, however often it changes', async () => {
+  it('reports the changes of a list at limited intervals, however often it changes', async () => {
     for (let index = 0; index < 20; index += 1) await hook.call('PUT', '/faults', { rules: [] });
     expect((await changes()).filter((what) => what === 'faults')).toHaveLength(1);
   });
 
-  it('goes on after a reset, with a ledger that begins anew', async () => {
+  it('continues after a reset, with a new ledger', async () => {
     await hook.write();
     await reader.find((event) => event.type === 'ledger' && event.entry.seq === 1);
     const { length: seen } = reader.events;
@@ -175,7 +175,7 @@ describe('the stream of events', () => {
     expect(await changes()).toContain('everything');
   });
 
-  it('keeps silent connections alive', async () => {
+  it('keeps idle connections open', async () => {
     const beat = new Promise<void>((resolve) => {
       reader.answer.on('data', (chunk: string) => {
         if (chunk.includes(':\n\n')) resolve();
@@ -185,7 +185,7 @@ describe('the stream of events', () => {
     await expect(beat).resolves.toBeUndefined();
   });
 
-  it('ends for good when the sandbox ends its streams', async () => {
+  it('ends permanently when the sandbox ends its streams', async () => {
     hook.sandbox.endStreams();
     await reader.ended;
     expect(reader.answer.complete).toBe(true);

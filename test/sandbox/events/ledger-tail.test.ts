@@ -48,15 +48,15 @@ function tailOf(length: number) {
   return { state, told, clock, tail, grow };
 }
 
-describe('those who follow the ledger', () => {
-  it('hear what comes after they began, in order, however much at once', async () => {
+describe('followers of the ledger', () => {
+  it('receive what is added after they started, in order, however much at once', async () => {
     const { told, tail, grow } = tailOf(7);
     await tail.follow();
     await grow(1_200);
     expect(told).toEqual(Array.from({ length: 1_200 }, (_, index) => 8 + index));
   });
 
-  it('hear what came while it was being read', async () => {
+  it('receive what was added during a read', async () => {
     const { state, told, tail, grow } = tailOf(0);
     await tail.follow();
     const read = Promise.withResolvers<void>();
@@ -68,7 +68,7 @@ describe('those who follow the ledger', () => {
     expect(told).toEqual([1, 2, 3]);
   });
 
-  it('cause no read before they come and after they have gone', async () => {
+  it('cause no read before they start and after they stop', async () => {
     const { state, told, tail, grow } = tailOf(0);
     await grow(1);
     const leave = await tail.follow();
@@ -85,7 +85,7 @@ describe('those who follow the ledger', () => {
     expect(told).toEqual([2, 4]);
   });
 
-  it('hear it later when it could not be read at once', async () => {
+  it('receive an entry later if it could not be read immediately', async () => {
     const { state, told, clock, tail, grow } = tailOf(0);
     await tail.follow();
     await clock.advance(0);
@@ -96,7 +96,7 @@ describe('those who follow the ledger', () => {
     expect(told).toEqual([1, 2]);
   });
 
-  it('hear nothing of the ledger that was before a reset', async () => {
+  it('receive nothing of the ledger from before a reset', async () => {
     const { state, told, clock, tail, grow } = tailOf(3);
     await tail.follow();
     await clock.advance(0);

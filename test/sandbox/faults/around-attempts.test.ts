@@ -28,7 +28,7 @@ describe('a fault of one attempt', () => {
     await hook.fixture.delivery.settle();
   };
 
-  it('drop: the attempt never leaves, the next one does', async () => {
+  it('drop: the attempt is not sent, and the next one is', async () => {
     onFirst({ type: 'drop', name: 'lossy' });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await retry();
@@ -39,7 +39,7 @@ describe('a fault of one attempt', () => {
     ]);
   });
 
-  it('drop of all three attempts: the event is lost, and many lost ones exhaust no stack', async () => {
+  it('drop of all three attempts: the event is lost, and many lost events do not overflow the stack', async () => {
     faults = () => [{ type: 'drop', name: 'lossy' }];
     await hook.fixture.emit(
       ...Array.from({ length: 6_000 }, (_, index) => receivedEvent(`cmessage${index}`)),
@@ -63,7 +63,7 @@ describe('a fault of one attempt', () => {
     expect(await attempts()).toHaveLength(4);
   });
 
-  it('delay: the attempt leaves later, as it was signed', async () => {
+  it('delay: the attempt is sent later, with its original signature', async () => {
     onFirst({ type: 'delay', ms: 7_000, name: 'late' });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.clock.timerSet(7_000);
@@ -75,7 +75,7 @@ describe('a fault of one attempt', () => {
     expect(await attempts()).toEqual([{ at: start + 7_000, ms: 0, status: 200, marks: ['late'] }]);
   });
 
-  it('reorder: another event of the account overtakes it', async () => {
+  it('reorder: another event of the account arrives first', async () => {
     faults = (id, attempt) =>
       id === 'cmessage1' && attempt === 1 ? [{ type: 'reorder', ms: 5_000, name: 'swap' }] : [];
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -88,7 +88,7 @@ describe('a fault of one attempt', () => {
     ]);
   });
 
-  it('reorder: with nothing to overtake it, it leaves after its time', async () => {
+  it('reorder: without another event, the attempt is sent after its wait', async () => {
     onFirst({ type: 'reorder', ms: 5_000, name: 'swap' });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.clock.timerSet(5_000);
@@ -99,7 +99,7 @@ describe('a fault of one attempt', () => {
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it('tamper_body: one byte differs, and the signature no longer fits', async () => {
+  it('tamper_body: one byte differs, and the signature no longer matches', async () => {
     onFirst({ type: 'tamper_body', name: 'flip' });
     hook.receiver.script({ status: 401 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -110,7 +110,7 @@ describe('a fault of one attempt', () => {
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
   });
 
-  it('tamper_signature: one digit differs, the body is whole', async () => {
+  it('tamper_signature: one digit differs, and the body is intact', async () => {
     onFirst({ type: 'tamper_signature', name: 'forge' });
     hook.receiver.script({ status: 401 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -121,7 +121,7 @@ describe('a fault of one attempt', () => {
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
   });
 
-  it('stale_timestamp: signed validly for a time that is past', async () => {
+  it('stale_timestamp: the signature is valid for a time in the past', async () => {
     onFirst({ type: 'stale_timestamp', ms: 360_000, name: 'old' });
     hook.receiver.script({ status: 401 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -147,7 +147,7 @@ describe('a fault of one attempt', () => {
     expect((await attempts())?.[0]).toMatchObject({ error: 'truncated', marks: ['cut'] });
   });
 
-  it('slow: the second half of the body comes later, under the same deadline', async () => {
+  it('slow: the second half of the body arrives later, within the same deadline', async () => {
     onFirst({ type: 'slow', ms: 3_000, name: 'drip' });
     const event = receivedEvent('cmessage1');
     await hook.fixture.emit(event);
@@ -168,7 +168,7 @@ describe('a fault of one attempt', () => {
     expect(hook.fixture.clock.pending).toBe(0);
   });
 
-  it('comes with others: late, altered and twice at once', async () => {
+  it('may be combined with others: late, altered and twice at once', async () => {
     faults = (_id, attempt) =>
       attempt === 1
         ? [

@@ -57,7 +57,7 @@ describe('faults of the API', () => {
     [{ code: 401 }, { error: 'invalid_key' }, null],
     [{ code: 503 }, { error: 'internal_error' }, null],
     [{ code: 409 }, { error: 'in_progress' }, null],
-  ])('a status answers in place of handling the call: %j', async (fault, body, retryAfter) => {
+  ])('status: the fault answers instead of the service: %j', async (fault, body, retryAfter) => {
     faults = [{ type: 'status', ...fault }];
     const answer = await send();
     expect([answer.status, answer.body, answer.headers.get('retry-after')]).toEqual([
@@ -77,7 +77,7 @@ describe('faults of the API', () => {
     ['GET', '/account', 502, 'internal_error'],
     ['GET', '/account', 403, 'ip_not_allowed'],
     ['GET', '/account', 404, 'not_found'],
-  ] as const)('a status has a code that fits %s %s: %i is %s', async (method, path, code, error) => {
+  ] as const)('status: has a code that fits %s %s: %i is %s', async (method, path, code, error) => {
     faults = [{ type: 'status', code }];
     const answer = await service.call(method, path.replace('{id}', seeded.connectionId), {
       key: seeded.key,
@@ -86,13 +86,13 @@ describe('faults of the API', () => {
     expect([answer.status, answer.body]).toEqual([code, { error }]);
   });
 
-  test('a reset ends the connection and nothing happens', async () => {
+  test('reset: the connection ends and nothing happens', async () => {
     faults = [{ type: 'reset' }];
     await expect(send()).rejects.toThrow('fetch failed');
     expect(await service.platform.contacts.received(to)).toEqual([]);
   });
 
-  test('a lost answer ends the connection after the call took effect, and the key finds its answer', async () => {
+  test('lost_answer: the connection ends after the call took effect, and the key returns its answer', async () => {
     faults = [{ type: 'lost_answer' }];
     await expect(send('k')).rejects.toThrow('fetch failed');
     faults = [];
@@ -101,7 +101,7 @@ describe('faults of the API', () => {
     expect(await service.platform.contacts.received(to)).toHaveLength(1);
   });
 
-  test('a delay holds the call before it is handled', async () => {
+  test('delay: the call is held before it is handled', async () => {
     faults = [{ type: 'delay', ms: 30_000 }];
     const call = send();
     await clock.timerSet(30_000);
@@ -110,7 +110,7 @@ describe('faults of the API', () => {
     expect((await call).status).toBe(200);
   });
 
-  test('not persisted: the phone has it, the service stores nothing, and the key remembers the answer', async () => {
+  test('not_persisted: the phone receives the message, the service stores nothing, and the key remembers the answer', async () => {
     faults = [{ type: 'not_persisted' }];
     const answer = await send('k');
     const sent = readExactly(sendMessageAnswer, answer.body);
@@ -127,7 +127,7 @@ describe('faults of the API', () => {
     expect(await service.platform.ledger.read(0, 10)).toEqual([]);
   });
 
-  test('settle waits for a call that is held', async () => {
+  test('are waited for by settle', async () => {
     faults = [{ type: 'delay', ms: 20_000 }];
     const call = send();
     await clock.timerSet(20_000);
@@ -146,7 +146,7 @@ describe('faults of the API', () => {
     '/.well-known/oauth-authorization-server',
     '/.well-known/oauth-protected-resource/api/mcp',
     '/api/mcp',
-  ])('act below the authorization server as well: %s', async (path) => {
+  ])('apply below the authorization server as well: %s', async (path) => {
     authFaults = [{ type: 'status', code: 503, retryAfter: 7 }];
     const answer = await fetch(`${service.origin}${path}`);
     expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toEqual([

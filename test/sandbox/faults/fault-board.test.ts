@@ -27,8 +27,8 @@ const board = (request: PutFaultsRequest) => {
 const drop = { id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' } } as const;
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-describe('a draw', () => {
-  it('depends on seed, rule, event and attempt, and on nothing else', () => {
+describe('the draw of a fault', () => {
+  it('depends only on seed, rule, event and attempt', () => {
     const one = draw(1, 'a', 2, 3);
     expect(draw(1, 'a', 2, 3)).toBe(one);
     expect(
@@ -36,12 +36,12 @@ describe('a draw', () => {
     ).toBe(5);
   });
 
-  it('does not change from one version of the project to the next', () => {
+  it('is the same in every version of the project', () => {
     // sha256 of [1,"a",2,3], first 48 bits over 2^48.
     expect(draw(1, 'a', 2, 3)).toBeCloseTo(0.20791165012014545, 12);
   });
 
-  it('is spread evenly', () => {
+  it('is evenly distributed', () => {
     const draws = numbers(10_000).map((id) => draw(42, 'rule', id, 1));
     expect(Math.min(...draws)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...draws)).toBeLessThan(1);
@@ -52,7 +52,7 @@ describe('a draw', () => {
 });
 
 describe('a webhook rule', () => {
-  it('hits what it matches, every time, unless told otherwise', () => {
+  it('hits everything that it matches by default', () => {
     const faults = board({ rules: [drop] });
     expect(numbers(3).map((attempt) => faults.webhook.decide(event(1), attempt))).toEqual([
       [{ type: 'drop', name: 'lose' }],
@@ -62,7 +62,7 @@ describe('a webhook rule', () => {
     expect(faults.read()).toEqual({ seed: 1, rules: [{ ...drop, hits: 3 }] });
   });
 
-  it('looks at event and connection', () => {
+  it('matches by event and connection', () => {
     const match = { surface: 'webhook', event: 'message.status', connectionId: 'ctwo' } as const;
     const faults = board({ rules: [{ ...drop, match }] });
     expect(faults.webhook.decide(event(1), 1)).toEqual([]);
@@ -73,13 +73,13 @@ describe('a webhook rule', () => {
     ).toHaveLength(1);
   });
 
-  it('hits the first so many', () => {
+  it('hits only the first events, if it has a limit', () => {
     const faults = board({ rules: [{ ...drop, first: 2 }] });
     expect(numbers(4).map((id) => faults.webhook.decide(event(id), 1).length)).toEqual([1, 1, 0, 0]);
     expect(faults.read().rules[0]?.hits).toBe(2);
   });
 
-  it('counts attempts among the first, or events with all of their attempts', () => {
+  it('counts attempts, or events with all of their attempts', () => {
     const perAttempt = board({ rules: [{ ...drop, first: 2 }] });
     expect(numbers(3).map((attempt) => perAttempt.webhook.decide(event(1), attempt).length)).toEqual([
       1, 1, 0,
@@ -96,7 +96,7 @@ describe('a webhook rule', () => {
     expect(perEvent.read().rules[0]?.hits).toBe(2);
   });
 
-  it('keeps an event lost for the attempts it has left when the rules are gone', () => {
+  it('loses the remaining attempts of a lost event even after it is removed', () => {
     const faults = board({ rules: [{ ...drop, per: 'event' }] });
     expect(faults.webhook.decide(event(1), 1)).toHaveLength(1);
     faults.clear();
@@ -107,7 +107,7 @@ describe('a webhook rule', () => {
     expect(faults.webhook.decide(event(1), 3)).toHaveLength(1);
   });
 
-  it('forgets the lost events of the past in a reset, since their ids come again', () => {
+  it('forgets earlier lost events in a reset, because their ids are used again', () => {
     const faults = board({ seed: 5, rules: [{ ...drop, per: 'event' }] });
     expect(faults.webhook.decide(event(1), 1)).toHaveLength(1);
     faults.reset();
@@ -115,7 +115,7 @@ describe('a webhook rule', () => {
     expect(faults.read()).toEqual({ seed: 1, rules: [] });
   });
 
-  it('draws the same for the same seed, in whatever order it is asked', () => {
+  it('draws the same for the same seed, in any order', () => {
     const request = { seed: 9, rules: [{ ...drop, probability: 0.3 }] };
     const ask = (ids: number[]) => {
       const faults = board(request);
@@ -130,7 +130,7 @@ describe('a webhook rule', () => {
     expect(numbers(200).map((id) => other.webhook.decide(event(id), 1).length)).not.toEqual(forwards);
   });
 
-  it('draws anew for each attempt, or once for an event', () => {
+  it('draws again for each attempt, or once for an event', () => {
     const perAttempt = board({ rules: [{ ...drop, probability: 0.5 }] });
     const perEvent = board({ rules: [{ ...drop, probability: 0.5, per: 'event' }] });
     const mixed = (faults: ReturnType<typeof board>) =>
@@ -142,7 +142,7 @@ describe('a webhook rule', () => {
     expect(mixed(perEvent)).toBe(0);
   });
 
-  it('never hits with probability 0 and always with 1', () => {
+  it('never hits with probability 0 and always hits with 1', () => {
     expect(
       numbers(100).flatMap((id) =>
         board({ rules: [{ ...drop, probability: 0 }] }).webhook.decide(event(id), 1),
@@ -152,7 +152,7 @@ describe('a webhook rule', () => {
     expect(numbers(100).flatMap((id) => always.webhook.decide(event(id), 1))).toHaveLength(100);
   });
 
-  it('becomes the fault of its action, with what the action leaves out filled in', () => {
+  it('becomes the fault of its action, with defaults for what the action omits', () => {
     const actions = [
       { type: 'duplicate' },
       { type: 'duplicate', times: 5 },
@@ -185,12 +185,12 @@ describe('a webhook rule', () => {
   });
 });
 
-describe('an api rule', () => {
+describe('an API rule', () => {
   const rule = (match: object, action: object, more: object = {}) =>
     putFaultsRequest.parse({ rules: [{ id: 'a', match: { surface: 'api', ...match }, action, ...more }] });
   const get = { method: 'GET', path: '/messages' };
 
-  it('looks at method and path, with a star at the end', async () => {
+  it('matches by method and path, which may end with an asterisk', async () => {
     const hits = async (match: object, call: { method: string; path: string }) =>
       (await board(rule(match, { type: 'reset' })).api.decide(call)).length;
     expect(await hits({}, get)).toBe(1);
@@ -203,7 +203,7 @@ describe('an api rule', () => {
     expect(await hits({ path: '/*' }, get)).toBe(1);
   });
 
-  it('becomes the fault of its action, by the name of its rule', async () => {
+  it('becomes the fault of its action, with the name of its rule', async () => {
     const fault = (action: object) => board(rule({}, action)).api.decide(get);
     expect(await fault({ type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 })).toEqual([
       { type: 'status', name: 'a', code: 429, error: 'rate_limited', retryAfter: 3 },
@@ -215,14 +215,14 @@ describe('an api rule', () => {
     }
   });
 
-  it('hits the first so many calls that match', async () => {
+  it('hits only the first calls that match, if it has a limit', async () => {
     const faults = board(rule({ path: '/messages' }, { type: 'reset' }, { first: 2 }));
     const calls = [get, { method: 'GET', path: '/account' }, get, get, get];
     const hits = await Promise.all(calls.map((call) => faults.api.decide(call)));
     expect(hits.map(({ length }) => length)).toEqual([1, 0, 1, 0, 0]);
   });
 
-  it('for one workspace hits no call of another, and looks nothing up where no rule asks for it', async () => {
+  it('for one workspace hits no call of another, and looks up the workspace only if a rule needs it', async () => {
     const faults = board(rule({ workspaceId: 'cours' }, { type: 'reset' }));
     const of = async (workspaceId: string | null) =>
       (await faults.api.decide({ ...get, workspaceId: async () => workspaceId })).length;
@@ -235,7 +235,7 @@ describe('an api rule', () => {
     );
   });
 
-  it('draws by the order of the calls that match it', async () => {
+  it('draws in the order of the calls that match it', async () => {
     const request = rule({}, { type: 'reset' }, { probability: 0.5 });
     const draws = async () => {
       const faults = board(request);
@@ -246,14 +246,14 @@ describe('an api rule', () => {
     expect(new Set(await draws()).size).toBe(2);
   });
 
-  it('has no say about webhooks, and a webhook rule none about calls', async () => {
+  it('does not apply to webhooks, and a webhook rule does not apply to calls', async () => {
     expect(board(rule({}, { type: 'delay', ms: 5 })).webhook.decide(event(1), 1)).toEqual([]);
     expect(await board({ rules: [drop] }).api.decide(get)).toEqual([]);
   });
 });
 
 describe('the board', () => {
-  it('clears the counts when rules are put, and keeps the seed unless told', () => {
+  it('clears the counts when rules are set, and keeps the seed by default', () => {
     const faults = board({ seed: 5, rules: [drop] });
     faults.webhook.decide(event(1), 1);
     expect(faults.put({ rules: [drop] })).toEqual({ seed: 5, rules: [{ ...drop, hits: 0 }] });

@@ -20,10 +20,10 @@ const received = async (phone: string): Promise<unknown[]> =>
 
 const isSigned = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
 
-describe('faults of webhooks, put over HTTP', () => {
+describe('faults of webhooks, set over HTTP', () => {
   const onFirst = (action: object) => put([{ id: 'fault', match: { surface: 'webhook' }, action, first: 1 }]);
 
-  it('answer the rules with their hits', async () => {
+  it('are listed with their hits', async () => {
     const rule = {
       id: 'twice',
       match: { surface: 'webhook' },
@@ -40,7 +40,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect((await hook.call('DELETE', '/faults')).body).toEqual({ seed: 1, rules: [] });
   });
 
-  it('are added and removed one by one, and the others keep their hits', async () => {
+  it('are added and removed individually, and the others keep their hits', async () => {
     const rule = (id: string) => ({
       id,
       match: { surface: 'webhook' },
@@ -75,7 +75,7 @@ describe('faults of webhooks, put over HTTP', () => {
     });
   });
 
-  it('of an event that are replaced or removed stay with the events that they have decided on', async () => {
+  it('for an event, once removed, still apply to the events that they have hit', async () => {
     const lost = { id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' };
     await hook.call('POST', '/faults', { ...lost, first: 1 });
     await hook.write();
@@ -87,7 +87,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(hook.receiver.requests).toHaveLength(0);
   });
 
-  it('drop: the attempt never leaves, and names the rule', async () => {
+  it('drop: the attempt is not sent, and names the rule', async () => {
     await onFirst({ type: 'drop' });
     await hook.write();
     await hook.clock.pass(500);
@@ -96,7 +96,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it('drop of an event: all of its attempts are lost, and the ledger knows it all the same', async () => {
+  it('drop of an event: all of its attempts are lost, and the ledger contains it', async () => {
     await put([
       { id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 1, per: 'event' },
     ]);
@@ -112,7 +112,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(await hits()).toEqual([1]);
   });
 
-  it('delay: the attempt leaves later, as it was signed', async () => {
+  it('delay: the attempt is sent later, with its original signature', async () => {
     await onFirst({ type: 'delay', ms: 7_000 });
     await hook.write();
     await hook.clock.timerSet(7_000);
@@ -124,7 +124,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(hook.receiver.requests[0]?.headers['x-service-timestamp']).toEqual([String(signedAt)]);
   });
 
-  it('reorder: another event overtakes the first', async () => {
+  it('reorder: another event arrives before the first', async () => {
     await onFirst({ type: 'reorder' });
     const { body: first } = await hook.write();
     await hook.clock.timerSet(3_000);
@@ -133,7 +133,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(hook.receiver.requests.map(idOf)).toEqual([second.messageId, first.messageId]);
   });
 
-  it('reorder of everything: what came last arrives first', async () => {
+  it('reorder of everything: the last event arrives first', async () => {
     await put([{ id: 'all', match: { surface: 'webhook' }, action: { type: 'reorder' } }]);
     const written = [];
     for (const text of ['one', 'two', 'three']) written.push((await hook.write(text)).body.messageId);
@@ -144,7 +144,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(await hits()).toEqual([3]);
   });
 
-  it('reorder of the ladder: delivered and read overtake sent', async () => {
+  it('reorder of statuses: delivered and read arrive before sent', async () => {
     const match = { surface: 'webhook', event: 'message.status' };
     await put([{ id: 'all', match, action: { type: 'reorder' } }]);
     await send('491700000010');
@@ -156,7 +156,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(statuses).toEqual(['read', 'delivered', 'sent']);
   });
 
-  it('of one workspace leave the others alone', async () => {
+  it('for one workspace do not affect the others', async () => {
     const { body: made } = await hook.call('POST', '/workspaces', { kind: 'standalone' });
     const { id: workspaceId } = made.workspace;
     await put([
@@ -186,7 +186,7 @@ describe('faults of webhooks, put over HTTP', () => {
   it.each([
     ['six minutes unless told', {}, 360_000],
     ['as long as told', { byMs: 3_600_000 }, 3_600_000],
-  ])('stale_timestamp: signed validly, for a time that is past: %s', async (_what, fields, byMs) => {
+  ])('stale_timestamp: the signature is valid for a time in the past: %s', async (_what, fields, byMs) => {
     await onFirst({ type: 'stale_timestamp', ...fields });
     await hook.write();
     await settle();
@@ -204,7 +204,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(hook.receiver.requests.map(({ complete }) => complete)).toEqual([false, true]);
   });
 
-  it('slow: the second half of the body comes later', async () => {
+  it('slow: the second half of the body arrives later', async () => {
     await onFirst({ type: 'slow', ms: 3_000 });
     await hook.write();
     await hook.clock.pass(3_000);
@@ -213,7 +213,7 @@ describe('faults of webhooks, put over HTTP', () => {
     expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, faults: ['fault'] }]);
   });
 
-  it('draw the same for the same seed, and otherwise for another', async () => {
+  it('draw the same for the same seed, and differently for another', async () => {
     const outcomes = async (seed: number): Promise<string> => {
       await hook.call('POST', '/reset');
       hook.clock.forget();
@@ -242,8 +242,8 @@ describe('faults of webhooks, put over HTTP', () => {
   });
 });
 
-describe('faults of the API, put over HTTP', () => {
-  it('status: answers in place of the service, and leaves the next call alone', async () => {
+describe('faults of the API, set over HTTP', () => {
+  it('status: answers instead of the service, and does not affect the next call', async () => {
     const action = { type: 'status', code: 429, error: 'rate_limited', retryAfter: 7 };
     await put([{ id: 'busy', match: { surface: 'api', path: '/messages' }, action, first: 1 }]);
     const refused = await hook.api('GET', '/messages', undefined, { faulted: true });
@@ -255,7 +255,7 @@ describe('faults of the API, put over HTTP', () => {
     expect((await hook.api('GET', '/messages')).status).toBe(200);
   });
 
-  it('look at the path, with a star for whatever follows', async () => {
+  it('match the path, which may end with an asterisk', async () => {
     const action = { type: 'status', code: 503 };
     await put([
       { id: 'below', match: { surface: 'api', path: '/connections/*' }, action },
@@ -304,7 +304,7 @@ describe('faults of the API, put over HTTP', () => {
   });
 });
 
-describe('rules that are none', () => {
+describe('invalid rules', () => {
   const rule = { id: 'a', match: { surface: 'webhook' }, action: { type: 'drop' } };
   const only = (match: { surface: string; [field: string]: string }, action?: object) => ({
     rules: [{ id: 'a', match, action: action ?? { type: match.surface === 'webhook' ? 'drop' : 'reset' } }],
@@ -392,7 +392,7 @@ describe('rules that are none', () => {
     expect((await hook.call('GET', '/faults')).body.rules).toMatchObject([{ id: 'kept' }]);
   });
 
-  it('are refused alike when one is added, with the field in the rule', async () => {
+  it('are refused as well if one is added, with the field in the rule', async () => {
     const added = { id: 'new', match: { surface: 'api', path: '/nothing' }, action: { type: 'reset' } };
     expect(await hook.call('POST', '/faults', added)).toMatchObject({
       status: 400,
@@ -410,7 +410,7 @@ describe('rules that are none', () => {
     });
   });
 
-  it('are refused for events that nobody sends: those of a cloud_api connection, or of another workspace', async () => {
+  it('are refused for events that are never sent: those of a cloud_api connection, or of another workspace', async () => {
     const { workspaceId } = hook.sandbox.seed;
     const phone = { provider: 'cloud_api', phoneNumber: '447700900777' };
     const { body: cloud } = await hook.call('POST', `/workspaces/${workspaceId}/connections`, phone);
@@ -432,7 +432,7 @@ describe('rules that are none', () => {
     { surface: 'oauth', path: '/oauth/*' },
     { surface: 'oauth', path: '/api/mcp' },
     { surface: 'oauth', path: '/.well-known/*' },
-  ])('are not those with %j', async (match) => {
+  ])('do not include those with %j', async (match) => {
     expect((await hook.call('PUT', '/faults', only(match))).status).toBe(200);
   });
 });
