@@ -5,7 +5,7 @@ import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
 import type { OnCall } from './calls/call-record.ts';
 import type { AroundCall } from './calls/call-shell.ts';
 import type { BaseUrls } from './kernel/base-urls.ts';
-import type { AroundStore } from './messages/carry-out-send.ts';
+import type { AroundStore } from './messages/execute-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { RecordTransition } from './time/state-change.ts';
 import type { StoredTimer } from './time/timers.ts';

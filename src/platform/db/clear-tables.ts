@@ -4,7 +4,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 export async function clearTables(db: Queryable): Promise<void> {
   await db.query(
     `TRUNCATE platform.workspaces, platform.api_keys, platform.connections, platform.licenses,
-       platform.messages, platform.sends, platform.given_keys, platform.media,
+       platform.messages, platform.sends, platform.assigned_keys, platform.media,
        platform.media_chunks, platform.contacts, platform.phone_messages, platform.timers,
        platform.network_sessions, platform.held_reports, platform.pairing_sessions, platform.create_keys,
        platform.paired_numbers, platform.oauth_apps, platform.oauth_grants, platform.oauth_codes,

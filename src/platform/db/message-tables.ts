@@ -72,8 +72,8 @@ export const sends = platformSchema.table(
 );
 
 /** Keys assigned to sends without a key, until an identical send counts as a new one. */
-export const givenKeys = platformSchema.table(
-  'given_keys',
+export const assignedKeys = platformSchema.table(
+  'assigned_keys',
   {
     workspaceId: text('workspace_id').notNull(),
     /** Hash of the sender and the message. */
@@ -83,6 +83,6 @@ export const givenKeys = platformSchema.table(
   },
   (table) => [
     primaryKey({ columns: [table.workspaceId, table.fingerprint] }),
-    index('given_keys_expiry').on(table.expiresAt),
+    index('assigned_keys_expiry').on(table.expiresAt),
   ],
 );

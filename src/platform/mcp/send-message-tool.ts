@@ -2,7 +2,7 @@ import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import { SERVICE_TOOLS, type SendMessageOutput } from '../../contract/service/tools.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { giveKey } from '../messages/given-keys.ts';
+import { assignKey } from '../messages/assigned-keys.ts';
 import type { Sender } from '../messages/send-messages.ts';
 import { textSend } from '../messages/text-send.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
@@ -101,7 +101,7 @@ export function sendMessageTool(dependencies: SendToolDependencies): Tool {
       const { credential } = call;
       const keyless = textSend({ ...fields, idempotencyKey: null });
       const key =
-        idempotencyKey ?? (await gate.shared(() => giveKey(database, credential, keyless, clock.now())));
+        idempotencyKey ?? (await gate.shared(() => assignKey(database, credential, keyless, clock.now())));
       // [choice.tools.key]
       const sending = sender.send(credential, { ...keyless, idempotencyKey: key }, { joins: true });
       const sent = await awaitSend(sending, call, dependencies);

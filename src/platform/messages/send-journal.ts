@@ -142,19 +142,19 @@ export async function readUnanswered(db: Queryable, messageIds?: readonly string
   }));
 }
 
-const FORGOTTEN_AT_ONCE = 10_000;
+const DELETED_AT_ONCE = 10_000;
 
 /** Deletes answers whose keys have expired. */
-export async function forgetExpiredSends(db: Queryable, now: number): Promise<void> {
+export async function deleteExpiredSends(db: Queryable, now: number): Promise<void> {
   for (;;) {
     const { messageId, answer, expiresAt } = sends;
     const some = orm(db)
       .select({ messageId })
       .from(sends)
       .where(and(isNotNull(answer), lte(expiresAt, now)))
-      .limit(FORGOTTEN_AT_ONCE)
+      .limit(DELETED_AT_ONCE)
       .for('update', { skipLocked: true });
-    const forgotten = await orm(db).delete(sends).where(inArray(messageId, some)).returning({ messageId });
-    if (forgotten.length < FORGOTTEN_AT_ONCE) return;
+    const deleted = await orm(db).delete(sends).where(inArray(messageId, some)).returning({ messageId });
+    if (deleted.length < DELETED_AT_ONCE) return;
   }
 }

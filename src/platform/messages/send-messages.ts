@@ -13,12 +13,12 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { VirtualWait } from '../time/virtual-wait.ts';
 import type { WriteGate } from '../time/write-gate.ts';
-import { type AroundStore, createSendCarrier } from './carry-out-send.ts';
-import { endWait, healWaitMs, meetSession, type SessionMet } from './meet-session.ts';
+import { checkSession, finishHealing, healWaitMs, type SessionCheck } from './check-session.ts';
+import { type AroundStore, createSendExecutor } from './execute-send.ts';
 import { type Allowance, createSendAllowances } from './send-allowance.ts';
 import {
   claimSend,
-  forgetExpiredSends,
+  deleteExpiredSends,
   freeSend,
   type JournalEntry,
   type SendClaim,
@@ -85,38 +85,39 @@ export interface Sender {
 }
 
 /** How often answers with expired keys are deleted, in virtual time. */
-const FORGET_EVERY_MS = 60_000;
+const DELETE_EVERY_MS = 60_000;
 
 export function createSender(options: Options): Sender {
   const { database, gate, clock, wait, changeState, network, logger, random } = options;
   const timing = createSendTiming(options.sendScale);
   const allowances = createSendAllowances(options);
-  const carrier = createSendCarrier(options);
+  const executor = createSendExecutor(options);
   /** The sends of this process by message id. A held key whose send is not here belongs to a lost send. */
   const inFlight = new Map<string, Promise<Sent>>();
-  let patience = new AbortController();
-  let forgottenAt = clock.now();
+  let aborting = new AbortController();
+  let deletedAt = clock.now();
 
   /** Waits for the typing time and for the session to heal. Afterwards the session works. */
-  const waitLikeAPerson = async (
+  const waitForSend = async (
     { id, provider }: Connection,
     text: string | null,
-    met: SessionMet,
+    session: SessionCheck,
     signal: AbortSignal,
   ): Promise<void> => {
-    const healing = met === 'works' ? 0 : healWaitMs(met, random());
+    const healing = session === 'works' ? 0 : healWaitMs(session, random());
     const real = healing + sendLatencyMs(provider, text ?? '', random());
     const ms = Math.round(real * timing.sendScale);
     // An abort ends the wait early and is handled below.
     if (ms > 0) await wait(ms, signal).catch(() => undefined);
     if (signal.aborted)
       throw new PlatformError('send_failed', { why: 'the service is stopping or was reset' });
-    if (ms > 0 || met !== 'works') await changeState((change) => endWait(change, network.sessions, id));
+    if (ms > 0 || session !== 'works')
+      await changeState((change) => finishHealing(change, network.sessions, id));
   };
 
-  const forgetExpired = async (): Promise<void> => {
-    forgottenAt = clock.now();
-    await forgetExpiredSends(database, forgottenAt);
+  const deleteExpired = async (): Promise<void> => {
+    deletedAt = clock.now();
+    await deleteExpiredSends(database, deletedAt);
   };
 
   /** The answer of the first send with the key, or null if this send now holds it. */
@@ -125,14 +126,14 @@ export function createSender(options: Options): Sender {
     key: string | null,
     joins: boolean,
   ): Promise<SendMessageAnswer | null> => {
-    if (clock.now() - forgottenAt >= FORGET_EVERY_MS) await gate.shared(forgetExpired);
+    if (clock.now() - deletedAt >= DELETE_EVERY_MS) await gate.shared(deleteExpired);
     for (;;) {
       const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
       if (claimed.outcome === 'claimed') return null;
       const first = claimed.outcome === 'held' ? inFlight.get(claimed.messageId) : undefined;
       if (claimed.outcome === 'held' && first === undefined) {
         // Its process has ended: complete it if the network has the message, otherwise free the key.
-        await carrier.clearUp([claimed.messageId]);
+        await executor.completeLost([claimed.messageId]);
         continue;
       }
       // [choice.send-key.other-body]
@@ -158,7 +159,7 @@ export function createSender(options: Options): Sender {
     signal: AbortSignal,
   ): Promise<Allowance> => {
     requireLicense(connection); // [service.gate.unsendable] [choice.unlicensed.refused]
-    const met = meetSession(connection, await network.sessions.read(database, connection.id));
+    const session = checkSession(connection, await network.sessions.read(database, connection.id));
     const allowance = await allowances.take(connection);
     passed('rate');
     try {
@@ -167,7 +168,7 @@ export function createSender(options: Options): Sender {
         throw new PlatformError('recipient_not_on_whatsapp', { why: 'the recipient has no account' });
       }
       passed('network', 'the recipient has an account');
-      await waitLikeAPerson(connection, entry.text, met, signal);
+      await waitForSend(connection, entry.text, session, signal);
       return allowance;
     } catch (error) {
       allowance.giveBack();
@@ -195,7 +196,7 @@ export function createSender(options: Options): Sender {
     messageId: string,
     { joins = false }: SendManner,
   ): Promise<Sent> => {
-    const { signal } = patience;
+    const { signal } = aborting;
     // [choice.send-key.reach]
     const connection = await findReachable(database, credential, message.connectionId, clock.now());
     const { connectionId, to, text, media, idempotencyKey } = message;
@@ -204,11 +205,11 @@ export function createSender(options: Options): Sender {
     if (first !== null) return { answer: first, replayed: true };
     const allowance = await prepare(connection, entry, signal);
     const outbound = { ...entry, media, from: connection.phoneNumber ?? '' };
-    const accepted = await carrier.accept(outbound, signal).catch((error: unknown) => {
+    const accepted = await executor.accept(outbound, signal).catch((error: unknown) => {
       allowance.giveBack();
       throw error;
     });
-    return { answer: await carrier.store(entry, accepted), replayed: false };
+    return { answer: await executor.store(entry, accepted), replayed: false };
   };
 
   return {
@@ -226,14 +227,14 @@ export function createSender(options: Options): Sender {
     },
 
     async recover() {
-      await forgetExpired();
-      const total = await carrier.clearUp();
+      await deleteExpired();
+      const total = await executor.completeLost();
       if (total > 0) logger.info({ total }, 'sends of an earlier start were completed or freed');
     },
 
     giveUp() {
-      patience.abort();
-      patience = new AbortController();
+      aborting.abort();
+      aborting = new AbortController();
       allowances.clear();
     },
 

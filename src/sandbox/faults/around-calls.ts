@@ -8,7 +8,7 @@ import type { CallRecord } from '../../platform/calls/call-record.ts';
 import type { AroundCall, IncomingCall } from '../../platform/calls/call-shell.ts';
 import type { CheckStep } from '../../platform/kernel/decision-trace.ts';
 import { PlatformError } from '../../platform/kernel/platform-error.ts';
-import type { AroundStore } from '../../platform/messages/carry-out-send.ts';
+import type { AroundStore } from '../../platform/messages/execute-send.ts';
 import { jsonAnswer } from '../../platform/oauth/oauth-answer.ts';
 import type { ApiFault, ApiFaults } from './call-faults.ts';
 

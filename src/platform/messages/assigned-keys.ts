@@ -3,11 +3,11 @@ import { lte, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { givenKeys } from '../db/message-tables.ts';
+import { assignedKeys } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MessageSend } from './send-messages.ts';
 
-const FORGOTTEN_AT_ONCE = 100;
+const DELETED_AT_ONCE = 100;
 
 /** Uses the app instead of the grant: a client that requested more scopes in between is still the same client. */
 function fingerprintOf({ subscriptionId }: Credential, { connectionId, to, text }: MessageSend): Buffer {
@@ -21,25 +21,25 @@ function fingerprintOf({ subscriptionId }: Credential, { connectionId, to, text 
  * minutes, otherwise a new one. A client that repeats a call after a lost answer does not know the key.
  * [choice.tools.repeat]
  */
-export async function giveKey(
+export async function assignKey(
   db: Queryable,
   credential: Credential,
   message: MessageSend,
   now: number,
 ): Promise<string> {
   const sameSendWithinMs = ASSUMPTIONS.toolRepeatWithinMs.value;
-  const { workspaceId, fingerprint, idempotencyKey, expiresAt } = givenKeys;
+  const { workspaceId, fingerprint, idempotencyKey, expiresAt } = assignedKeys;
   const over = orm(db)
     .select({ workspaceId, fingerprint })
-    .from(givenKeys)
+    .from(assignedKeys)
     .where(lte(expiresAt, now))
-    .limit(FORGOTTEN_AT_ONCE)
+    .limit(DELETED_AT_ONCE)
     .for('update', { skipLocked: true });
-  await orm(db).delete(givenKeys).where(sql`(${workspaceId}, ${fingerprint}) in ${over}`);
+  await orm(db).delete(assignedKeys).where(sql`(${workspaceId}, ${fingerprint}) in ${over}`);
   const fresh = randomUUID();
   const until = now + sameSendWithinMs;
   const [given] = await orm(db)
-    .insert(givenKeys)
+    .insert(assignedKeys)
     .values({
       workspaceId: credential.workspaceId,
       fingerprint: fingerprintOf(credential, message),

@@ -6,8 +6,8 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { NetworkSession, NetworkSessions } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 
-/** A session at the time of a send: it works, it will heal during the send, or its heal fails. */
-export type SessionMet = 'works' | 'heals' | 'ages';
+/** The session of a connection at the time of a send: it works, it will heal during the send, or its heal fails. */
+export type SessionCheck = 'works' | 'heals' | 'fails';
 
 // [errors.send_failed]
 function deadSession(why: string): PlatformError {
@@ -18,7 +18,7 @@ function deadSession(why: string): PlatformError {
  * Checks the session of a send. Throws the code of a dead session if it is shown as disconnected, or if it is broken
  * and will not heal: the service discovers this with the send.
  */
-export function meetSession({ state }: Connection, session: NetworkSession): SessionMet {
+export function checkSession({ state }: Connection, session: NetworkSession): SessionCheck {
   if (state !== 'live') throw deadSession(`the connection is ${state}`);
   if (session.alive) {
     passed('state', 'the session is live');
@@ -29,23 +29,23 @@ export function meetSession({ state }: Connection, session: NetworkSession): Ses
     throw deadSession(`shown as connected, but broken on the network (${cause})`);
   }
   passed('state', `the session is broken (${cause}) and may heal`);
-  return session.heals ? 'heals' : 'ages';
+  return session.heals ? 'heals' : 'fails';
 }
 
 /**
  * How long a send waits for a session to heal, in ms before scaling. `draw` in [0, 1). [service.qr.self-heal]
  * [messages.send.latency-heal]
  */
-export function healWaitMs(met: Exclude<SessionMet, 'works'>, draw: number): number {
+export function healWaitMs(check: Exclude<SessionCheck, 'works'>, draw: number): number {
   const { minMs, drawMs, giveUpMs } = ASSUMPTIONS.sendHeal.value;
-  return met === 'heals' ? Math.round(minMs + draw * drawMs) : giveUpMs;
+  return check === 'heals' ? Math.round(minMs + draw * drawMs) : giveUpMs;
 }
 
 /**
  * Checks the session at the end of a send's wait. Ends an outage that heals, before it is reported. Throws the code of
  * a dead session if the session still does not work, or no longer exists.
  */
-export async function endWait(
+export async function finishHealing(
   change: StateChange,
   sessions: NetworkSessions,
   connectionId: string,

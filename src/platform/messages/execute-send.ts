@@ -28,7 +28,7 @@ interface Options {
 }
 
 /** The irreversible part of a send. */
-export interface SendCarrier {
+export interface SendExecutor {
   /**
    * Passes a message to the network; retries once if it is unknown whether the network has it. Throws `send_failed`
    * if `signal` has aborted before: then the network does not have it.
@@ -40,7 +40,7 @@ export interface SendCarrier {
    * Ends sends that no process runs any more: completes those that the network has, and frees the keys of the others.
    * Returns their number.
    */
-  clearUp(messageIds?: readonly string[]): Promise<number>;
+  completeLost(messageIds?: readonly string[]): Promise<number>;
 }
 
 /**
@@ -80,11 +80,11 @@ async function storeSend(
   return answer;
 }
 
-export function createSendCarrier(options: Options): SendCarrier {
+export function createSendExecutor(options: Options): SendExecutor {
   const { database, changeState, gate, network, logger, aroundStore = (store) => store() } = options;
 
   // [messages.send.degraded]
-  const leaveUnstored = async (
+  const answerUnstored = async (
     entry: JournalEntry,
     { waMessageId }: Accepted,
   ): Promise<SendMessageAnswer> => {
@@ -99,7 +99,7 @@ export function createSendCarrier(options: Options): SendCarrier {
       await changeState((change) => storeSend(change, network, entry, accepted));
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'not_found') throw error;
-      await leaveUnstored(entry, accepted);
+      await answerUnstored(entry, accepted);
     }
   };
 
@@ -122,11 +122,11 @@ export function createSendCarrier(options: Options): SendCarrier {
           { err: error, messageId: entry.messageId },
           'a message was sent but could not be stored',
         );
-        return leaveUnstored(entry, accepted);
+        return answerUnstored(entry, accepted);
       }
     },
 
-    async clearUp(messageIds) {
+    async completeLost(messageIds) {
       const entries = await readUnanswered(database, messageIds);
       const accepted = await network.findAccepted(entries.map((entry) => entry.messageId));
       for (const entry of entries) {
