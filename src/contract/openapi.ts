@@ -30,6 +30,7 @@ import { SERVICE_ENDPOINTS, type ServiceEndpoint, type ServiceEndpointName } fro
 import * as serviceErrors from './service/errors.ts';
 import * as serviceEvents from './service/events.ts';
 import { HEADERS } from './service/headers.ts';
+import { LIMITS } from './service/limits.ts';
 import * as serviceMessages from './service/messages.ts';
 import * as serviceWebhook from './service/webhook.ts';
 
@@ -172,6 +173,10 @@ function serviceError(code: string): serviceErrors.ErrorDefinition {
   return serviceErrors.ERRORS[code];
 }
 
+const ATTEMPT_DELAYS = LIMITS.webhookAttemptDelaysMs
+  .map((ms) => (ms === 0 ? 'immediately' : `after ${ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`}`))
+  .join(', ');
+
 function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
   const parameters = headerParameters([
     {
@@ -191,9 +196,8 @@ function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
       const name = schema.shape.event.value;
       const operation = {
         operationId: `on.${name}`,
-        summary: `Delivers \`${name}\`; up to 3 attempts.`,
-        description:
-          'Sent for `qr` connections only, to the one webhook of the account. Verify the signature over the raw bytes, reject timestamps more than 5 minutes old, and deduplicate on the message id. Respond with any 2xx within 10 seconds. After three failed attempts (immediately, after 500 ms, after 1 s) the event is dropped, so poll `GET /messages` as well.',
+        summary: `Delivers \`${name}\`; up to ${LIMITS.webhookAttempts} attempts.`,
+        description: `Sent for \`qr\` connections only, to the one webhook of the account. Verify the signature over the raw bytes, reject timestamps more than ${LIMITS.signatureFreshnessMs / 60_000} minutes old, and deduplicate on the message id. Respond with any 2xx within ${LIMITS.webhookAttemptTimeoutMs / 1_000} seconds. After ${LIMITS.webhookAttempts} failed attempts (${ATTEMPT_DELAYS}) the event is dropped, so poll \`GET /messages\` as well.`,
         parameters,
         requestBody: { required: true, content: { 'application/json': { schema: book.use(schema) } } },
         responses: {

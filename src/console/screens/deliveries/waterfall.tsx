@@ -1,11 +1,15 @@
+import { LIMITS } from '../../../contract/service/limits.ts';
 import { showDuration } from '../../ui/times.tsx';
 import { resultOf, type Series } from './series.ts';
 import './deliveries.css';
 
-/** When the service tries: at once, half a second later, and a second after that. */
-const TRIES_MS = [0, 500, 1_500] as const;
+/** When the service attempts a delivery if each attempt fails at once, in ms from the first attempt. */
+const ATTEMPTS_MS = LIMITS.webhookAttemptDelaysMs.map((_, index, delays) =>
+  delays.slice(0, index + 1).reduce<number>((sum, ms) => sum + ms, 0),
+);
+const LAST_ATTEMPT_MS = Math.max(...ATTEMPTS_MS);
 /** What the axis of a row shows, so that rows can be compared. */
-export const ROW_AXIS_MS = 2_000;
+export const ROW_AXIS_MS = LAST_ATTEMPT_MS + 500;
 
 const percent = (ms: number, axis: number): string => `${Math.min(100, Math.max(0, (ms / axis) * 100))}%`;
 
@@ -13,9 +17,9 @@ const percent = (ms: number, axis: number): string => `${Math.min(100, Math.max(
 export function Axis({ axis }: { readonly axis: number }) {
   return (
     <span className="axis" aria-hidden="true">
-      {TRIES_MS.map((ms) => (
+      {ATTEMPTS_MS.map((ms) => (
         <span key={ms} className="axis-mark" style={{ left: percent(ms, axis) }}>
-          {`${ms / 1_000}${ms === 1_500 ? ' s' : ''}`}
+          {`${ms / 1_000}${ms === LAST_ATTEMPT_MS ? ' s' : ''}`}
         </span>
       ))}
     </span>
@@ -24,7 +28,7 @@ export function Axis({ axis }: { readonly axis: number }) {
 
 /** One series of attempts on an axis: where each bar begins, how long it took, how it ended. */
 export function Waterfall({ series, axis }: { readonly series: Series | undefined; readonly axis: number }) {
-  const marks = TRIES_MS.map((ms) => `${percent(ms, axis)} 0`).join();
+  const marks = ATTEMPTS_MS.map((ms) => `${percent(ms, axis)} 0`).join();
   return (
     <span className="waterfall" style={{ backgroundPosition: marks }}>
       {series?.attempts.map(({ attempt, number, from, to }) => (
