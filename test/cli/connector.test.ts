@@ -72,7 +72,7 @@ describe('npm run connector with only WEBHOOK_SECRET and a database', () => {
     });
   }
 
-  it('receives a webhook and shows its message', async () => {
+  it('stores a webhook and shows its message', async () => {
     const answer = await deliver('By hand');
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ ok: true });

@@ -96,7 +96,7 @@ describe('the service', () => {
     [{ status: 404, body: '<html>' }, 'refuses the call', '/api/v1'],
     [{ status: 200, body: '<html>' }, 'cannot be read', 'SERVICE_BASE_URL'],
     ['reset', 'was closed unexpectedly', 'proxy'],
-  ] as const)('that answers %j', async (fault, says, advice) => {
+  ] as const)('is reported if it answers %j', async (fault, says, advice) => {
     system.service.fault = () => fault;
     const reports = await system.examine();
     system.service.fault = () => undefined;
@@ -107,7 +107,7 @@ describe('the service', () => {
     expect(told(reports, 'numbers')).toMatch(/^ok/);
   });
 
-  it('that does not listen, or does not use TLS', async () => {
+  it('is reported if it does not listen, or does not use TLS', async () => {
     const { apiKey } = system.settings.service ?? { apiKey: '' };
     const at = (baseUrl: string) => system.ask('service', { service: { baseUrl, apiKey } });
     expect(await at(`http://127.0.0.1:${system.closedPort}/api/v1`)).toMatch(
@@ -118,7 +118,7 @@ describe('the service', () => {
     );
   });
 
-  it('that refuses a scope in use is reported with what does not work', async () => {
+  it('is reported with what does not work if it refuses a scope in use', async () => {
     system.service.fault = ({ path }) =>
       /^\/(?:webhook|messages\/read)$/.test(path)
         ? { status: 403, body: { error: 'insufficient_scope' } }
@@ -156,7 +156,7 @@ describe('the service', () => {
     expect(asked.filter((call) => !call.startsWith('GET '))).toEqual(['POST /messages/read']);
   });
 
-  it('whose clock differs', async () => {
+  it('is reported if its clock differs', async () => {
     system.service.date = system.clock.now() + 4 * MINUTE_MS;
     expect(await system.ask('clock')).toMatch(
       /^warning: The clocks differ by 4 min\.[\s\S]*4 min ahead of ours/,
@@ -171,7 +171,7 @@ describe('the service', () => {
 });
 
 describe('the webhook', () => {
-  it('that was registered elsewhere', async () => {
+  it('is reported if it was registered elsewhere', async () => {
     const ours = system.service.webhook;
     system.service.webhook = { url: 'https://other.example/hooks', secret: 'whsec_other' };
     expect(await system.ask('webhook')).toMatch(
@@ -192,7 +192,7 @@ describe('the webhook', () => {
     [{ status: 302, headers: { location: 'https://login.example/?next=secret' } }, 'follows no redirects'],
     [{ status: 502 }, 'A proxy answers, but does not reach the connector.'],
     [{ status: 401, headers: { 'www-authenticate': 'Basic' } }, 'Something other than this receiver answers'],
-  ])('whose address answers %j', async (front, says) => {
+  ])('is reported if its address answers %j', async (front, says) => {
     system.front = front;
     const answer = await system.ask('webhook-address');
     system.front = 'connector';
@@ -201,7 +201,7 @@ describe('the webhook', () => {
     expect(answer).not.toContain('next=');
   });
 
-  it('whose path belongs to no subscription, and whose certificate is not trusted', async () => {
+  it('is reported if its path belongs to no subscription, or its certificate is not trusted', async () => {
     const url = system.settings.webhookPublicUrl ?? '';
     expect(await system.ask('webhook-address', { webhookPublicUrl: `${url}/sub-of-nobody` })).toContain(
       'A connector answers at the address, but does not know this webhook path.',
@@ -219,7 +219,7 @@ describe('the webhook', () => {
     );
   });
 
-  it('of an old consent receives only message.received', async () => {
+  it('is reported to receive only message.received if it is that of an old consent', async () => {
     system.service.events = ['message.received'];
     expect(await system.ask('events')).toMatch(
       /^problem: The service delivers only message\.received, because the consent is old[\s\S]*consent to the app again/,
@@ -238,7 +238,7 @@ describe('the webhook', () => {
 });
 
 describe('the settings', () => {
-  it('with a sealing key that opens no secret are reported with the account', async () => {
+  it('are reported with the account if their encryption key opens no secret', async () => {
     expect(await system.ask('sealing', { sealingKeys: [generateSealingKey()] })).toMatch(
       /^problem: 2 stored secrets cannot be opened[\s\S]*credential of default \(unknown_key\), secret of default \(unknown_key\)/,
     );
@@ -248,7 +248,7 @@ describe('the settings', () => {
     );
   });
 
-  it('that have changed since the start', async () => {
+  it('are reported if they have changed since the start', async () => {
     const service = { baseUrl: system.service.baseUrl, apiKey: 'another-key-of-the-account' };
     expect(await system.ask('account', { service })).toMatch(/^warning: SERVICE_API_KEY changed/);
     expect(await system.ask('connector', { apiToken: randomBytes(24).toString('base64url') })).toMatch(
@@ -256,7 +256,7 @@ describe('the settings', () => {
     );
   });
 
-  it('whose port belongs to another server, or to none', async () => {
+  it('are reported if their port belongs to another server, or to none', async () => {
     const port = Number(new URL(system.service.baseUrl).port);
     expect(await system.ask('connector', { port })).toMatch(
       /^problem: Something other than the connector[\s\S]*proxy/,
@@ -288,7 +288,7 @@ async function openProxy(): Promise<number> {
 }
 
 describe('a proxy on the port of the settings', () => {
-  it('that does not forward the probes is distinguished from the connector behind it', async () => {
+  it('is distinguished from the connector behind it if it does not forward the probes', async () => {
     const port = await openProxy();
     expect(await system.ask('connector', { port })).toMatch(
       /^ok: The connector answers behind a proxy, which does not forward \/readyz\./,
@@ -303,7 +303,7 @@ describe('a proxy on the port of the settings', () => {
 });
 
 describe('an account', () => {
-  it('whose polls fail', async () => {
+  it('is reported if its polls fail', async () => {
     system.service.fault = ({ path }) => (path === '/messages' ? { status: 500, body: {} } : undefined);
     await system.poll();
     expect(await system.ask('polls')).toMatch(
@@ -314,7 +314,7 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
-  it('whose service refuses the cursors that it issues', async () => {
+  it('is reported if its service refuses the cursors that it issues', async () => {
     for (let index = 0; index < 150; index += 1) system.service.addMessage('c1', system.clock.now() - index);
     system.service.fault = ({ query }) =>
       query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
@@ -327,7 +327,7 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
-  it('whose service dates messages in the future, one or all since its clock went wrong, or before 2000', async () => {
+  it('is reported if its service dates messages in the future, one or all since its clock went wrong, or before 2000', async () => {
     const poisoned = system.service.addMessage('c1', Date.UTC(2099, 0, 1));
     await system.poll();
     system.clock.shift(MINUTE_MS);
@@ -356,7 +356,7 @@ describe('an account', () => {
     expect(await system.ask('polls')).not.toContain('warning');
   });
 
-  it('whose connections have no license, a short one, or wait for a scan', async () => {
+  it('is reported if its connections have no license, a short one, or wait for a scan', async () => {
     const [first, second] = system.service.connections;
     if (first === undefined || second === undefined) throw new Error('the service has two connections');
     first.licenseExpires = new Date(system.clock.now() + DAY_MS).toISOString();
@@ -381,7 +381,7 @@ describe('an account', () => {
     expect(having(await system.examine(), 'problem')).not.toContain('numbers');
   });
 
-  it('with events that only polling found', async () => {
+  it('is reported if only polling found some events', async () => {
     system.service.addMessage('c2', system.clock.now());
     await system.poll();
     // What polling found is judged 40 s later.
@@ -511,7 +511,7 @@ describe('refused deliveries', () => {
     expect(over).toContain('with a wrong signature');
   });
 
-  it('and late answers are reported', async () => {
+  it('are not the only problem: late answers are reported as well', async () => {
     expect(await system.ask('answers')).toMatch(/^ok: Deliveries are answered quickly/);
     const database = openDatabase({
       url: system.settings.databaseUrl ?? '',

@@ -65,7 +65,7 @@ describe('a database', () => {
       clock: systemClock,
     });
 
-  it('that does not listen, or does not exist', async () => {
+  it('is reported if it does not listen, or does not exist', async () => {
     const away = new URL(database.url);
     away.port = String(await findFreePort());
     const reports = await examineWith(SETTINGS, { databaseUrl: away.href });
@@ -78,7 +78,7 @@ describe('a database', () => {
     expect(await ask('database', missing.href)).toMatch(/^problem[\s\S]*does not exist/);
   });
 
-  it('without tables, with those of an older version, or of a newer one', async () => {
+  it('is reported if it has no tables, or those of an older or a newer version', async () => {
     expect(await ask('migrations', database.url)).toMatch(
       /^problem: The database does not contain the tables of a connector/,
     );
@@ -105,7 +105,7 @@ describe('a database', () => {
     expect(await ask('migrations', database.url)).toMatch(/^ok/);
   });
 
-  it('whose user lacks rights, or that does not accept writes', async () => {
+  it('is reported if its user lacks rights, or it does not accept writes', async () => {
     const { role, url } = await asNewUser();
     await run(
       `grant usage on schema connector to ${role}`,
@@ -123,7 +123,7 @@ describe('a database', () => {
     await run(`drop owned by ${role}`);
   });
 
-  it('with free connections and no account', async () => {
+  it('is not reported if it has free connections, but a missing account is', async () => {
     expect(await ask('connections', database.url)).toMatch(/^ok/);
     expect(await ask('account', database.url)).toMatch(/^warning: There is no account/);
   });
@@ -133,7 +133,7 @@ describe.skipIf(REDIS_MISSING !== undefined)('Redis', () => {
   const ask = async (redisUrl: string): Promise<string> =>
     told(await examineWith({ ...SETTINGS, redisUrl }, { whyNoDatabase: 'there is none' }), 'redis');
 
-  it('that evicts, is full, requires a password, has no problem, or does not listen', async () => {
+  it('is reported if it evicts, is full, requires a password or does not listen, and not otherwise', async () => {
     const redis = await startTestRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'allkeys-lru']);
     try {
       expect(await ask(redis.url)).toMatch(
