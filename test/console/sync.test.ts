@@ -152,6 +152,43 @@ describe('the console beside a connector', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('begins with whether the connector keeps up, and with what needs somebody', async () => {
+    await setAside(['not processed']);
+    const { page, complaints } = await openPage(await startConsole(false));
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByRole('link', { name: /dead letter|set aside|fail/i }).waitFor();
+    const summary = page.getByRole('region', { name: 'Connector', exact: true });
+    await summary.getByText('Changes for the CRM').waitFor();
+    const account = summary.getByRole('region', { name: 'Account default' });
+    await account.getByText('succeeded').waitFor();
+    expect(await account.getByText('none yet').count()).toBe(0);
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows conversations, and answers with --write alone', async () => {
+    const text = 'Are you open on Sundays?';
+    await test.client.arrival(await test.client.write(connectionId, text));
+    const { page: reader } = await openPage(`${await startConsole(false)}/inbox`);
+    await reader.getByRole('link', { name: text }).click();
+    await reader.getByRole('log').getByText(text).waitFor();
+    expect(await reader.getByRole('button', { name: 'Send' }).count()).toBe(0);
+
+    const { page, complaints } = await openPage(`${await startConsole(true)}/inbox`);
+    await KEYBOARD.press(page.getByRole('link', { name: text }));
+    await KEYBOARD.write(page.getByRole('textbox', { name: /^Answer/ }), 'From ten to four.');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Send' }));
+    await page
+      .getByRole('log')
+      .getByRole('img', { name: /sent|delivered|read/ })
+      .first()
+      .waitFor();
+    expect(await test.client.messages()).toContainEqual(
+      expect.objectContaining({ text: 'From ten to four.' }),
+    );
+    expect(complaints).toEqual([]);
+  });
+
   it('replays with --write, by keyboard alone, and shows new messages as they come', async () => {
     await setAside(['written']);
     const { page, complaints } = await openPage(`${await startConsole(true)}/journey`);

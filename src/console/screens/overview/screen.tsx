@@ -1,11 +1,20 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
 import { mode } from '../../data/live.ts';
 import { Attention } from './attention.tsx';
 import { Environment } from './environment.tsx';
-import { Lane } from './lane.tsx';
+import { Lane, sync } from './lane.tsx';
 import './overview.css';
 
-/** What to do first, how webhooks fare, and what an application needs to call this sandbox. */
+const Summary = lazy(async () => ({ default: (await import('../sync/summary.tsx')).Summary }));
+
+/**
+ * What to do first, how webhooks fare, and what an application needs to call this sandbox; beside a connector in
+ * production, whether it keeps up.
+ */
 export function OverviewScreen() {
+  const isSandbox = mode().mode === 'sandbox';
+  const { data } = useQuery({ ...sync(), enabled: !isSandbox });
   return (
     <div className="overview">
       <h1 className="visually-hidden">Overview</h1>
@@ -13,7 +22,8 @@ export function OverviewScreen() {
         <Attention />
         <Lane />
       </div>
-      {mode().mode === 'sandbox' ? <Environment /> : null}
+      {isSandbox ? <Environment /> : null}
+      <Suspense>{isSandbox || data === undefined ? null : <Summary status={data} />}</Suspense>
     </div>
   );
 }

@@ -80,7 +80,7 @@ function ReadOnly() {
   return <span className="faint">Read only. Start the console with --write to change anything.</span>;
 }
 
-const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
+export const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
   healthy: 'good',
   lossy: 'warn',
   silent: 'bad',
@@ -88,7 +88,7 @@ const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
 };
 
 /** A time, and how long ago it was. */
-function Ago({ iso, none }: { readonly iso: string | null; readonly none: string }) {
+export function Ago({ iso, none }: { readonly iso: string | null; readonly none: string }) {
   const now = useRealNow();
   if (iso === null) return <span className="faint">{none}</span>;
   const at = Date.parse(iso);
@@ -108,7 +108,7 @@ function Journey({ id }: { readonly id: string }) {
   );
 }
 
-function LastPoll({ lastPoll }: Pick<AccountSync, 'lastPoll'>) {
+export function LastPoll({ lastPoll }: Pick<AccountSync, 'lastPoll'>) {
   if (lastPoll === null) return <span className="faint">none yet</span>;
   const { startedAt, ok, error, notBefore } = lastPoll;
   return (

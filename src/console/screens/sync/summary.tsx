@@ -1,0 +1,36 @@
+import type { SyncStatus } from '../../../contract/connector/sync.ts';
+import { Facts } from '../../ui/about.tsx';
+import { Chip } from '../../ui/chip.tsx';
+import { Ago, HEALTH, LastPoll } from './screen.tsx';
+
+/** Whether the connector keeps up, account by account. */
+export function Summary({ status: { accounts, sends, dispatch } }: { readonly status: SyncStatus }) {
+  return (
+    <section aria-label="Connector">
+      <h2>Connector</h2>
+      <Facts
+        facts={[
+          ['Sends', `${sends.waiting} waiting`],
+          ['Changes for the CRM', dispatch === null ? 'read from the feed' : `${dispatch.waiting} waiting`],
+        ]}
+      />
+      {accounts.map(({ accountId, webhookHealth, coveredUntil, lastPoll, lastWebhookAt }) => (
+        <section key={accountId} aria-label={`Account ${accountId}`}>
+          <div className="line">
+            <h3>
+              Account <bdi className="mono">{accountId}</bdi>
+            </h3>
+            <Chip tone={HEALTH[webhookHealth]}>webhooks {webhookHealth}</Chip>
+          </div>
+          <Facts
+            facts={[
+              ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no complete poll yet" />],
+              ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
+              ['Last webhook', <Ago key="w" iso={lastWebhookAt} none="none yet" />],
+            ]}
+          />
+        </section>
+      ))}
+    </section>
+  );
+}
