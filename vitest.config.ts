@@ -40,8 +40,8 @@ export default defineConfig({
     isolate: false,
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: LongFirst },
-    // Many tests wait for processes and sockets, so five share even a small machine well.
-    maxWorkers: Math.max(5, availableParallelism() - 1),
+    // Many tests wait for processes and sockets, so four share even a small machine well.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A busy machine is slow, not wrong: what is waited for may take its time.
