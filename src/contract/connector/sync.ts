@@ -28,7 +28,7 @@ const openStatus = z.object({
 const OPEN_STATUS =
   'The oldest message of the last seven days whose status can still advance; the connector keeps asking the service for it. Null if there is none.';
 const COVERED =
-  "A time of the service's clock. Polling has seen every message created before it, so nothing older is missing. Null until the first complete poll. It advances with the polls and moves back only if a clock was wrong and everything is read again.";
+  "A time of the service's clock. Polling has seen every message created before it, so nothing older is missing. Null until a complete poll has found a message. It advances with the polls and moves back only if a clock was wrong and everything is read again.";
 
 const lastPoll = z.object({
   startedAt: dateTime.describe("When the poll started, by the connector's clock."),

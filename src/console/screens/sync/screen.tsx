@@ -173,7 +173,7 @@ function Account({ account }: { readonly account: AccountSync }) {
       <Facts
         facts={[
           ...(credential === undefined ? [] : ofCredential(credential)),
-          ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no complete poll yet" />],
+          ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
           ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
           ['Last success', <Ago key="g" iso={account.lastGoodPollAt} none="none yet" />],
           ['Last webhook', <Ago key="w" iso={account.lastWebhookAt} none="none yet" />],
@@ -214,7 +214,9 @@ function Account({ account }: { readonly account: AccountSync }) {
             </span>
             <span className="faint">
               {covered === coveredUntil ? '' : 'behind: '}
-              {covered === null ? 'not covered yet' : `covered until ${showDateTime(Date.parse(covered))}`}
+              {covered === null
+                ? 'no message polled yet'
+                : `covered until ${showDateTime(Date.parse(covered))}`}
             </span>
           </li>
         ))}

@@ -24,7 +24,7 @@ export function Summary({ status: { accounts, sends, dispatch } }: { readonly st
           </div>
           <Facts
             facts={[
-              ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no complete poll yet" />],
+              ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
               ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
               ['Last webhook', <Ago key="w" iso={lastWebhookAt} none="none yet" />],
             ]}
