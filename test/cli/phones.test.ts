@@ -52,10 +52,10 @@ describe('a number that is paired through the connector', () => {
     const viewer = await look(id);
     const qr = await picture(viewer);
     expect(readQr(qr).text).not.toBe('');
-    await sandbox('POST', `/connections/${id}/scan`, { qr, phoneNumber: '447700900311' });
+    await sandbox('POST', `/connections/${id}/scan`, { qr, phoneNumber: '447700900131' });
     await viewer.ended;
     expect(viewer.events.at(-1)).toEqual({ type: 'connected', status: 'connected' });
-    expect(await mirrored(id)).toMatchObject({ phoneNumber: '447700900311', health: 'working' });
+    expect(await mirrored(id)).toMatchObject({ phoneNumber: '447700900131', health: 'working' });
     await connector('POST', '/v1/sync', {});
     expect(await mirrored(id)).toMatchObject({ status: 'open', licenseValid: true, licenseStatus: 'trial' });
     const { messageId } = await sandbox<{ messageId: string }>('POST', `/contacts/${PERSON}/messages`, {
@@ -68,7 +68,7 @@ describe('a number that is paired through the connector', () => {
       connector('POST', `/v1/connections/${id}/pairing-code`, { phoneNumber: '1' }),
     ).rejects.toThrow(/400: .*invalid_phone_number/);
     await expect(
-      connector('POST', `/v1/connections/${id}/pairing-code`, { phoneNumber: '447700900311' }),
+      connector('POST', `/v1/connections/${id}/pairing-code`, { phoneNumber: '447700900131' }),
     ).rejects.toThrow(/409: .*already_connected/);
 
     expect(await connector('POST', `/v1/connections/${id}/logout`)).toEqual({ ok: true });
@@ -87,7 +87,7 @@ describe('a number that is paired through the connector', () => {
   it('can be paired with a code', async () => {
     const id = await create('By code');
     const { code } = await connector<{ code: string }>('POST', `/v1/connections/${id}/pairing-code`, {
-      phoneNumber: '447700900312',
+      phoneNumber: '447700900132',
     });
     await sandbox('POST', `/connections/${id}/enter-code`, { code });
     const viewer = await look(id);
@@ -102,7 +102,7 @@ describe('a number that is paired through the connector', () => {
     const { connection } = await sandbox<{ connection: { id: string } }>(
       'POST',
       `/workspaces/${workspace.id}/connections`,
-      { provider: 'cloud_api', phoneNumber: '447700900313' },
+      { provider: 'cloud_api', phoneNumber: '447700900133' },
     );
     const { key } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
     const { baseUrl } = running.loop.info();

@@ -110,7 +110,7 @@ export async function makeGradedWorkspace(service: TestService): Promise<GradedW
       oauthApp: await makeApp(workspaceId),
       legacyBaseUrl: service.info.legacyBaseUrl,
       absentRecipient: ABSENT,
-      pairingPhone: '447700900303',
+      pairingPhone: '447700900183',
     },
   };
 }

@@ -69,8 +69,8 @@ describe('the phone of an owner', () => {
   test('scans the QR code of the detail, and the connection is connected', async () => {
     const { id } = await create();
     const { qr = '' } = await detail(id);
-    expect(await scan(id, qr, '447700900311')).toMatchObject({ status: 200, body: { ok: true } });
-    expect(await detail(id)).toMatchObject({ status: 'connected', phoneNumber: '447700900311' });
+    expect(await scan(id, qr, '447700900131')).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await detail(id)).toMatchObject({ status: 'connected', phoneNumber: '447700900131' });
     expect(await scan(id, qr)).toMatchObject({ status: 409, body: { error: 'already_connected' } });
   });
 
@@ -121,22 +121,22 @@ describe('the phone of an owner', () => {
 
   test('cannot pair a number of another connection, nor give a connection another number', async () => {
     const [one, second] = [await create(), await create()];
-    await scan(one.id, one.qr, '447700900321');
-    const taken = await scan(second.id, second.qr, '447700900321');
+    await scan(one.id, one.qr, '447700900141');
+    const taken = await scan(second.id, second.qr, '447700900141');
     expect(taken).toMatchObject({ status: 409, body: { error: 'wrong_state' } });
     await sandbox.service.call('POST', `/connections/${one.id}/logout`, { key });
     const { qr = '' } = await detail(one.id);
-    const wrong = await scan(one.id, qr, '447700900322');
+    const wrong = await scan(one.id, qr, '447700900142');
     expect(wrong).toMatchObject({ status: 409, body: { error: 'wrong_state' } });
     expect(await scan(one.id, qr)).toMatchObject({ status: 200 });
   });
 
   test('accepts the code, after a wrong one', async () => {
     const { id } = await create();
-    const code = await codeOf(id, '447700900331');
+    const code = await codeOf(id, '447700900151');
     expect(await enter(id, 'ZZZZ-ZZZZ')).toMatchObject({ status: 409, body: { error: 'code_expired' } });
     expect(await enter(id, code)).toMatchObject({ status: 200, body: { ok: true } });
-    expect(await detail(id)).toMatchObject({ status: 'connected', phoneNumber: '447700900331' });
+    expect(await detail(id)).toMatchObject({ status: 'connected', phoneNumber: '447700900151' });
     expect(await enter(id, code)).toMatchObject({ status: 409, body: { error: 'already_connected' } });
   });
 
@@ -145,7 +145,7 @@ describe('the phone of an owner', () => {
     expect(await scan('nothing', qr)).toMatchObject({ status: 404, body: { error: 'not_found' } });
     const { body } = await sandbox.call('POST', `/workspaces/${workspaceId}/connections`, {
       provider: 'cloud_api',
-      phoneNumber: '447700900341',
+      phoneNumber: '447700900161',
     });
     const refused = { status: 409, body: { error: 'not_supported_for_provider' } };
     expect(await scan(body.connection.id, qr)).toMatchObject(refused);

@@ -274,7 +274,7 @@ describe('the sandbox', () => {
     it('can be listed for one workspace', async () => {
       const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
       const { id } = made.workspace;
-      const phone = { provider: 'qr', phoneNumber: '447700900555' };
+      const phone = { provider: 'qr', phoneNumber: '447700900155' };
       const { body: added } = await test.call('POST', `/workspaces/${id}/connections`, phone);
       for (const connectionId of [await firstQr(), added.connection.id]) await write(connectionId);
       const pending = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
@@ -454,14 +454,14 @@ describe('the sandbox', () => {
       }
       return [...new Set(statuses)];
     };
-    const fresh = await add({ provider: 'qr', phoneNumber: '447700900601', warmup: true });
+    const fresh = await add({ provider: 'qr', phoneNumber: '447700900181', warmup: true });
     expect(await sendUntilRefused(fresh.body.connection.id)).toEqual([200, 429]);
-    const old = await add({ provider: 'qr', phoneNumber: '447700900602' });
+    const old = await add({ provider: 'qr', phoneNumber: '447700900182' });
     expect(await sendUntilRefused(old.body.connection.id)).toEqual([200]);
     await test.service.call('DELETE', `/connections/${old.body.connection.id}`, { key });
-    const anew = await add({ provider: 'qr', phoneNumber: '447700900602', warmup: true });
+    const anew = await add({ provider: 'qr', phoneNumber: '447700900182', warmup: true });
     expect(await sendUntilRefused(anew.body.connection.id)).toEqual([200]);
-    const cloud = await add({ provider: 'cloud_api', phoneNumber: '447700900603', warmup: true });
+    const cloud = await add({ provider: 'cloud_api', phoneNumber: '447700900183', warmup: true });
     expect(cloud).toMatchObject({ status: 400, body: { field: 'warmup' } });
   });
 

@@ -34,16 +34,16 @@ describe('restart, logout and deletion', () => {
       ),
       async () => {
         const { key, id } = await life.begin();
-        await life.pair(key, id, '447700900311');
+        await life.pair(key, id, '447700900131');
         await life.breakDown(id);
         const shown = await life.qrOf(key, id);
-        const code = await life.codeOf(key, id, '447700900311');
+        const code = await life.codeOf(key, id, '447700900131');
         const restarted = await life.answers(life.on(key, 'POST', id, '/restart'));
         expect(restarted).toEqual([200, { ok: true, recreated: true }]);
         expect(await life.detail(key, id)).toMatchObject({
           id,
           status: 'connecting',
-          phoneNumber: '447700900311',
+          phoneNumber: '447700900131',
           licenseStatus: 'trial',
         });
         expect(await life.account(key)).toMatchObject({ connections: { connected: 0, needsReconnect: 1 } });
@@ -127,7 +127,7 @@ describe('restart, logout and deletion', () => {
       ),
       async () => {
         const { key, id } = await life.begin();
-        await life.pair(key, id, '447700900311');
+        await life.pair(key, id, '447700900131');
         const before = await life.detail(key, id);
         expect(await life.answers(life.on(key, 'POST', id, '/logout'))).toEqual([200, { ok: true }]);
         expect(await life.detail(key, id)).toEqual({
@@ -274,13 +274,13 @@ describe('restart, logout and deletion', () => {
 
     test('frees the number for another connection', async () => {
       const { key, id } = await life.begin();
-      await life.pair(key, id, '447700900311');
+      await life.pair(key, id, '447700900131');
       await life.on(key, 'DELETE', id);
       const next = await life.create(key);
-      await life.pair(key, next, '447700900311');
+      await life.pair(key, next, '447700900131');
       expect(await life.detail(key, next)).toMatchObject({
         status: 'connected',
-        phoneNumber: '447700900311',
+        phoneNumber: '447700900131',
       });
     });
   });
@@ -296,7 +296,7 @@ describe('restart, logout and deletion', () => {
     test('two scans of one QR code pair once', async () => {
       const { key, id } = await life.begin();
       const text = await life.qrOf(key, id);
-      const scans = ['447700900311', '447700900312'].map((number) =>
+      const scans = ['447700900131', '447700900132'].map((number) =>
         outcomeOf(life.phones().scan(id, text, number)),
       );
       expect((await Promise.all(scans)).sort()).toEqual(['already_connected', 'paired']);
@@ -308,7 +308,7 @@ describe('restart, logout and deletion', () => {
       const second = await life.create(key);
       const texts = [await life.qrOf(key, id), await life.qrOf(key, second)];
       const scans = [id, second].map((one, index) =>
-        life.phones().scan(one, texts[index] ?? '', '447700900311'),
+        life.phones().scan(one, texts[index] ?? '', '447700900131'),
       );
       expect((await Promise.all(scans)).sort()).toEqual(['number_taken', 'paired']);
     });

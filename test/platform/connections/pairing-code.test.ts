@@ -164,7 +164,7 @@ describe('pairing by code', () => {
 
     test('is checked in this order: shape, connection, provider, state, rate, network', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
-      const offNetwork = '447700900397';
+      const offNetwork = '447700900197';
       await life.service.platform.contacts.put(offNetwork, { onNetwork: false });
       await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       const cloud = await life.service.platform.connections.createPaired(workspaceId, {
@@ -191,9 +191,9 @@ describe('pairing by code', () => {
       proves('connections.pairing-code.declined', 'errors.pairing_code_unavailable'),
       async () => {
         const { key, id } = await life.begin();
-        await life.service.platform.contacts.put('447700900398', { onNetwork: false });
+        await life.service.platform.contacts.put('447700900198', { onNetwork: false });
         const ask = () =>
-          life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900398' }));
+          life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900198' }));
         const good = await life.codeOf(key, id);
         for (let count = 0; count < 4; count += 1) {
           expect(await ask()).toEqual([502, { error: 'pairing_code_unavailable' }]);

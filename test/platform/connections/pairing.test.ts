@@ -60,19 +60,19 @@ describe('pairing a connection', () => {
           licenseStatus: 'none',
           licenseExpires: null,
         });
-        await life.pair(key, id, '447700900311');
+        await life.pair(key, id, '447700900131');
         const paired = await life.detail(key, id);
         expect(Object.keys(paired).sort()).toEqual([...KEYS].sort());
         const ends = new Date(life.service.platform.time.now() + 7 * DAY).toISOString();
         expect(paired).toEqual({
           id,
           status: 'connected',
-          phoneNumber: '447700900311',
-          label: '447700900311',
+          phoneNumber: '447700900131',
+          label: '447700900131',
           provider: 'qr',
           licenseStatus: 'trial',
           licenseExpires: ends,
-          phone: '447700900311',
+          phone: '447700900131',
           license_status: 'trial',
           license_expires: ends,
         });
@@ -128,7 +128,7 @@ describe('pairing a connection', () => {
       async () => {
         const { key, id } = await life.begin();
         expect(await life.listed(key)).toEqual([]);
-        await life.pair(key, id, '447700900311');
+        await life.pair(key, id, '447700900131');
         expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'trial' });
         expect(await life.listed(key)).toMatchObject([{ id, status: 'open', isDefault: true }]);
         expect(await life.account(key)).toMatchObject({
@@ -164,29 +164,29 @@ describe('pairing a connection', () => {
 
     test('a phone without an account on the network does not pair', async () => {
       const { key, id } = await life.begin();
-      await life.service.platform.contacts.put('447700900399', { onNetwork: false });
-      expect(await life.phones().scan(id, await life.qrOf(key, id), '447700900399')).toBe('no_account');
+      await life.service.platform.contacts.put('447700900199', { onNetwork: false });
+      expect(await life.phones().scan(id, await life.qrOf(key, id), '447700900199')).toBe('no_account');
     });
 
     test('a number pairs once in each workspace', async () => {
       const { key, id } = await life.begin();
-      await life.pair(key, id, '447700900311');
+      await life.pair(key, id, '447700900131');
       const second = await life.create(key);
-      expect(await life.phones().scan(second, await life.qrOf(key, second), '447700900311')).toBe(
+      expect(await life.phones().scan(second, await life.qrOf(key, second), '447700900131')).toBe(
         'number_taken',
       );
       const other = await life.begin();
-      await life.pair(other.key, other.id, '447700900311');
+      await life.pair(other.key, other.id, '447700900131');
     });
 
     test('a connection keeps its number', async () => {
       const { key, id } = await life.begin();
-      await life.pair(key, id, '447700900311');
+      await life.pair(key, id, '447700900131');
       await life.on(key, 'POST', id, '/logout');
-      expect(await life.phones().scan(id, await life.qrOf(key, id), '447700900312')).toBe('wrong_number');
-      const code = await life.codeOf(key, id, '447700900312');
+      expect(await life.phones().scan(id, await life.qrOf(key, id), '447700900132')).toBe('wrong_number');
+      const code = await life.codeOf(key, id, '447700900132');
       expect(await life.phones().enterCode(id, code)).toBe('wrong_number');
-      await life.pair(key, id, '447700900311');
+      await life.pair(key, id, '447700900131');
     });
 
     test(
@@ -221,7 +221,7 @@ describe('pairing a connection', () => {
 
     test('a number has one warm-up in its workspace, however often it pairs', async () => {
       const { key, id } = await life.begin();
-      await life.pair(key, id, '447700900311');
+      await life.pair(key, id, '447700900131');
       const first = await life.warmupOf(id);
       await life.advance(HOUR);
       await life.on(key, 'POST', id, '/logout');
@@ -229,7 +229,7 @@ describe('pairing a connection', () => {
       expect(await life.warmupOf(id)).toBe(first);
       await life.on(key, 'DELETE', id);
       const next = await life.create(key);
-      await life.pair(key, next, '447700900311');
+      await life.pair(key, next, '447700900131');
       expect(await life.warmupOf(next)).toBe(first);
     });
 
@@ -246,7 +246,7 @@ describe('pairing a connection', () => {
       proves('state.paired.told', 'events.disconnected.qr-by-get'),
       async () => {
         const { key, id } = await life.begin();
-        await life.pair(key, id, '447700900311');
+        await life.pair(key, id, '447700900131');
         const { licenseExpires } = await life.detail(key, id);
         await life.breakDown(id);
         expect(await life.detail(key, id)).toMatchObject({ status: 'disconnected', qr: expect.any(String) });
@@ -260,7 +260,7 @@ describe('pairing a connection', () => {
         const told = readExactly(connectionConnectedEvent, back?.payload);
         expect(told.connection).toMatchObject({
           id,
-          phone_number: '447700900311',
+          phone_number: '447700900131',
           status: 'connected',
           needs_reconnect: false,
           license_status: 'trial',

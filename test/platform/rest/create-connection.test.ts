@@ -109,11 +109,11 @@ describe('POST /connections', () => {
       expect((await detail(key, named.id)).label).toBe('Reception ☎️');
       const unnamed = await madeBy(post(key, { body: {} }), 201);
       expect((await detail(key, unnamed.id)).label).toBe('');
-      await pair(named.id, named.qr, '447700900311');
-      await pair(unnamed.id, unnamed.qr, '447700900312');
+      await pair(named.id, named.qr, '447700900131');
+      await pair(unnamed.id, unnamed.qr, '447700900132');
       const { body } = await service.call('GET', '/connections', { key });
       const labels = connectionListAnswer.parse(body).connections.map(({ label }) => label);
-      expect(labels).toEqual(['Reception ☎️', '447700900312']);
+      expect(labels).toEqual(['Reception ☎️', '447700900132']);
     },
   );
 

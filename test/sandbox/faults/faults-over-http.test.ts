@@ -412,7 +412,7 @@ describe('invalid rules', () => {
 
   it('are refused for events that are never sent: those of a cloud_api connection, or of another workspace', async () => {
     const { workspaceId } = hook.sandbox.seed;
-    const phone = { provider: 'cloud_api', phoneNumber: '447700900777' };
+    const phone = { provider: 'cloud_api', phoneNumber: '447700900187' };
     const { body: cloud } = await hook.call('POST', `/workspaces/${workspaceId}/connections`, phone);
     const { body: other } = await hook.call('POST', '/workspaces', { kind: 'standalone' });
     for (const match of [
