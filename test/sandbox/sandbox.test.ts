@@ -499,22 +499,29 @@ describe('the sandbox', () => {
       expect((await test.service.call('GET', '/webhook', { key: body.key })).status).toBe(200);
     });
 
-    it('restricts and revokes keys with effect from the next call', async () => {
-      const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
-      const call = () => test.service.call('GET', '/webhook', { key: body.key });
-      expect((await call()).status).toBe(200);
-      const narrowed = await test.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
-      expect(narrowed.body).toEqual({
-        id: body.id,
-        scopes: ['messaging.read'],
-        ipAllowlist: null,
-        connectionIds: null,
-      });
-      expect((await call()).status).toBe(403);
-      expect((await test.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
-      expect((await call()).status).toBe(401);
-      expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
-    });
+    it(
+      'restricts and revokes keys with effect from the next call, and never shows one again',
+      proves('auth.key.shown-once'),
+      async () => {
+        const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
+        const call = () => test.service.call('GET', '/webhook', { key: body.key });
+        expect((await call()).status).toBe(200);
+        const narrowed = await test.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
+        expect(narrowed.body).toEqual({
+          id: body.id,
+          scopes: ['messaging.read'],
+          ipAllowlist: null,
+          connectionIds: null,
+        });
+        expect((await call()).status).toBe(403);
+        expect((await test.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
+        expect((await call()).status).toBe(401);
+        expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
+        const told = [await test.call('GET', '/calls?limit=100'), await test.call('GET', '/info')];
+        const text = JSON.stringify(told.map((answer) => answer.body));
+        expect([text.includes(body.id), text.includes(body.key)]).toEqual([true, false]);
+      },
+    );
 
     it('lets a license expire', async () => {
       const connectionId = await firstQr();

@@ -141,6 +141,7 @@ describe('restart, logout and deletion', () => {
         });
         const send = { connectionId: id, to: '4915500000001', text: 'hello' };
         expect((await life.service.call('POST', '/messages', { key, body: send })).status).toBe(502);
+        await life.advance(DAY);
         expect((await life.on(key, 'POST', id, '/restart')).body).toEqual({ ok: true, recreated: true });
         await life.pair(key, id);
         expect(await life.detail(key, id)).toEqual(before);
@@ -223,21 +224,40 @@ describe('restart, logout and deletion', () => {
     );
 
     test(
-      'returns the slot with its remaining time, and the next number that pairs takes it',
-      proves('state.delete.slot', 'choice.slot.inherited'),
+      'returns the slot with its remaining time: the next number that pairs takes it, and an unused one starts a trial',
+      proves(
+        'state.delete.slot',
+        'choice.slot.inherited',
+        'choice.next-expiry',
+        'service.slot.capacity',
+        'service.slot.returns',
+        'service.standalone.trial',
+        'limits.trial',
+      ),
       async () => {
-        const { key, id } = await life.begin(1);
+        const { key, id } = await life.begin(2);
+        const start = life.service.platform.time.now();
+        const inDays = (days: number): string => new Date(start + days * DAY).toISOString();
         await life.pair(key, id);
-        const { licenseExpires } = await life.detail(key, id);
+        const licenseExpires = inDays(7);
+        expect(await life.detail(key, id)).toMatchObject({ licenseStatus: 'trial', licenseExpires });
         await life.advance(2 * DAY);
         await life.on(key, 'DELETE', id);
         expect(await life.account(key)).toMatchObject({
-          slots: { used: 0, available: 1 },
+          slots: { used: 0, available: 2 },
           connections: { total: 0 },
         });
-        const next = await life.create(key);
+        const [next, fresh] = [await life.create(key), await life.create(key)];
         await life.pair(key, next);
+        await life.pair(key, fresh);
         expect(await life.detail(key, next)).toMatchObject({ licenseStatus: 'trial', licenseExpires });
+        expect(await life.detail(key, fresh)).toMatchObject({
+          licenseStatus: 'trial',
+          licenseExpires: inDays(9),
+        });
+        expect(await life.account(key)).toMatchObject({
+          slots: { total: 2, used: 2, available: 0, nextExpiry: inDays(7) },
+        });
       },
     );
 

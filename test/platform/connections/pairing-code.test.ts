@@ -19,6 +19,7 @@ describe('pairing by code', () => {
         'connections.pairing-code.no-event',
         'shapes.pairing-code',
         'state.paired.code',
+        'service.qr.pairs',
         'state.pairing-code.unchanged',
       ),
       async () => {

@@ -97,6 +97,7 @@ describe('pairing a connection', () => {
         expect(early).toContain(`:${id.toUpperCase()}.${now.toString(36).toUpperCase()}.`);
         await life.advance(20 * SECOND - 1);
         const late = await life.qrOf(key, id);
+        expect(await life.qrOf(key, id)).not.toBe(late);
         await life.advance(1);
         expect(await life.phones().scan(id, early)).toBe('expired');
         expect(await life.phones().scan(id, twin)).toBe('expired');
@@ -124,7 +125,7 @@ describe('pairing a connection', () => {
   describe('pairing', () => {
     test(
       'a scan connects, takes a slot, starts the trial and the warm-up, and sends no event',
-      proves('state.paired.scan', 'state.paired.silent', 'service.slot.attaches'),
+      proves('state.paired.scan', 'state.paired.silent', 'service.slot.attaches', 'service.qr.pairs'),
       async () => {
         const { key, id } = await life.begin();
         expect(await life.listed(key)).toEqual([]);
@@ -277,8 +278,13 @@ describe('pairing a connection', () => {
         const { key, id } = await life.begin();
         await life.pair(key, id);
         await life.service.platform.licenses.set(id, { status: 'expired' });
-        await life.on(key, 'POST', id, '/logout');
-        await life.on(key, 'POST', id, '/restart');
+        const { status } = await life.on(key, 'GET', id);
+        const calls = [
+          await life.on(key, 'POST', id, '/logout'),
+          await life.on(key, 'POST', id, '/restart'),
+          await life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900131' }),
+        ];
+        expect([status, ...calls.map((call) => call.status)]).toEqual([200, 200, 200, 200]);
         await life.pair(key, id);
         expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'expired' });
         expect(await life.toldOf(id)).toEqual([]);

@@ -49,19 +49,6 @@ describe('licenses', () => {
     expect(defaults).toHaveLength(1);
   });
 
-  test('a returned slot grants its remaining time', async () => {
-    const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 1 });
-    const { key } = await service.platform.apiKeys.create(id);
-    const first = await pair(id);
-    const expires = service.platform.time.now() + 7 * DAY;
-    await service.platform.time.advance({ ms: 2 * DAY });
-    await service.call('DELETE', `/connections/${first}`, { key });
-    const next = await pair(id);
-    expect(await visible(key)).toMatchObject({
-      connections: [{ id: next, licenseStatus: 'trial', licenseExpires: new Date(expires).toISOString() }],
-    });
-  });
-
   test('set returns the current license', proves('choice.license.values'), async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
     const connection = await pair(id);

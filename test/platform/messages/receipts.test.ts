@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
-import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import type { ContactBehavior } from '../../../src/platform/network/contacts.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
@@ -88,6 +88,19 @@ describe('a phone that receives a message', () => {
     },
   );
 
+  test(
+    'may fail before it delivers',
+    proves('status.sent-failed', 'messages.item.errorMessage'),
+    async () => {
+      const { told, page } = await tell({ deliverAfterMs: null, readAfterMs: null, failAfterMs: 500 });
+      expect(told).toEqual([
+        ['sent', 0],
+        ['failed', 500],
+      ]);
+      expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
+    },
+  );
+
   test('does not fail a message that was read', proves('status.failed-not-after-read'), async () => {
     const { told } = await tell({ deliverAfterMs: 100, readAfterMs: 200, failAfterMs: 500 });
     expect(told.map(([status]) => status)).toEqual(['sent', 'delivered', 'read']);
@@ -108,13 +121,40 @@ describe('a phone that receives a message', () => {
     },
   );
 
-  test('may reply automatically', async () => {
-    const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200, autoReply: 'Thanks!' });
-    expect(told.map(([what]) => what)).toEqual(['sent', 'delivered', 'read', 'message.received']);
-    expect(page).toMatchObject({
-      messages: [{ direction: 'incoming', text: 'Thanks!' }, { direction: 'outgoing' }],
-    });
-  });
+  test(
+    'may reply automatically: a send fires message.status alone, and the reply message.received alone',
+    proves(
+      'events.received.fires',
+      'events.received.inbound-only',
+      'events.status.fires',
+      'events.status.outbound-only',
+      'events.status.id',
+      'messages.send.id-joins',
+    ),
+    async () => {
+      const { told, page, messageId, connectionId } = await tell({
+        deliverAfterMs: 100,
+        readAfterMs: 200,
+        autoReply: 'Thanks!',
+      });
+      expect(told.map(([what]) => what)).toEqual(['sent', 'delivered', 'read', 'message.received']);
+      expect(page).toMatchObject({
+        messages: [
+          { direction: 'incoming', text: 'Thanks!' },
+          { direction: 'outgoing', id: messageId },
+        ],
+      });
+      const [{ id: reply } = { id: '' }] = listMessagesAnswer.parse(page).messages;
+      const entries = await service.platform.ledger.read(0, 100_000);
+      const mine = entries.filter((entry) => entry.connectionId === connectionId);
+      expect(mine.map((entry) => [entry.event, entry.messageId])).toEqual([
+        ['message.status', messageId],
+        ['message.status', messageId],
+        ['message.status', messageId],
+        ['message.received', reply],
+      ]);
+    },
+  );
 
   test('a status set by the sandbox follows the ladder and is reported', async () => {
     const { messageId, connectionId } = await tell({ deliverAfterMs: null, readAfterMs: null });

@@ -65,6 +65,7 @@ describe('POST /connections', () => {
       'connections.create.key-optional',
       'connections.create.body.optional',
       'connections.create.first-by-key',
+      'auth.key.first-connection',
       'connections.create.qr-kind',
       'connections.created.exact',
       'connections.created.id',
@@ -79,6 +80,7 @@ describe('POST /connections', () => {
     ),
     async () => {
       const key = await newKey();
+      expect(await countOf(key)).toBe(0);
       const answer = await post(key);
       expect([answer.status, answer.headers.get('idempotency-replayed')]).toEqual([201, null]);
       const { connection } = answer.body as { connection: Record<string, unknown> };
@@ -133,13 +135,18 @@ describe('POST /connections', () => {
   });
 
   test(
-    'is refused in a portal workspace, before anything else of the request is checked',
-    proves('connections.create.standalone-only', 'errors.forbidden_portal_kind'),
+    'is refused in a portal workspace, which makes its connections itself, before anything else is checked',
+    proves(
+      'connections.create.standalone-only',
+      'errors.forbidden_portal_kind',
+      'service.portal.made-inside',
+    ),
     async () => {
       const { key } = await seedWorkspace(service, { kind: 'crm_portal' });
       const refused = [403, { error: 'forbidden_portal_kind' }];
       expect(await refusedWith(post(key))).toEqual(refused);
       expect(await refusedWith(post(key, { body: '{', idempotencyKey: 'x'.repeat(300) }))).toEqual(refused);
+      expect(await countOf(key)).toBe(1);
     },
   );
 

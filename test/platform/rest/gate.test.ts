@@ -150,6 +150,35 @@ describe('gate', () => {
     },
   );
 
+  test(
+    'a refusal is JSON with its code, and beside invalid_request the field and a hint, and nothing else',
+    proves(
+      'errors.body.code',
+      'errors.body.field',
+      'errors.body.hint',
+      'errors.body.no-more',
+      'endpoints.json',
+    ),
+    async () => {
+      const { key } = seeded;
+      const answers = [
+        await service.call('GET', '/connections/unknown', { key }),
+        await service.call('POST', '/messages', { key, body: { connectionId: 'x', to: '447700900201' } }),
+        await service.call('PUT', '/webhook', { key, body: { url: 'http://crm.example.com' } }),
+        await service.call('GET', '/messages?limit=0', { key }),
+      ];
+      expect(answers.map(({ body }) => body)).toEqual([
+        { error: 'not_found' },
+        { error: 'text_or_media' },
+        { error: 'invalid_webhook' },
+        { error: 'invalid_request', field: 'limit', hint: expect.any(String) },
+      ]);
+      for (const { headers } of [...answers, await service.call('GET', '/connections', { key })]) {
+        expect(headers.get('content-type')).toMatch(/^application\/json(?:;|$)/);
+      }
+    },
+  );
+
   test('answers { error } outside the API too', async () => {
     const answer = await fetch(`${service.origin}/somewhere`);
     expect([answer.status, await answer.json()]).toEqual([404, { error: 'not_found' }]);
@@ -255,5 +284,10 @@ describe('gate', () => {
     } finally {
       await service.database.query('ALTER TABLE platform.messages_hidden RENAME TO messages');
     }
+  });
+
+  test('a key has no expiry', proves('auth.key.no-expiry'), async () => {
+    await service.platform.time.advance({ ms: 20 * 365 * 86_400_000 });
+    expect((await service.call('GET', '/connections', { key: seeded.key })).status).toBe(200);
   });
 });

@@ -3,21 +3,6 @@ import { connectionListAnswer } from '../../../src/contract/service/connections.
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
-const LIST_FIELDS = [
-  'id',
-  'phoneNumber',
-  'label',
-  'status',
-  'isDefault',
-  'provider',
-  'tier',
-  'profilePicUrl',
-  'licenseValid',
-  'licenseStatus',
-  'licenseExpires',
-  'phone',
-  'name',
-];
 const DAY = 86_400_000;
 
 describe('GET /connections', () => {
@@ -34,34 +19,69 @@ describe('GET /connections', () => {
   }
 
   test(
-    'returns exactly the fields of the list item',
+    'returns exactly the fields of the list item, for either kind',
     proves(
       'connections.item.exact',
-      'connections.list.answer',
+      'connections.item.id',
+      'connections.item.phoneNumber',
+      'connections.item.label',
       'connections.item.status',
+      'connections.item.isDefault',
+      'connections.item.provider',
+      'connections.item.tier',
+      'connections.item.profilePicUrl',
+      'connections.item.licenseValid',
+      'connections.item.licenseStatus',
+      'connections.item.licenseExpires',
       'connections.item.phone',
       'connections.item.name',
+      'connections.list.answer',
+      'service.provider.kinds',
+      'service.provider.same-shapes',
       'versioning.aliases',
       'versioning.camel-case',
+      'wire.timestamps.rest',
       'choice.aliases',
+      'choice.tier.values',
     ),
     async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const [item] = await list(key);
-      expect(Object.keys(item ?? {}).sort()).toEqual([...LIST_FIELDS].sort());
-      expect(item).toMatchObject({
-        id: connectionId,
-        phoneNumber: '4915112345678',
-        phone: '4915112345678',
-        label: 'Front desk',
-        name: 'Front desk',
+      const { key, workspaceId, connectionId } = await seedWorkspace(service);
+      const cloud = { provider: 'cloud_api', phoneNumber: '447700900178', label: 'Shop' } as const;
+      const { id: cloudId } = await service.platform.connections.createPaired(workspaceId, cloud);
+      const shared = {
         status: 'open',
-        isDefault: true,
-        provider: 'qr',
+        profilePicUrl: expect.stringMatching(/^https?:\/\/[^\s]+$/),
         licenseValid: true,
         licenseStatus: 'trial',
         licenseExpires: new Date(service.platform.time.now() + 7 * DAY).toISOString(),
+      };
+      expect((await service.call('GET', '/connections', { key })).body).toEqual({
+        connections: [
+          {
+            ...shared,
+            id: connectionId,
+            phoneNumber: '4915112345678',
+            phone: '4915112345678',
+            label: 'Front desk',
+            name: 'Front desk',
+            isDefault: true,
+            provider: 'qr',
+            tier: 'basic',
+          },
+          {
+            ...shared,
+            id: cloudId,
+            phoneNumber: '447700900178',
+            phone: '447700900178',
+            label: 'Shop',
+            name: 'Shop',
+            isDefault: false,
+            provider: 'cloud_api',
+            tier: 'pro',
+          },
+        ],
       });
+      for (const id of [connectionId, cloudId]) expect(id).toMatch(/^c[a-z0-9]{20,31}$/);
     },
   );
 

@@ -3,19 +3,6 @@ import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
-const MESSAGE_FIELDS = [
-  'id',
-  'waMessageId',
-  'connectionId',
-  'direction',
-  'text',
-  'mediaUrl',
-  'mediaType',
-  'status',
-  'errorMessage',
-  'createdAt',
-];
-
 describe('GET /messages', () => {
   let service: TestPlatform;
   beforeAll(async () => {
@@ -56,27 +43,52 @@ describe('GET /messages', () => {
   }
 
   test(
-    'returns exactly the fields of a message',
-    proves('messages.item.exact', 'messages.list.answer'),
+    'returns exactly the fields of a message, in either direction, on either kind',
+    proves(
+      'messages.item.exact',
+      'messages.item.id',
+      'messages.item.waMessageId',
+      'messages.item.connectionId',
+      'messages.item.direction',
+      'messages.item.text',
+      'messages.item.mediaUrl',
+      'messages.item.mediaType',
+      'messages.item.status',
+      'messages.item.errorMessage',
+      'messages.item.createdAt',
+      'messages.list.answer',
+      'service.cloud-api.polled',
+      'service.provider.same-shapes',
+      'wire.timestamps.rest',
+    ),
     async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const [id] = await receive(connectionId, 'good morning');
-      const { messages, nextCursor, hasMore } = await list(key);
-      expect(Object.keys(messages[0] ?? {}).sort()).toEqual([...MESSAGE_FIELDS].sort());
-      expect(messages).toMatchObject([
-        {
-          id,
+      for (const provider of ['qr', 'cloud_api'] as const) {
+        const { key, workspaceId } = await seedWorkspace(service);
+        const phoneNumber = '447700900171';
+        const { connections, time } = service.platform;
+        const { id: connectionId } = await connections.createPaired(workspaceId, { provider, phoneNumber });
+        const body = { connectionId, to: '4915100000009', text: 'out' };
+        const sent = await service.call('POST', '/messages', { key, body });
+        const { messageId } = sent.body as { messageId: string };
+        const [id = ''] = await receive(connectionId, 'in');
+        const shared = {
+          waMessageId: expect.any(String),
           connectionId,
-          direction: 'incoming',
-          text: 'good morning',
           mediaUrl: null,
           mediaType: null,
-          status: 'delivered',
           errorMessage: null,
-          createdAt: new Date(service.platform.time.now()).toISOString(),
-        },
-      ]);
-      expect([nextCursor, hasMore]).toEqual([null, false]);
+          createdAt: new Date(time.now()).toISOString(),
+        };
+        expect((await service.call('GET', '/messages', { key })).body).toEqual({
+          messages: [
+            { ...shared, id, direction: 'incoming', text: 'in', status: 'delivered' },
+            { ...shared, id: messageId, direction: 'outgoing', text: 'out', status: 'sent' },
+          ],
+          nextCursor: null,
+          hasMore: false,
+        });
+        for (const one of [id, messageId]) expect(one).toMatch(/^c[a-z0-9]{20,31}$/);
+      }
     },
   );
 

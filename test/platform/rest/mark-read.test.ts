@@ -58,6 +58,8 @@ describe('POST /messages/read', () => {
       'messages.read.idempotent',
       'choice.marked',
       'messages.read.request',
+      'messages.read.answer',
+      'shapes.read-receipt',
     ),
     async () => {
       const { anna, ben, marked, unread, from } = await seed();

@@ -97,8 +97,13 @@ describe('POST /messages', () => {
   );
 
   test(
-    'a cloud_api connection sends in the same way and emits no event',
-    proves('service.cloud-api.silent', 'events.qr-only', 'service.provider.same-shapes'),
+    'a cloud_api connection sends in the same way and emits no event, and polling shows its messages',
+    proves(
+      'service.cloud-api.silent',
+      'service.cloud-api.polled',
+      'events.qr-only',
+      'service.provider.same-shapes',
+    ),
     async () => {
       const { key, workspaceId } = await seedWorkspace(service);
       const { id } = await service.platform.connections.createPaired(workspaceId, {
@@ -106,9 +111,14 @@ describe('POST /messages', () => {
         phoneNumber: '4915100000010',
       });
       const to = newPhone();
+      await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
       expect((await send(key, { connectionId: id, to, text: 'hello' })).status).toBe(200);
+      await service.platform.time.advance({ ms: 60_000 });
       await service.platform.messages.receive(id, { from: to, text: 'hi' });
-      expect(await stored(key)).toHaveLength(2);
+      expect(await stored(key)).toMatchObject([
+        { connectionId: id, direction: 'incoming', text: 'hi' },
+        { connectionId: id, direction: 'outgoing', text: 'hello', status: 'read' },
+      ]);
       expect(await ledgerOf(id)).toEqual([]);
     },
   );
@@ -223,7 +233,8 @@ describe('POST /messages', () => {
       expect([answer.status, answer.body]).toEqual([402, { error: code }]);
       expect(await phoneOf(to)).toEqual([]);
       await service.platform.licenses.set(connectionId, { status: 'none' });
-      expect((await send(key, { connectionId, to, text: 'hello' })).status).toBe(402);
+      const never = await send(key, { connectionId, to, text: 'hello' });
+      expect([never.status, never.body]).toEqual([402, { error: code }]);
     },
   );
 

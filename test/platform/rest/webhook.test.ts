@@ -42,6 +42,7 @@ describe('webhook endpoints', () => {
       'webhook.config.events',
       'webhook.config.secret',
       'webhook.config.secretSet',
+      'webhook.config.no-delete',
       'choice.webhook.same-url',
     ),
     async () => {
@@ -53,9 +54,12 @@ describe('webhook endpoints', () => {
       expect(readExactly(webhookAnswer, get.body)).toEqual({ url, events: EVENTS, secretSet: true });
       const rotation = await service.call('POST', '/webhook/rotate', { key });
       const rotated = readExactly(rotateWebhookAnswer, rotation.body);
+      expect(rotation.body).toEqual({ secret: expect.any(String) });
       expect(rotated.secret).not.toBe(secret);
       const again = await service.call('PUT', '/webhook', { key, body: { url } });
       expect(readExactly(putWebhookAnswer, again.body).secret).not.toBe(rotated.secret);
+      const deletion = await service.call('DELETE', '/webhook', { key });
+      expect([deletion.status, deletion.body]).toEqual([405, { error: 'method_not_allowed' }]);
     },
   );
 

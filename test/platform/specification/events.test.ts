@@ -36,37 +36,6 @@ describe('events', () => {
   const send = (key: string, connectionId: string) =>
     bed.service.call('POST', '/messages', { key, body: { connectionId, to: CONTACT, text: 'hello' } });
 
-  /** What was told of a connection, with the ids of messages. */
-  async function toldOf(connectionId: string): Promise<{ event: string; messageId: string }[]> {
-    const { entries } = (await bed.call('GET', '/ledger?limit=1000')).body;
-    return entries.filter((entry: { connectionId: string }) => entry.connectionId === connectionId);
-  }
-
-  test(
-    'message.received reports incoming messages, message.status outgoing ones',
-    proves(
-      'events.received.fires',
-      'events.received.inbound-only',
-      'events.status.fires',
-      'events.status.outbound-only',
-      'events.status.id',
-      'messages.send.id-joins',
-    ),
-    async () => {
-      const { key, connectionId } = await addWorkspace('447700900150');
-      const incoming = (await write(connectionId, 'in')).body.messageId;
-      const { messageId: outgoing } = (await send(key, connectionId)).body as { messageId: string };
-      await bed.call('POST', '/clock/advance', { ms: 60_000 });
-      const told = await toldOf(connectionId);
-      expect(told.map(({ event, messageId }) => [event, messageId])).toEqual([
-        ['message.received', incoming],
-        ['message.status', outgoing],
-        ['message.status', outgoing],
-        ['message.status', outgoing],
-      ]);
-    },
-  );
-
   test(
     'there are four types, whatever happens to a connection',
     proves('events.four', 'events.snake-case', 'versioning.webhooks-snake-case'),
@@ -103,40 +72,6 @@ describe('events', () => {
       });
       expect(names.length).toBeGreaterThan(40);
       expect(names.filter((name) => !/^[a-z]+(?:_[a-z]+)*$/.test(name))).toEqual([]);
-    },
-  );
-
-  test(
-    'a cloud_api connection emits no events, and polling shows its messages',
-    proves('events.qr-only', 'service.cloud-api.silent', 'service.cloud-api.polled'),
-    async () => {
-      const { key, connectionId } = await addWorkspace('447700900151', 'cloud_api');
-      await write(connectionId, 'in');
-      await send(key, connectionId);
-      await bed.call('POST', '/clock/advance', { ms: 60_000 });
-      expect(await toldOf(connectionId)).toEqual([]);
-      const { body } = await bed.service.call('GET', '/messages', { key });
-      expect(body).toMatchObject({ messages: [{ status: 'read' }, { text: 'in' }] });
-      const detail = await bed.service.call('GET', `/connections/${connectionId}`, { key });
-      expect(detail.body).toMatchObject({ connection: { status: 'connected', provider: 'cloud_api' } });
-    },
-  );
-
-  test(
-    'are sent only to the webhook of their own account',
-    proves('events.granted', 'events.post', 'webhook.config.one'),
-    async () => {
-      const accounts = [await addWorkspace('447700900152'), await addWorkspace('447700900153')];
-      for (const [index, { key }] of accounts.entries()) {
-        await bed.service.call('PUT', '/webhook', { key, body: { url: hooks[index] } });
-      }
-      const before = receivers.map(({ requests }) => requests.length);
-      for (const { connectionId } of accounts) await write(connectionId, 'for one');
-      await bed.service.platform.delivery.settle();
-      for (const [index, { connectionId }] of accounts.entries()) {
-        const requests = receivers[index]?.requests.slice(before[index]) ?? [];
-        expect(requests.map(({ body }) => JSON.parse(body.toString()).connection_id)).toEqual([connectionId]);
-      }
     },
   );
 });

@@ -160,6 +160,22 @@ describe('delivery', () => {
     },
   );
 
+  it('goes only to the webhook of its own account', proves('events.post', 'webhook.config.one'), async () => {
+    const other = await startReceiver();
+    hook.fixture.tunnels.set('other.example.com', other.origin);
+    await hook.fixture.configuration.put('cworkspace000000000000002', 'https://other.example.com/');
+    await hook.fixture.emit(
+      receivedEvent('cmessage1'),
+      receivedEvent('cmessage2', 'hello', 'cworkspace000000000000002'),
+    );
+    await hook.fixture.delivery.settle();
+    const told = [hook.receiver, other].map(({ requests }) =>
+      requests.map(({ body }) => JSON.parse(body.toString()).message.id),
+    );
+    expect(told).toEqual([['cmessage1'], ['cmessage2']]);
+    await other.close();
+  });
+
   it('reads at most 64 KiB of an answer and uses its status', async () => {
     hook.receiver.script({ status: 200, body: Buffer.alloc(8 * 1024 * 1024, 'x') });
     await hook.fixture.emit(receivedEvent('cmessage1'));
