@@ -65,7 +65,7 @@ const COMMAND = {
     observe: {
       type: 'string',
       value: 'URL',
-      description: 'tells which messages the receiver has: [{ "id": "…", "status": "…" }]',
+      description: 'returns which messages the receiver has: [{ "id": "…", "status": "…" }]',
     },
     'observe-command': { type: 'string', value: 'COMMAND', description: 'prints the same' },
     'observe-sql': {

@@ -30,12 +30,12 @@ await runCommand(COMMAND, async (context) => {
     await runProcess(context, supervised);
   } catch (error) {
     // Its log explains why it stops a roll-out.
-    if (error instanceof ConfigurationError) await supervised?.cannotServe(tell(error));
+    if (error instanceof ConfigurationError) await supervised?.cannotServe(describeProblems(error));
     throw error;
   }
 });
 
-function tell({ problems }: ConfigurationError): string {
+function describeProblems({ problems }: ConfigurationError): string {
   return problems.map(({ setting, problem }) => `${setting} ${problem}`).join(' ');
 }
 

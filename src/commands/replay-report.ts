@@ -10,7 +10,7 @@ export interface ReplayReportOptions {
   readonly clock: Clock;
   readonly print: (text: string) => void;
   /** Receives the progress, separately from the report. */
-  readonly tell: (line: string) => void;
+  readonly printProgress: (line: string) => void;
 }
 
 /** Receives the results of a replay as they are found. */
@@ -32,7 +32,7 @@ const WORDS = {
 
 /** Writes the report of a replay line by line, so that a long one needs no memory. */
 export function createReplayReport(options: ReplayReportOptions): ReplayReport {
-  const { json, show, apply, clock, print, tell } = options;
+  const { json, show, apply, clock, print, printProgress } = options;
   let shown = 0;
   let reportedAt = clock.elapsed();
   return {
@@ -44,7 +44,7 @@ export function createReplayReport(options: ReplayReportOptions): ReplayReport {
     progress({ deliveries, messages }) {
       if (clock.elapsed() - reportedAt < PROGRESS_MS) return;
       reportedAt = clock.elapsed();
-      tell(`compared ${messages} messages with ${deliveries} deliveries\n`);
+      printProgress(`compared ${messages} messages with ${deliveries} deliveries\n`);
     },
     end(summary) {
       if (json) print(`${JSON.stringify({ summary: presentSummary(summary) })}\n`);

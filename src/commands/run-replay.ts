@@ -34,7 +34,7 @@ export async function runReplay(
     apply,
     clock,
     print,
-    tell: (line) => void process.stderr.write(line),
+    printProgress: (line) => void process.stderr.write(line),
   });
   try {
     const [tables] = await database.query<{ found: boolean }>(

@@ -12,7 +12,7 @@ import { openServerDatabase } from './server-database.ts';
 /** For a process that shares its port with others. */
 const DRAIN_MS = 4_000;
 
-/** Runs one connector process until it is told to stop, either on its own or under a supervisor. */
+/** Runs one connector process until it is asked to stop, either on its own or under a supervisor. */
 export async function serveConnector(
   { options, env, typos, clock, print }: CommandContext,
   { databaseUrl, logLevel, handlersModule, ...settings }: ConnectorOptions,

@@ -33,14 +33,15 @@ export interface StatusAfter {
  */
 export function applyStatus(current: string | null, update: string | null): StatusAfter {
   const before = known(current);
-  const told = known(update);
-  if (told === null) return { status: before, changed: false, conflict: false };
-  if (before === null) return { status: told, changed: true, conflict: false };
-  const conflict = (before === 'read' && told === 'failed') || (before === 'failed' && told === 'read');
+  const reported = known(update);
+  if (reported === null) return { status: before, changed: false, conflict: false };
+  if (before === null) return { status: reported, changed: true, conflict: false };
+  const conflict =
+    (before === 'read' && reported === 'failed') || (before === 'failed' && reported === 'read');
   // [status.consumer.rank] [status.consumer.duplicates] [status.consumer.never-back] [status.failed-terminal]
   // [status.failed-not-after-read]
-  const rises = before !== 'read' && RANK[told] > RANK[before];
-  return { status: rises ? told : before, changed: rises, conflict };
+  const rises = before !== 'read' && RANK[reported] > RANK[before];
+  return { status: rises ? reported : before, changed: rises, conflict };
 }
 
 function known(status: string | null): MessageStatus | null {

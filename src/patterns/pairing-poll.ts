@@ -4,7 +4,7 @@
  * connected.
  *
  * The mistake that this prevents: the QR code of the create call is put on a page and stays there. Whoever
- * scans it a minute later is told that it is invalid, and the page never learns that another one worked. The
+ * scans it a minute later sees that it is invalid, and the page never learns that another one worked. The
  * opposite mistake is as common: a page that was left open polls for days, ten times a second while the
  * service is away.
  *

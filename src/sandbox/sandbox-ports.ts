@@ -94,7 +94,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
       hosts,
       onCall: (call) => calls.onCall(edge.explain(call)),
       onEvents: () => {
-        for (const tell of ledgerListeners) tell();
+        for (const notify of ledgerListeners) notify();
       },
       onDelivery: (read) =>
         events.publish(() => ({ type: 'delivery', entry: presentDelivery(held.view(read())) })),

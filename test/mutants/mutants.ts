@@ -323,18 +323,18 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'status.consumer.duplicates',
-    find: "const rises = before !== 'read' && RANK[told] > RANK[before];",
-    replace: "const rises = before !== 'read' && RANK[told] >= RANK[before];",
+    find: "const rises = before !== 'read' && RANK[reported] > RANK[before];",
+    replace: "const rises = before !== 'read' && RANK[reported] >= RANK[before];",
   },
   {
     rule: 'status.consumer.never-back',
-    find: "const rises = before !== 'read' && RANK[told] > RANK[before];",
-    replace: 'const rises = told !== before;',
+    find: "const rises = before !== 'read' && RANK[reported] > RANK[before];",
+    replace: 'const rises = reported !== before;',
   },
   {
     rule: 'status.failed-not-after-read',
-    find: "const rises = before !== 'read' && RANK[told] > RANK[before];",
-    replace: 'const rises = RANK[told] > RANK[before];',
+    find: "const rises = before !== 'read' && RANK[reported] > RANK[before];",
+    replace: 'const rises = RANK[reported] > RANK[before];',
   },
   {
     rule: 'events.client-ignores',

@@ -174,8 +174,8 @@ describe('any sequence of outages', () => {
     ...proves(
       'events.disconnected.fires',
       'events.connected.fires',
-      'state.recovered.told-once',
-      'state.paired.told',
+      'state.recovered.reported-once',
+      'state.paired.reported',
     ),
     timeout: 180_000,
   }, async () => {

@@ -12,9 +12,9 @@ export interface IntegrationInputs {
   readonly sandboxUrl: string;
   /** The workspace of the integration; default: the one that the sandbox starts with. */
   readonly workspaceId?: string | undefined;
-  /** Has the integration send a text; resolves once it was told to. */
+  /** Has the integration send a text; resolves once the request was made. */
   readonly send?: ((send: { readonly to: string; readonly text: string }) => Promise<void>) | undefined;
-  /** Has the integration create a connection and show its QR code; resolves once it was told to. */
+  /** Has the integration create a connection and show its QR code; resolves once the request was made. */
   readonly pair?: (() => Promise<void>) | undefined;
   /** True if the integration uses OAuth. */
   readonly oauth?: boolean;

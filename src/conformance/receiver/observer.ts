@@ -30,7 +30,7 @@ export function createObserver(read: () => Promise<unknown>): Observer {
     );
     if (!found.success) {
       throw new Skip(
-        'the observer must tell [{ "id": "…", "status": "…" }], or an object with that as messages',
+        'the observer must return [{ "id": "…", "status": "…" }], or an object with that as messages',
       );
     }
     const messages = Array.isArray(found.data) ? found.data : found.data.messages;

@@ -60,10 +60,10 @@ ${results.map(writeResult).join('\n')}
 
 function writeResult(result: CheckResult): string {
   const { id, rule, ms } = result;
-  const isTold = /^(?:fail|differs|harness)$/.test(result.result);
-  return `<details class="${result.result}"${isTold ? ' open' : ''}><summary><span class="dot"></span>\
+  const isReported = /^(?:fail|differs|harness)$/.test(result.result);
+  return `<details class="${result.result}"${isReported ? ' open' : ''}><summary><span class="dot"></span>\
 <code>${safe(id)}</code><span class="rule">${safe(rule)}</span><span class="time">${result.result === 'skip' ? '' : `${ms} ms`}</span></summary>
-<div class="more">${writeFacts(result)}${result.evidence.map((one) => writeEvidence(one, isTold)).join('')}</div>
+<div class="more">${writeFacts(result)}${result.evidence.map((one) => writeEvidence(one, isReported)).join('')}</div>
 </details>`;
 }
 

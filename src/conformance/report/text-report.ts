@@ -30,9 +30,9 @@ export function progressLine(outcome: CheckResult): string {
 /** The report in plain text: failures and differences with their evidence, skipped checks by option. */
 export function writeText(report: Report): string {
   const { results } = report;
-  const told = results.filter(({ result }) => /^(?:fail|differs|harness)$/.test(result));
+  const reported = results.filter(({ result }) => /^(?:fail|differs|harness)$/.test(result));
   const lines = [
-    ...told.flatMap((result) => describe(result, told)),
+    ...reported.flatMap((result) => describe(result, reported)),
     ...describeSkips(results),
     ...(report.notRun.length > 0 ? [`not run: ${countChecks(report.notRun.length)}`, ''] : []),
     ...report.leftBehind.map((what) => `left behind: ${what}`),

@@ -91,8 +91,9 @@ export function parseJson(text: string): unknown {
 
 /** A body for a report: private and long values are replaced by descriptions. */
 export function describeBody(text: string, json: unknown, hide: (text: string) => string): string {
-  const told = json === undefined ? text : JSON.stringify(json, (key, value) => describeValue(key, value));
-  const safe = hide(told ?? '');
+  const described =
+    json === undefined ? text : JSON.stringify(json, (key, value) => describeValue(key, value));
+  const safe = hide(described ?? '');
   return safe.length > LONGEST_BODY ? `${safe.slice(0, LONGEST_BODY)}… (${safe.length} characters)` : safe;
 }
 

@@ -72,8 +72,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     });
     const { as } = options;
     const { status, headers } = answer;
-    const told = { as, method, path, requestHeaders, requestBody: rawBody?.slice(0, LONGEST_KEPT) };
-    const exchange = { ...told, status, headers, text, json: parseJson(text), ms: clock.elapsed() - began };
+    const sent = { as, method, path, requestHeaders, requestBody: rawBody?.slice(0, LONGEST_KEPT) };
+    const exchange = { ...sent, status, headers, text, json: parseJson(text), ms: clock.elapsed() - began };
     probe.see(exchange);
     return exchange;
   }

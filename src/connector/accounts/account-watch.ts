@@ -49,11 +49,11 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
       ({ id, credentialVersion }) => again.delete(id) || started.get(id) !== credentialVersion,
     );
     // If reporting failed, it is repeated with the next check.
-    const tell = async (account: Account): Promise<void> => {
+    const report = async (account: Account): Promise<void> => {
       await onPresent(account);
       started.set(account.id, account.credentialVersion);
     };
-    await Promise.all(fresh.map(tell));
+    await Promise.all(fresh.map(report));
   }
 
   const looking = repeat({

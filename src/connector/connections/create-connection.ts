@@ -50,7 +50,7 @@ export const AGAIN_AFTER_MS = 60_000;
  * Creates the connection of a committed request at the service. Each attempt is committed before its call,
  * and all attempts have the same key: a call whose response was lost is retried, and no request creates two
  * connections. Throws a `ServiceError` if the service rejects the call, or does not respond several times in
- * a row. The lease only tells other processes that the creation is in progress: thanks to the key, concurrent
+ * a row. The lease only shows other processes that the creation is in progress: thanks to the key, concurrent
  * attempts do no harm. Implements `Rules per endpoint, 2`.
  */
 export async function createOnce(

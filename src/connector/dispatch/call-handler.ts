@@ -42,9 +42,9 @@ export async function callHandler(
   const late = new AbortController();
   const signal = AbortSignal.any([late.signal, stop]);
   const aborted = Promise.withResolvers<CallEnd>();
-  const tell = (): void =>
+  const resolveAborted = (): void =>
     aborted.resolve(stop.aborted ? { kind: 'stopped' } : { kind: 'late', error: signal.reason });
-  signal.addEventListener('abort', tell);
+  signal.addEventListener('abort', resolveAborted);
   if (signal.aborted) return { kind: 'stopped' };
   const cancel = clock.after(deadlineMs, () => late.abort(new HandlerDeadlineExceeded(deadlineMs)), {
     keepAlive: true,
@@ -53,7 +53,7 @@ export async function callHandler(
     return await Promise.race([run(handlers, change, { ...named, signal }), aborted.promise]);
   } finally {
     cancel();
-    signal.removeEventListener('abort', tell);
+    signal.removeEventListener('abort', resolveAborted);
   }
 }
 

@@ -66,7 +66,7 @@ export function createFeed(options: FeedOptions): Feed {
   function advance(lastSeq: number): void {
     failing = false;
     live.advance(lastSeq);
-    for (const tell of watchers) tell(lastSeq);
+    for (const notify of watchers) notify(lastSeq);
   }
 
   function noteFailure(err: unknown): void {

@@ -158,11 +158,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     if (options.onConnectionEvent === undefined) return;
     // A connection that no account has claimed is reported even for a message event: a list of the service
     // will show its account.
-    const told = deliveries.filter(
+    const relevant = deliveries.filter(
       ({ accountId, message, connection }) =>
         connection !== undefined || (message !== undefined && claimingSubscription(accountId) !== null),
     );
-    for (const accountId of new Set(told.map((delivery) => delivery.accountId))) {
+    for (const accountId of new Set(relevant.map((delivery) => delivery.accountId))) {
       options.onConnectionEvent(accountId);
     }
   }
@@ -207,9 +207,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
       options.tally?.note(subscriptionId, 'age', receivedAt - signedAt);
-      const told = interpretBody(body.bytes, { accountId, signedAt });
-      if (told.kind === 'not_an_event') return 'not_an_event';
-      const { kind, ...content } = told;
+      const interpreted = interpretBody(body.bytes, { accountId, signedAt });
+      if (interpreted.kind === 'not_an_event') return 'not_an_event';
+      const { kind, ...content } = interpreted;
       const verified = secretVersion === undefined ? {} : { secretVersion };
       const delivery = {
         subscriptionId,

@@ -37,7 +37,7 @@ export interface PairingWatchOptions {
   /** Called before the viewers receive the end. */
   readonly onEnd: (result: PairingResult) => Promise<void>;
   /** Receives each event, in order. Nothing follows `connected` and `ended`. */
-  readonly tell: (event: PairingEvent) => void;
+  readonly publish: (event: PairingEvent) => void;
 }
 
 /** The event that reports the end of a stream. */
@@ -53,7 +53,7 @@ export function endedEvent(reason: PairingEnd, code?: string): PairingEvent {
  * [connections.create.client-polls]
  */
 export async function watchPairing(options: PairingWatchOptions, signal: AbortSignal): Promise<void> {
-  const { clock, random, tell } = options;
+  const { clock, random, publish } = options;
   let refusal: string | undefined;
 
   async function read(): Promise<PairingRead> {
@@ -69,15 +69,15 @@ export async function watchPairing(options: PairingWatchOptions, signal: AbortSi
 
   const io = {
     read,
-    show: (step: Extract<PairingStep, { next: 'show' | 'wait' }>) => tell(toEvent(step)),
+    show: (step: Extract<PairingStep, { next: 'show' | 'wait' }>) => publish(toEvent(step)),
     sleep: (ms: number) => clock.sleep(ms, signal),
     elapsed: () => clock.elapsed(),
     random,
   };
   const result = await pollPairing(io, LONGEST_MS);
   await options.onEnd(result);
-  if (result.next === 'connected') tell({ type: 'connected', status: result.status });
-  else tell(endedEvent(result.reason, result.reason === 'refused' ? refusal : undefined));
+  if (result.next === 'connected') publish({ type: 'connected', status: result.status });
+  else publish(endedEvent(result.reason, result.reason === 'refused' ? refusal : undefined));
 }
 
 function toEvent(step: Extract<PairingStep, { next: 'show' | 'wait' }>): PairingEvent {

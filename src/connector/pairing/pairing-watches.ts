@@ -55,7 +55,7 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
   function begin(connection: WatchedConnection): Watch {
     const watch: Watch = { viewers: new Set(), stop: new AbortController(), last: null };
     const { read, onEnd } = connection;
-    const tell = (event: PairingEvent): void => {
+    const publish = (event: PairingEvent): void => {
       watch.last = event;
       for (const take of [...watch.viewers]) take(event);
     };
@@ -67,7 +67,7 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
         clock,
         random,
         read,
-        tell,
+        publish,
         onEnd: async (result) => {
           // Viewers that join from now on want to know the state from now on.
           forget();
@@ -82,7 +82,7 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
       .catch((err: unknown) => {
         if (watch.stop.signal.aborted) return;
         logger.error({ err, connectionId: connection.id }, 'a pairing could not be watched');
-        tell(endedEvent('closing'));
+        publish(endedEvent('closing'));
       })
       .finally(() => {
         forget();

@@ -154,13 +154,13 @@ function compare(
   const keyOf = (id: string, { connectionId, accountId }: LiveMessage | MessageFacts): string =>
     `${id}\n${connectionId}\n${accountId}`;
   const stood = new Map(before.map((message) => [keyOf(message.id, message), message]));
-  const told = new Map(foldMessages(facts).messages.map((fact) => [keyOf(fact.messageId, fact), fact]));
+  const reported = new Map(foldMessages(facts).messages.map((fact) => [keyOf(fact.messageId, fact), fact]));
   const differences = [];
   let messages = 0;
   const byId = Map.groupBy(after, ({ id }) => id);
   for (const now of ids.flatMap((id) => byId.get(id) ?? [])) {
     const key = keyOf(now.id, now);
-    const fact = told.get(key);
+    const fact = reported.get(key);
     if (fact === undefined) continue;
     messages += 1;
     const difference = differenceOf(stood.get(key), now, fact, keptSince);

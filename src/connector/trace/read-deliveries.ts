@@ -66,8 +66,8 @@ async function withStatuses(
 ): Promise<KeptDelivery[]> {
   const deliveries: KeptDelivery[] = [];
   for (const { body, ...row } of rows) {
-    const told = row.event === 'message.status' ? (body ?? (await readBody(db, messageId, row))) : null;
-    deliveries.push({ ...row, status: told === null ? null : readStatus(told, row) });
+    const reported = row.event === 'message.status' ? (body ?? (await readBody(db, messageId, row))) : null;
+    deliveries.push({ ...row, status: reported === null ? null : readStatus(reported, row) });
   }
   return deliveries;
 }
@@ -88,6 +88,8 @@ function readStatus(
   body: Uint8Array,
   context: Pick<KeptDelivery, 'accountId' | 'signedAt'>,
 ): MessageStatus | null {
-  const told = interpretBody(Buffer.from(body), context);
-  return told.kind === 'message' ? (messageStatus.safeParse(told.message.status).data ?? null) : null;
+  const interpreted = interpretBody(Buffer.from(body), context);
+  return interpreted.kind === 'message'
+    ? (messageStatus.safeParse(interpreted.message.status).data ?? null)
+    : null;
 }

@@ -3,7 +3,7 @@ import type { StreamEvent } from './stream-event.ts';
 /** `live`: events arrive. `gone`: the server does not respond; the browser keeps trying. */
 export type StreamState = 'connecting' | 'live' | 'gone';
 
-/** What one tab tells the others. */
+/** A message from one tab to the others. */
 type TabMessage =
   | { readonly kind: 'event'; readonly event: StreamEvent }
   | { readonly kind: 'state'; readonly state: StreamState }
@@ -42,23 +42,23 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
     state = next;
     for (const listener of stateListeners) listener();
   };
-  const tell = (message: TabMessage): void => channel?.postMessage(message);
+  const post = (message: TabMessage): void => channel?.postMessage(message);
 
   if (channel !== undefined)
     channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
       if (data.kind === 'event') hear(data.event);
       else if (data.kind === 'state') setState(data.state);
-      else if (isLeader) tell({ kind: 'state', state });
+      else if (isLeader) post({ kind: 'state', state });
     };
-  tell({ kind: 'hello' });
+  post({ kind: 'hello' });
 
   const lead = (): void => {
     const share = (event: StreamEvent): void => {
-      tell({ kind: 'event', event });
+      post({ kind: 'event', event });
       hear(event);
     };
     const shareState = (next: StreamState): void => {
-      tell({ kind: 'state', state: next });
+      post({ kind: 'state', state: next });
       setState(next);
     };
     const source = new EventSource(url);

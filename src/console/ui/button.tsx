@@ -1,6 +1,6 @@
 import type { ComponentProps } from 'react';
 
-/** A button. While `action`, which it starts, or what `isPending` tells of runs, it is `aria-disabled`. */
+/** A button. While `action`, which it starts, or what `isPending` reports is running, it is `aria-disabled`. */
 export function Button({
   kind,
   action,

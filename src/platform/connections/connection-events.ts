@@ -28,7 +28,7 @@ export function connectionEvent(
   at: number,
 ): NewEvent {
   const { license } = connection;
-  const told: EventConnection = {
+  const reported: EventConnection = {
     id: connection.id,
     phone_number: connection.phoneNumber ?? '',
     label: connection.label,
@@ -38,7 +38,7 @@ export function connectionEvent(
     license_expires: license.expiresAt === null ? null : toIso(license.expiresAt),
     reason,
   };
-  const payload: WebhookEvent = { event, connection_id: connection.id, connection: told, timestamp: at };
+  const payload: WebhookEvent = { event, connection_id: connection.id, connection: reported, timestamp: at };
   const { workspaceId, id: connectionId } = connection;
   return { workspaceId, connectionId, messageId: null, event, status: null, payload, at };
 }

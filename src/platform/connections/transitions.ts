@@ -93,7 +93,7 @@ export function takeStep(from: Standing | null, trigger: Trigger, mayEmit: boole
     throw new Error(`'${trigger}' cannot happen in state '${from?.state ?? 'none'}'`);
   const { next, needsReconnect, sends } = transition;
   const reported = from?.reportedBroken ?? false;
-  // [state.outage.told-once] [state.recovered.told-once] [state.paired.silent] [state.paired.told]
+  // [state.outage.reported-once] [state.recovered.reported-once] [state.paired.silent] [state.paired.reported]
   // [events.disconnected.fires] [events.connected.fires]
   const isSent = sends !== null && mayEmit && (sends === 'connection.disconnected' || reported);
   return {

@@ -72,14 +72,14 @@ async function awaitSend<Result>(
   const over = AbortSignal.any([ended.signal, signal, stopping]);
   const giveUp = (): null => null;
   const deadline = wait(answerWithinMs, over).then(giveUp, giveUp);
-  const tell = async (): Promise<void> => {
-    for (let told = progressEveryMs; told < answerWithinMs; told += progressEveryMs) {
+  const reportProgress = async (): Promise<void> => {
+    for (let waitedMs = progressEveryMs; waitedMs < answerWithinMs; waitedMs += progressEveryMs) {
       await wait(progressEveryMs, over);
-      report(told / SECOND, 'Still sending. This is normal and may take up to 2.5 minutes.');
+      report(waitedMs / SECOND, 'Still sending. This is normal and may take up to 2.5 minutes.');
     }
   };
   // It only rejects when the end of the wait aborts it.
-  tell().catch(() => undefined);
+  reportProgress().catch(() => undefined);
   try {
     return await Promise.race([sending, deadline]);
   } finally {

@@ -33,7 +33,7 @@ async function insertChunk(db: Queryable, id: string, place: number, base64: str
 
 /**
  * Decodes base64; null if it is invalid. Node skips characters outside of the alphabet and accepts the
- * letters of base64url, so the length and those two letters tell. Far faster than a pattern over 16 MB.
+ * letters of base64url, so the length and those two letters suffice. Far faster than a pattern over 16 MB.
  */
 function decode(base64: string): Buffer | null {
   const padding = PADDING.exec(base64)?.[0].length ?? 0;

@@ -124,7 +124,7 @@ export class AccountQueue {
     const delivery = this.#active.get(id);
     if (delivery === undefined) return false;
     delivery.attempts.push(...attempts);
-    this.#tell(delivery);
+    this.#reportChange(delivery);
     return true;
   }
 
@@ -178,7 +178,7 @@ export class AccountQueue {
         this.#finish(delivery, { outcome: 'dropped', reason: 'no_webhook' });
         return;
       }
-      this.#tell(delivery);
+      this.#reportChange(delivery);
     }
     this.#attempt(delivery, delivery.envelope);
   }
@@ -259,7 +259,7 @@ export class AccountQueue {
     } else {
       // [delivery.attempts] [choice.attempts.from-end]
       this.#later(delivery, LIMITS.webhookAttemptDelaysMs[delivery.made] ?? 0);
-      this.#tell(delivery);
+      this.#reportChange(delivery);
     }
     this.pump();
   }
@@ -273,10 +273,10 @@ export class AccountQueue {
 
   #writeDown(delivery: ActiveDelivery, end: DeliveryEnd): void {
     this.#options.log.add(finished(delivery, end));
-    this.#tell(delivery, end);
+    this.#reportChange(delivery, end);
   }
 
-  #tell(delivery: ActiveDelivery, end?: DeliveryEnd): void {
+  #reportChange(delivery: ActiveDelivery, end?: DeliveryEnd): void {
     this.#options.onChange(delivery, end);
   }
 

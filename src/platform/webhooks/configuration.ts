@@ -24,7 +24,7 @@ export interface Destination {
 /** Port: provides secrets instead of random ones; undefined: a random one. */
 export interface WebhookSecrets {
   next(subscriptionId: string, reason: 'put' | 'rotate'): string | undefined;
-  /** Told of each secret that is in use: once it is stored, and of all stored ones at the start. */
+  /** Receives each secret that is in use: once it is stored, and of all stored ones at the start. */
   inUse?(subscriptionId: string, secret: string): void;
 }
 

@@ -77,8 +77,9 @@ function explainCode(code: string | undefined): Explanation {
 
 /** Converts any failure to open a connection into one error that states what to do. */
 export function explainConnectFailure(error: unknown, url: string): DatabaseUnavailable {
-  const told = error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
-  if (told) return error;
+  const isExplained =
+    error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
+  if (isExplained) return error;
   const code = error instanceof Error ? textProperty(error, 'code') : undefined;
   const { reason, advice } = explainCode(code);
   const user = decodeURIComponent(parseUrl(url).username);

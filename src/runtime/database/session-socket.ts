@@ -60,7 +60,7 @@ export class SessionSocket {
     this.#connecting.abort(reason);
   }
 
-  /** Closes after `goodbye` has told the server, or soon after. Resolves when the socket is closed. */
+  /** Closes after `goodbye` has notified the server, or soon after. Resolves when the socket is closed. */
   async closeAfter(goodbye: () => void): Promise<void> {
     const socket = this.#socket;
     if (socket === undefined || socket.closed) return;

@@ -41,7 +41,7 @@ function passOn(headers: IncomingHttpHeaders, own: readonly string[]): IncomingH
 
 /**
  * How the body of a request ends, in headers of its own hop: Node writes the body of a GET or DELETE without a frame
- * unless it is told, and the bytes would then be the next request.
+ * unless a header requests one, and the bytes would then be the next request.
  */
 function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record<string, string> {
   return encoding === undefined ? {} : { 'transfer-encoding': 'chunked' };

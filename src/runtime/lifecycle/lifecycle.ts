@@ -34,7 +34,7 @@ export interface Lifecycle {
   closeOnSignals(signals?: readonly StopSignal[]): void;
 }
 
-/** The signals that tell a process to stop. */
+/** The signals that ask a process to stop. */
 export type StopSignal = keyof typeof SIGNALS;
 
 interface Step {

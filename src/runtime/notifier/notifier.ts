@@ -1,6 +1,6 @@
 /**
  * Notifies processes that work may be due. The work itself is in the database, so a notification may be lost or
- * repeated: it only tells a subscriber what to check, and subscribers also check from time to time without one.
+ * repeated: it only says what to check, and subscribers also check from time to time without one.
  */
 export interface Notifier {
   readonly backend: 'postgres' | 'redis';

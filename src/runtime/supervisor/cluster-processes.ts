@@ -47,10 +47,10 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
     const inOrder = [...serving].sort(([, a], [, b]) => a - b);
     const texts = await Promise.all(
       inOrder.map(([worker]) =>
-        questions.ask((number) => tell(worker, { says: 'own metrics wanted', request: number })),
+        questions.ask((number) => notify(worker, { says: 'own metrics wanted', request: number })),
       ),
     );
-    tell(to, { says: 'metrics', request, text: mergeMetrics(texts.filter((text) => text !== undefined)) });
+    notify(to, { says: 'metrics', request, text: mergeMetrics(texts.filter((text) => text !== undefined)) });
   }
 
   return {
@@ -85,7 +85,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         ended: ended.promise,
         trouble: () => trouble,
         drain() {
-          tell(worker, { says: 'drain' });
+          notify(worker, { says: 'drain' });
           // A process that is still loading does not listen yet and has nothing to finish.
           if (!isReady) worker.process.kill('SIGTERM');
         },
@@ -96,7 +96,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
   };
 }
 
-function tell(worker: Worker, message: FromSupervisor): void {
+function notify(worker: Worker, message: FromSupervisor): void {
   // A process that has just died receives nothing; the callback handles the error.
   if (worker.isConnected()) worker.send(message, () => undefined);
 }

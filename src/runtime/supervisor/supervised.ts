@@ -14,7 +14,7 @@ export interface Supervised {
   /** Reports why this process cannot serve, before it exits. Resolves once the report was sent. */
   cannotServe(why: string): Promise<void>;
   /**
-   * Calls `drain` once this process is told to stop by its supervisor or a signal, or its supervisor is gone.
+   * Calls `drain` once this process is asked to stop by its supervisor or a signal, or its supervisor is gone.
    */
   onDrain(drain: () => void): void;
   /** Metrics of all processes; `own` if the supervisor does not respond. */
@@ -51,8 +51,8 @@ function joinSupervisor(worker: Worker): Supervised {
   });
   return {
     number: Number(process.env[NUMBER_VARIABLE]),
-    ready: (url) => void tell(worker, { says: 'ready', url }),
-    cannotServe: (why) => tell(worker, { says: 'cannot serve', why }),
+    ready: (url) => void notify(worker, { says: 'ready', url }),
+    cannotServe: (why) => notify(worker, { says: 'cannot serve', why }),
     onDrain: (drain) => void asked.promise.then(drain),
     shareMetrics: (own, clock) => shareMetrics(worker, own, clock),
   };
@@ -71,20 +71,20 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
 
   async function answer(request: number): Promise<void> {
     const { text } = await renderOwn().catch(() => ({ text: '' }));
-    void tell(worker, { says: 'own metrics', request, text });
+    void notify(worker, { says: 'own metrics', request, text });
   }
 
   return {
     ...own,
     async render() {
-      const text = await questions.ask((request) => void tell(worker, { says: 'metrics wanted', request }));
+      const text = await questions.ask((request) => void notify(worker, { says: 'metrics wanted', request }));
       return text === undefined ? await own.render() : { contentType: CONTENT_TYPE, text };
     },
   };
 }
 
 /** Resolves when the message has been sent or cannot be sent. */
-function tell(worker: Worker, message: FromProcess): Promise<void> {
+function notify(worker: Worker, message: FromProcess): Promise<void> {
   return new Promise((resolve) => {
     if (worker.isConnected()) worker.send(message, undefined, () => resolve());
     else resolve();

@@ -26,7 +26,7 @@ export interface SupervisorOptions {
   readonly count: number;
   /** Starts the process with this number, from 1. */
   readonly launch: (number: number) => SupervisedProcess;
-  /** Maximum time between telling a process to stop and its exit. */
+  /** Maximum time between asking a process to stop and its exit. */
   readonly drainMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -41,7 +41,7 @@ export interface Supervisor {
    */
   start(): Promise<void>;
   /**
-   * Replaces the processes one by one: each new process serves before its predecessor is told to stop.
+   * Replaces the processes one by one: each new process serves before its predecessor is asked to stop.
    * Resolves with true when all have been replaced; with false if one could not be replaced, in which case it
    * and the remaining ones keep running. Calls during a roll-out share the next one. Never rejects.
    */

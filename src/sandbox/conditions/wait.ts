@@ -23,11 +23,11 @@ const SHOWN = 3;
 function followEvents(events: EventHub, over: AbortSignal) {
   let hasNews = false;
   let wake = (): void => undefined;
-  const tell = (): void => {
+  const notify = (): void => {
     hasNews = true;
     wake();
   };
-  const leave = events.listen({ event: tell, changed: tell });
+  const leave = events.listen({ event: notify, changed: notify });
   over.addEventListener('abort', () => wake(), { once: true });
   return {
     leave,

@@ -244,7 +244,7 @@ describe('pairing a connection', () => {
 
     test(
       'pairing again after a reported outage is reported once, and the connection keeps its license',
-      proves('state.paired.told', 'events.disconnected.qr-by-get'),
+      proves('state.paired.reported', 'events.disconnected.qr-by-get'),
       async () => {
         const { key, id } = await life.begin();
         await life.pair(key, id, '447700900131');

@@ -40,7 +40,7 @@ function watch(context: IntegrationContext) {
   });
 }
 
-/** Somebody writes more than a page holds, and no event tells of it. */
+/** Somebody writes more than a page holds, and no event reports it. */
 async function loseEvents(context: IntegrationContext, connectionId: string): Promise<Mark> {
   await context.fault({ match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' });
   const from = context.newPhone();
@@ -64,7 +64,7 @@ async function demandPages(mark: Mark): Promise<void> {
   violate('a second page is read', calls.length === 0 ? 'no GET /messages' : 'only first pages', calls);
 }
 
-/** How an integration reads what it was not told. Implements `Delivery and signature`. */
+/** How an integration reads what no event reported. Implements `Delivery and signature`. */
 export const pollChecks: readonly IntegrationCheck[] = [
   {
     id: 'poll.pages',
@@ -90,8 +90,8 @@ export const pollChecks: readonly IntegrationCheck[] = [
       const connectionId = await context.connection();
       const mark = await loseEvents(context, connectionId);
       const body = { connectionId, text: 'Certify, after the gap' };
-      const told = await context.control('POST', `/contacts/${context.newPhone()}/messages`, body);
-      const { messageId } = told.json as { messageId: string };
+      const written = await context.control('POST', `/contacts/${context.newPhone()}/messages`, body);
+      const { messageId } = written.json as { messageId: string };
       for (let looks = 0; ; looks++) {
         const [delivery] = entriesOf(
           await context.control('GET', `/deliveries?q=message:${messageId}&limit=1`),
@@ -129,7 +129,7 @@ export const pollChecks: readonly IntegrationCheck[] = [
     level: 'should',
     needs: ['patience'],
     timeoutMs: WATCHED_MS + TIMEOUT_MS,
-    hint: 'Events tell what is new within a second. A poll only repairs, so 30 to 60 s are enough.',
+    hint: 'Events report what is new within a second. A poll only repairs, so 30 to 60 s are enough.',
     async run(context) {
       const { calls } = await watch(context);
       const limit = Math.ceil(WATCHED_MS / SHORTEST_MS);

@@ -112,9 +112,9 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { sent, request } = await acceptedDelivery(context);
       lookAtDelivery(context, request);
-      const told = readEvent(request);
-      expectEqual('message.id', messageIdOf(sent.exchange), told?.message['id']);
-      expectEqual('connection_id', sent.connectionId, told?.connectionId);
+      const event = readEvent(request);
+      expectEqual('message.id', messageIdOf(sent.exchange), event?.message['id']);
+      expectEqual('connection_id', sent.connectionId, event?.connectionId);
     },
   },
   {

@@ -21,13 +21,14 @@ function fieldNames(value: unknown): readonly string[] {
 async function demandPayloads(context: ServiceContext, event: string, probe: Probe): Promise<void> {
   const shape = payloads[event];
   const all = await allDeliveries(context);
-  const told = all.filter((request) => readEvent(request)?.event === event);
-  if (shape === undefined || told.length === 0) throw new Skip(`no ${event} was delivered during the run`);
-  for (const request of told) {
+  const matching = all.filter((request) => readEvent(request)?.event === event);
+  if (shape === undefined || matching.length === 0)
+    throw new Skip(`no ${event} was delivered during the run`);
+  for (const request of matching) {
     lookAtDelivery(context, request);
     demandValue(request.json, shape, probe);
   }
-  probe.note(`${told.length} of them were delivered`);
+  probe.note(`${matching.length} of them were delivered`);
 }
 
 function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeoutMs'>): ServiceCheck {
@@ -103,8 +104,8 @@ export const eventChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { sent } = await acceptedDelivery(context);
       const id = messageIdOf(sent.exchange);
-      const told = (await allDeliveries(context)).map(readEvent);
-      if (told.some((event) => event?.event === 'message.received' && event.message['id'] === id)) {
+      const events = (await allDeliveries(context)).map(readEvent);
+      if (events.some((event) => event?.event === 'message.received' && event.message['id'] === id)) {
         throw new Violation('no message.received', `one for ${id}`);
       }
     },
@@ -118,12 +119,12 @@ export const eventChecks: readonly ServiceCheck[] = [
     async run(context) {
       const request = await reply(context);
       lookAtDelivery(context, request);
-      const told = readEvent(request);
-      const id = String(told?.message['id']);
+      const event = readEvent(request);
+      const id = String(event?.message['id']);
       const found = await demandMessage(context, id);
       expectEqual('direction', 'incoming', found.fields['direction']);
-      expectEqual('connectionId', told?.connectionId, found.fields['connectionId']);
-      if (found.fields['text'] !== told?.message['text'])
+      expectEqual('connectionId', event?.connectionId, found.fields['connectionId']);
+      if (found.fields['text'] !== event?.message['text'])
         throw new Violation('the same text', 'a different one');
     },
   },
@@ -136,9 +137,9 @@ export const eventChecks: readonly ServiceCheck[] = [
     async run(context) {
       const request = await reply(context);
       lookAtDelivery(context, request);
-      const told = readEvent(request);
-      const { id } = told?.message ?? {};
-      const connectionId = told?.connectionId;
+      const event = readEvent(request);
+      const { id } = event?.message ?? {};
+      const connectionId = event?.connectionId;
       for (const body of [
         { connectionId, messageId: id },
         { connectionId, messageId: id, phone: '10000000000' },

@@ -17,7 +17,7 @@ const legacyClient = (context: ServiceContext) =>
   });
 
 /** The content of a response. */
-function tell(exchange: Exchange): unknown {
+function contentOf(exchange: Exchange): unknown {
   return [exchange.status, exchange.headers.get('content-type'), exchange.json];
 }
 
@@ -35,7 +35,7 @@ async function demandSame(context: ServiceContext, path: string): Promise<void> 
   for (let tries = 1; ; tries++) {
     const legacy = await legacyClient(context).request('GET', path);
     const exchange = await context.api.request('GET', path);
-    if (JSON.stringify(tell(legacy)) === JSON.stringify(tell(exchange))) return;
+    if (JSON.stringify(contentOf(legacy)) === JSON.stringify(contentOf(exchange))) return;
     if (tries === 3)
       throw new Violation(nameAnswer(exchange), `something else: ${nameAnswer(legacy)}`, legacy);
   }
@@ -91,7 +91,7 @@ export const legacyChecks: readonly ServiceCheck[] = [
         const request = body === undefined ? {} : { body };
         const legacy = await legacyClient(context).request(method, path, request);
         const exchange = await context.api.request(method, path, request);
-        expectEqual(`${method} ${path}`, tell(exchange), tell(legacy), legacy);
+        expectEqual(`${method} ${path}`, contentOf(exchange), contentOf(legacy), legacy);
       }
     },
   },

@@ -146,8 +146,8 @@ export const tokenChecks: readonly ServiceCheck[] = [
       const { access, exchange } = await grant(context);
       const claims = readClaims(access);
       if (claims === undefined) throw new Violation('a JWT', 'a token that is not a JWT', exchange);
-      const told = isObject(exchange.json) ? exchange.json['expires_in'] : undefined;
-      if (told !== undefined) expectEqual('expires_in', ACCESS_SECONDS, told, exchange);
+      const expiresIn = isObject(exchange.json) ? exchange.json['expires_in'] : undefined;
+      if (expiresIn !== undefined) expectEqual('expires_in', ACCESS_SECONDS, expiresIn, exchange);
       const { iat, exp } = claims;
       if (typeof iat === 'number' && typeof exp === 'number')
         expectEqual('exp − iat', ACCESS_SECONDS, exp - iat, exchange);
@@ -162,9 +162,9 @@ export const tokenChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { exchange } = await grant(context);
       const json = isObject(exchange.json) ? exchange.json : {};
-      const told = json['refresh_token_expires_in'] ?? json['refresh_expires_in'];
-      if (told === undefined) throw new Skip('the lifetime of the refresh token is not returned');
-      expectEqual('the lifetime', REFRESH_SECONDS, told, exchange);
+      const expiresIn = json['refresh_token_expires_in'] ?? json['refresh_expires_in'];
+      if (expiresIn === undefined) throw new Skip('the lifetime of the refresh token is not returned');
+      expectEqual('the lifetime', REFRESH_SECONDS, expiresIn, exchange);
     },
   },
   {
@@ -175,8 +175,9 @@ export const tokenChecks: readonly ServiceCheck[] = [
     needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
-      const told = exchange.headers.get('cache-control') ?? 'no such header';
-      if (!/\bno-store\b/i.test(told)) throw new Violation('Cache-Control: no-store', told, exchange);
+      const cacheControl = exchange.headers.get('cache-control') ?? 'no such header';
+      if (!/\bno-store\b/i.test(cacheControl))
+        throw new Violation('Cache-Control: no-store', cacheControl, exchange);
     },
   },
   {

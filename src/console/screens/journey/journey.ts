@@ -226,7 +226,7 @@ function stepsOfEntry(entry: TraceEntry, place: number): Step[] {
     title: `${seqs.length === 1 ? 'Change' : 'Changes'} ${seqs.join(', ')} for the CRM`,
     tone: 'good',
     ...time,
-    facts: [['Told', changed.join(', ')]],
+    facts: [['Changed', changed.join(', ')]],
   };
   return [own, shown];
 }
@@ -304,7 +304,7 @@ function findingsOf({ deliveries = [], trace, stored, letters = [] }: JourneyFac
 }
 
 /** Puts the journey of one message together: what happened in which lane, in order, and what it means. */
-export function tellJourney(facts: JourneyFacts): Journey {
+export function buildJourney(facts: JourneyFacts): Journey {
   const { deliveries = [], calls = [], stored, trace } = facts;
   const letters = (facts.letters ?? []).filter(
     ({ change }) => 'messageId' in change && change.messageId === trace?.messageId,

@@ -9,7 +9,7 @@ import { Chip, Ticks } from '../../ui/chip.tsx';
 import { useKeys } from '../../ui/keys.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showTime, Time } from '../../ui/times.tsx';
-import { type Journey, LANES, type Lane, type Place, type Step, tellJourney } from './journey.ts';
+import { buildJourney, type Journey, LANES, type Lane, type Place, type Step } from './journey.ts';
 import '../../ui/screen.css';
 import './journey.css';
 
@@ -86,7 +86,7 @@ function JourneyOf({ id }: { readonly id: string }) {
   const { isLoading, error, message, facts } = useFacts(id);
   if (error !== null) return <ReadFailure error={error} />;
   if (isLoading) return <Loading label="Loading the journey" />;
-  const journey = tellJourney(facts);
+  const journey = buildJourney(facts);
   const { stored, trace } = facts;
   if (journey.steps.length === 0)
     return (

@@ -55,7 +55,7 @@ describe('outages', () => {
       'state.outage.session-ageing',
       'state.outage.opened-elsewhere',
       'state.outage.needs-reconnect',
-      'state.outage.told-once',
+      'state.outage.reported-once',
       'state.outage.counted',
       'state.needs-reconnect',
       'account.connections.needsReconnect',
@@ -149,7 +149,7 @@ describe('outages', () => {
       'events.disconnected.fires',
       'events.connected.fires',
       'state.recovered.connected',
-      'state.recovered.told-once',
+      'state.recovered.reported-once',
     ),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type JourneyFacts, type Step, tellJourney } from '../../src/console/screens/journey/journey.ts';
+import { buildJourney, type JourneyFacts, type Step } from '../../src/console/screens/journey/journey.ts';
 import type { DeadLetter } from '../../src/contract/connector/changes.ts';
 import type { MessageTrace, TraceEntry } from '../../src/contract/connector/trace.ts';
 import type { ApiCall } from '../../src/contract/sandbox/calls.ts';
@@ -134,10 +134,10 @@ function traceOf(
 }
 
 const lines = (facts: JourneyFacts): string[] =>
-  tellJourney(facts).steps.map(({ lane, title }) => `${lane}: ${title}`);
-const texts = (facts: JourneyFacts): string[] => tellJourney(facts).findings.map(({ text }) => text);
+  buildJourney(facts).steps.map(({ lane, title }) => `${lane}: ${title}`);
+const texts = (facts: JourneyFacts): string[] => buildJourney(facts).findings.map(({ text }) => text);
 const find = (facts: JourneyFacts, key: string): Step | undefined =>
-  tellJourney(facts).steps.find((step) => step.key === key);
+  buildJourney(facts).steps.find((step) => step.key === key);
 
 describe('the journey of a message', () => {
   it('leads from the phone to the CRM, and says that the webhook was first', () => {
@@ -276,7 +276,7 @@ describe('the journey of a message', () => {
       deliveries: [{ ...RECEIVED, body }],
       trace: traceOf([BY_WEBHOOK]),
     };
-    const { steps, isShifted } = tellJourney(facts);
+    const { steps, isShifted } = buildJourney(facts);
     expect(isShifted).toBe(true);
     expect(steps.map(({ lane, virtual, real }) => [lane, virtual, real])).toEqual([
       ['phone', epoch('00.000') + HOUR_MS, undefined],
@@ -285,7 +285,7 @@ describe('the journey of a message', () => {
       ['connector', undefined, epoch('00.040')],
       ['crm', undefined, epoch('00.040')],
     ]);
-    expect(tellJourney({ ...facts, stored: STORED, deliveries: [RECEIVED] }).isShifted).toBe(false);
+    expect(buildJourney({ ...facts, stored: STORED, deliveries: [RECEIVED] }).isShifted).toBe(false);
   });
 
   it('marks a copy that somebody sent, which is no event of the phone', () => {
@@ -343,6 +343,6 @@ describe('the journey of a message', () => {
       'crm: Change 7 for the CRM',
     ]);
     expect(texts(facts)).toEqual(['Polling found it: its webhook was late, lost or never sent.']);
-    expect(tellJourney({})).toEqual({ steps: [], findings: [], isShifted: false });
+    expect(buildJourney({})).toEqual({ steps: [], findings: [], isShifted: false });
   });
 });
