@@ -8,13 +8,13 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
+import { checkSettings } from './check-settings.ts';
 import { packageVersion } from './command-line.ts';
-import { lookAtSettings } from './look-at-settings.ts';
 import { readLoopEnvironment } from './loop-environment.ts';
 import { runCommand } from './run-command.ts';
 import { countVerdicts, writeReports } from './write-reports.ts';
 
-const EXIT = { well: 0, wrong: 1, couldNotLook: 2 } as const;
+const EXIT = { well: 0, wrong: 1, couldNotCheck: 2 } as const;
 const MIGRATIONS = join(fileURLToPath(new URL('../../drizzle/', import.meta.url)), 'connector');
 const POOL_SIZE = 2;
 const QUERY_MS = 8_000;
@@ -49,7 +49,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     if (sandbox !== undefined && !hasLoop)
       throw new Error(`${dataDir} contains no data of npm start. Pass its folder as --data-dir.`);
     const made = sandbox === undefined ? {} : await readLoopEnvironment(String(sandbox), secretsFile);
-    const { settings: read, reports } = lookAtSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
+    const { settings: read, reports } = checkSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
     const settings: DoctorSettings = {
       ...read,
       sandboxUrl: sandbox === undefined ? undefined : String(sandbox).replace(/\/+$/, ''),
@@ -71,13 +71,13 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     process.stderr.write(
       `The doctor could not run: ${error instanceof Error ? error.message : String(error)}\n`,
     );
-    process.exitCode = EXIT.couldNotLook;
+    process.exitCode = EXIT.couldNotCheck;
   }
 });
 
-function verdictOf(problems: number, couldNotLook: boolean): number {
+function verdictOf(problems: number, couldNotCheck: boolean): number {
   if (problems > 0) return EXIT.wrong;
-  return couldNotLook ? EXIT.couldNotLook : EXIT.well;
+  return couldNotCheck ? EXIT.couldNotCheck : EXIT.well;
 }
 
 /** Without a database, nearly every check is impossible. */

@@ -478,7 +478,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     summary:
       'compares deliveries, calls or messages with filters separated by "then", oldest first; exit code 1 if they differ.',
     options: {
-      q: { type: 'string', value: 'FILTER', description: 'look only at entries that match' },
+      q: { type: 'string', value: 'FILTER', description: 'examine only entries that match' },
       'any-order': { type: 'boolean', description: 'accept them in any order' },
       only: { type: 'boolean', description: 'accept no other entries' },
     },

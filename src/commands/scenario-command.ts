@@ -43,8 +43,8 @@ const COMMAND = {
 
 /** A replay of many need not wait as long as a single one. */
 const SHRINK_PATIENCE_MS = 1_000;
-const LOOK_MS = 100;
-const MAX_LOOKS = 300;
+const READ_EVERY_MS = 100;
+const MAX_READS = 300;
 
 const ACTIONS = { replay: runReplay, view: runView, shrink: runShrink } as const;
 
@@ -159,12 +159,12 @@ async function withTarget<Result>(
 
 /** From outside, a sandbox is at rest when no delivery is pending that is not held. */
 async function awaitDeliveries(call: Target['call'], sleep: (ms: number) => Promise<void>): Promise<void> {
-  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+  for (let reads = 0; reads < MAX_READS; reads += 1) {
     const counts = (await call({ method: 'GET', path: '/sandbox/v1/deliveries/counts' })) as {
       readonly pending: number;
       readonly held: number;
     };
     if (counts.pending <= counts.held) return;
-    await sleep(LOOK_MS);
+    await sleep(READ_EVERY_MS);
   }
 }

@@ -179,7 +179,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           },
         });
   const appAdmission = createAdmission({ database, clock, logger, audit }, oauth?.candidate);
-  await Promise.all([admission.look(), appAdmission.look()]);
+  await Promise.all([admission.checkNow(), appAdmission.checkNow()]);
   const grants = oauth?.credentials;
   const openFile = createFileOpener({
     clock,

@@ -67,7 +67,7 @@ describe('a poller that is killed', () => {
     bench.service.onRequest = () => undefined;
     // The process is taken for dead.
     await bench.database.query('delete from connector.processes');
-    await bench.poller.presence.look();
+    await bench.poller.presence.beat();
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     const progress = await readProgress(bench.database, ACCOUNT);
     expect(progress).toMatchObject({ coverage: { gaps: [] }, visibility: [], sweeps: [] });

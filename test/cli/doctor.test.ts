@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { lookAtSettings } from '../../src/commands/look-at-settings.ts';
+import { checkSettings } from '../../src/commands/check-settings.ts';
 import { startLoop } from '../../src/commands/loop.ts';
 import type { Report } from '../../src/connector/doctor/finding.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
@@ -19,7 +19,7 @@ const SLOW_MS = 60_000;
 
 describe('the settings that the doctor reads', () => {
   const read = (env: Record<string, string>) => {
-    const { settings, reports } = lookAtSettings(env);
+    const { settings, reports } = checkSettings(env);
     return { settings, report: reports.find(({ check }) => check === 'settings') };
   };
   const GOOD = {
@@ -29,7 +29,7 @@ describe('the settings that the doctor reads', () => {
 
   it('are valid', () => {
     expect(read(GOOD).report).toMatchObject({ verdict: 'ok' });
-    expect(lookAtSettings(GOOD).reports.find(({ check }) => check === 'node')).toMatchObject({
+    expect(checkSettings(GOOD).reports.find(({ check }) => check === 'node')).toMatchObject({
       verdict: 'ok',
     });
   });

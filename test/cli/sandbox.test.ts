@@ -114,7 +114,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     );
     const differs = await run('verify', 'messages', 'Bye', 'then', 'Hello', '--json');
     expect(differs).toMatchObject({ code: 1, stderr: '' });
-    expect(JSON.parse(differs.stdout)).toMatchObject({ holds: false, looked: 2 });
+    expect(JSON.parse(differs.stdout)).toMatchObject({ holds: false, examined: 2 });
     expect((await run('verify', 'messages', 'Bye', 'then', 'Hello', '--any-order')).code).toBe(0);
     expect(await run('wait', 'people')).toMatchObject({
       code: 1,

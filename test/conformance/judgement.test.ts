@@ -95,8 +95,8 @@ describe('a shape', () => {
     age: shape.orNull(shape.count),
     born: shape.open(shape.dateTime),
   });
-  const look = (value: unknown) => {
-    const { faults, extras } = shape.lookAt(value, shape.object({ people: shape.listOf(person) }));
+  const comparison = (value: unknown) => {
+    const { faults, extras } = shape.compareShape(value, shape.object({ people: shape.listOf(person) }));
     return { faults: faults.map(({ path, actual }) => `${path}: ${actual}`), extras: [...extras] };
   };
 
@@ -108,18 +108,21 @@ describe('a shape', () => {
       ],
       at: 1,
     };
-    expect(look(value)).toEqual({ faults: [], extras: ['people[].shoe', 'at'] });
+    expect(comparison(value)).toEqual({ faults: [], extras: ['people[].shoe', 'at'] });
   });
 
   it('tells where something does not fit, and what is there', () => {
-    expect(look({ people: [{ name: '', age: 1.5, born: 'yesterday' }, 7] }).faults).toEqual([
+    expect(comparison({ people: [{ name: '', age: 1.5, born: 'yesterday' }, 7] }).faults).toEqual([
       'people[0].name: ""',
       'people[0].age: 1.5',
       'people[0].born: "yesterday"',
       'people[1]: 7',
     ]);
-    expect(look({ people: [{}] }).faults).toEqual(['people[0].name: nothing', 'people[0].age: nothing']);
-    expect(look([]).faults).toEqual(['the body: an array of 0']);
+    expect(comparison({ people: [{}] }).faults).toEqual([
+      'people[0].name: nothing',
+      'people[0].age: nothing',
+    ]);
+    expect(comparison([]).faults).toEqual(['the body: an array of 0']);
   });
 
   it.each([

@@ -299,8 +299,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.lease.own-blindness',
     test: 'takes nobody for dead because of the time that it slept',
-    find: 'lookedAt !== undefined && now - lookedAt > BLIND_MS',
-    replace: 'lookedAt === -1',
+    find: 'lastBeatAt !== undefined && now - lastBeatAt > BLIND_MS',
+    replace: 'lastBeatAt === -1',
   },
   {
     rule: 'connector.pairing.no-picture',

@@ -137,8 +137,8 @@ async function startCrm(): Promise<Crm & { readonly url: string; close(): Promis
   };
 }
 
-/** Looks of one process for the others, from the database: each is a sign of life, on the clock of the database. */
-export interface Looks {
+/** Heartbeats of one process for the others, from the database: each is a sign of life, on the clock of the database. */
+export interface Heartbeats {
   /** Has every sign of life and every lease that is taken noted from now on. */
   begin(): Promise<void>;
   /** The living worker that is not among these. */
@@ -158,7 +158,7 @@ export interface Looks {
 
 const BLIND_MS = 2_000;
 
-export function watchLooks(databaseUrl: string): Looks {
+export function watchHeartbeats(databaseUrl: string): Heartbeats {
   const EPOCH_MS = 'extract(epoch from at)::float8 * 1000';
   const ask = <Row extends object>(text: string, params: readonly unknown[] = []): Promise<Row[]> =>
     withSql(

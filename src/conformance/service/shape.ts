@@ -2,7 +2,7 @@ import { type Probe, Violation } from '../runner/check.ts';
 import type { Exchange } from '../runner/exchange.ts';
 
 /** The result of checking a value. */
-interface Look {
+interface Comparison {
   /** Where a value is not as required. */
   readonly faults: { readonly path: string; readonly expected: string; readonly actual: string }[];
   /** Fields that no table lists. */
@@ -10,14 +10,14 @@ interface Look {
 }
 
 /** Describes what is wrong with a value. */
-export type Shape = (value: unknown, path: string, look: Look) => void;
+export type Shape = (value: unknown, path: string, comparison: Comparison) => void;
 
 const MAX_FAULTS = 5;
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
 function simple(expected: string, holds: (value: unknown) => boolean): Shape {
-  return (value, path, look) => {
-    if (!holds(value)) look.faults.push({ path, expected, actual: nameValue(value) });
+  return (value, path, comparison) => {
+    if (!holds(value)) comparison.faults.push({ path, expected, actual: nameValue(value) });
   };
 }
 
@@ -65,46 +65,48 @@ export function matching(expected: string, pattern: RegExp): Shape {
 
 /** Null, or what the other shape requires. */
 export function orNull(shape: Shape): Shape {
-  return (value, path, look) => {
+  return (value, path, comparison) => {
     if (value === null) return;
-    const inner: Look = { faults: [], extras: look.extras };
+    const inner: Comparison = { faults: [], extras: comparison.extras };
     shape(value, path, inner);
-    look.faults.push(...inner.faults.map((fault) => ({ ...fault, expected: `${fault.expected}, or null` })));
+    comparison.faults.push(
+      ...inner.faults.map((fault) => ({ ...fault, expected: `${fault.expected}, or null` })),
+    );
   };
 }
 
 /** Absent, null, or what the other shape requires: for fields that the specification leaves open. */
 export function open(shape: Shape): Shape {
   const inner = orNull(shape);
-  return (value, path, look) => {
-    if (value !== undefined) inner(value, path, look);
+  return (value, path, comparison) => {
+    if (value !== undefined) inner(value, path, comparison);
   };
 }
 
 /** A list of one kind of element. */
 export function listOf(shape: Shape): Shape {
-  return (value, path, look) => {
+  return (value, path, comparison) => {
     if (!Array.isArray(value)) {
-      look.faults.push({ path, expected: 'an array', actual: nameValue(value) });
+      comparison.faults.push({ path, expected: 'an array', actual: nameValue(value) });
       return;
     }
-    for (const [index, item] of value.entries()) shape(item, `${path}[${index}]`, look);
+    for (const [index, item] of value.entries()) shape(item, `${path}[${index}]`, comparison);
   };
 }
 
 /** An object with these fields. Others are allowed, and reported. */
 export function object(fields: Readonly<Record<string, Shape>>): Shape {
-  return (value, path, look) => {
+  return (value, path, comparison) => {
     if (!isObject(value)) {
-      look.faults.push({ path: path || 'the body', expected: 'an object', actual: nameValue(value) });
+      comparison.faults.push({ path: path || 'the body', expected: 'an object', actual: nameValue(value) });
       return;
     }
     for (const [name, shape] of Object.entries(fields)) {
-      shape(value[name], path === '' ? name : `${path}.${name}`, look);
+      shape(value[name], path === '' ? name : `${path}.${name}`, comparison);
     }
     const place = path.replace(/\[\d+\]/g, '[]');
     for (const name of Object.keys(value)) {
-      if (!Object.hasOwn(fields, name)) look.extras.add(place === '' ? name : `${place}.${name}`);
+      if (!Object.hasOwn(fields, name)) comparison.extras.add(place === '' ? name : `${place}.${name}`);
     }
   };
 }
@@ -115,10 +117,10 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** Checks a value. */
-export function lookAt(value: unknown, shape: Shape, path = ''): Look {
-  const look: Look = { faults: [], extras: new Set() };
-  shape(value, path, look);
-  return look;
+export function compareShape(value: unknown, shape: Shape, path = ''): Comparison {
+  const comparison: Comparison = { faults: [], extras: new Set() };
+  shape(value, path, comparison);
+  return comparison;
 }
 
 /** Requires a shape of the body of a response. Unknown fields become a remark. */
@@ -134,7 +136,7 @@ export function demandValue(
   exchange?: Exchange,
   path = '',
 ): void {
-  const { faults, extras } = lookAt(value, shape, path);
+  const { faults, extras } = compareShape(value, shape, path);
   if (extras.size > 0) probe.note(`further fields: ${[...extras].join(', ')}`);
   if (faults.length === 0) return;
   const shown = faults.slice(0, MAX_FAULTS);

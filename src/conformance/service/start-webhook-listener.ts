@@ -32,7 +32,7 @@ export async function startWebhookListener(options: {
       const answeredAt = clock.elapsed();
       requests.push({ at, answeredAt, receivedAt, method, path, headers: given, body, json, status });
       if (status !== 0) response.writeHead(status, headers).end();
-      for (const look of waiting) look();
+      for (const check of waiting) check();
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -49,23 +49,23 @@ export async function startWebhookListener(options: {
     until: (find, signal) =>
       new Promise((resolve, reject) => {
         const end = (): void => {
-          waiting.delete(look);
+          waiting.delete(check);
           signal.removeEventListener('abort', abort);
         };
         const abort = (): void => {
           end();
           reject(signal.reason);
         };
-        const look = (): void => {
+        const check = (): void => {
           const found = find(requests);
           if (found === undefined) return;
           end();
           resolve(found);
         };
-        waiting.add(look);
+        waiting.add(check);
         signal.addEventListener('abort', abort);
         if (signal.aborted) abort();
-        else look();
+        else check();
       }),
     close: () =>
       new Promise((resolve) => {

@@ -24,7 +24,7 @@ export interface AccountWatch {
    * Checks now, because this process added or removed an account. Reports `accountId` even if it was reported
    * before.
    */
-  look(accountId?: string): Promise<void>;
+  checkNow(accountId?: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
   /** To be reported again. */
   const again = new Set<string>();
 
-  async function lookOnce(): Promise<void> {
+  async function checkOnce(): Promise<void> {
     const accounts = await readAccounts(database);
     const present = new Set(accounts.map(({ id }) => id));
     for (const id of [...started.keys()].filter((known) => !present.has(known))) {
@@ -56,21 +56,21 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
     await Promise.all(fresh.map(report));
   }
 
-  const looking = repeat({
+  const checks = repeat({
     clock,
     everyMs: EVERY_MS,
-    run: lookOnce,
+    run: checkOnce,
     onError: (err) => logger.warn({ err }, 'the accounts could not be read; retrying soon'),
   });
   return {
     async start() {
-      await looking.runNow();
-      looking.start();
+      await checks.runNow();
+      checks.start();
     },
-    look(accountId) {
+    checkNow(accountId) {
       if (accountId !== undefined) again.add(accountId);
-      return looking.runNow();
+      return checks.runNow();
     },
-    close: looking.stop,
+    close: checks.stop,
   };
 }

@@ -88,7 +88,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
 
   async function takeUp(accountId: string): Promise<void> {
     try {
-      await watch.look(accountId);
+      await watch.checkNow(accountId);
       if (options.polls) return;
       const account = await readAccount(database, accountId);
       if (account !== null) await polling.begin(account);
@@ -115,7 +115,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       if (removed === null) return false;
       // After the account is removed, so that a slow service delays nothing.
       if (removed.sealedRefreshToken !== null) options.onRemoved?.(accountId, removed.sealedRefreshToken);
-      await watch.look().catch((err: unknown) => {
+      await watch.checkNow().catch((err: unknown) => {
         logger.warn({ err, accountId }, 'an account was removed, but could not be stopped; retrying later');
       });
       return true;

@@ -49,7 +49,7 @@ export interface Admission {
    * database throws, and a `ConfigurationError` if the service refuses the settings while this process is not
    * admitted.
    */
-  look(): Promise<void>;
+  checkNow(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ const REFUSED_RETRY_MS = 5 * 60_000;
 const ADMITTED: Admission = {
   isAdmitted: true,
   admitted: Promise.resolve(),
-  look: () => Promise.resolve(),
+  checkNow: () => Promise.resolve(),
   close: () => Promise.resolve(),
 };
 
@@ -102,7 +102,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
   const admitted = Promise.withResolvers<void>();
   admitted.promise.catch(() => undefined);
   let isAdmitted = false;
-  let isFirstLook = true;
+  let isFirstCheck = true;
   let refused: ConfigurationError | undefined;
   let failures = 0;
   let notBefore = Number.NEGATIVE_INFINITY;
@@ -114,13 +114,13 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     admitted.resolve();
   }
 
-  async function lookOnce(): Promise<void> {
+  async function checkOnce(): Promise<void> {
     if (refused !== undefined || closing.signal.aborted) return;
     const now = clock.now();
     const all = await nameSettings(database, { subject, digest, now });
     const inUse = await candidate.inUse(database);
-    const again = isFirstLook && inUse?.refused === true;
-    isFirstLook = false;
+    const again = isFirstCheck && inUse?.refused === true;
+    isFirstCheck = false;
     const isInUse = inUse !== null && equalSecrets(inUse.digest, digest);
     if (isInUse && !again) {
       await noteAccepted(database, subject, digest, now, true);
@@ -182,10 +182,10 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     return left > 0 ? Math.min(left, EVERY_MS) : EVERY_MS;
   }
 
-  const looking = repeat({
+  const checks = repeat({
     clock,
     everyMs: untilNext,
-    run: lookOnce,
+    run: checkOnce,
     onError(err) {
       if (!(err instanceof ConfigurationError))
         logger.warn({ err, setting: named }, 'the settings could not be tested; retrying soon');
@@ -197,13 +197,13 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       return isAdmitted;
     },
     admitted: admitted.promise,
-    look() {
-      looking.start();
-      return looking.runNow();
+    checkNow() {
+      checks.start();
+      return checks.runNow();
     },
     async close() {
       closing.abort();
-      await looking.stop();
+      await checks.stop();
     },
   };
 }

@@ -29,7 +29,7 @@ export function readyz(options: {
   readonly isReady: () => Promise<boolean>;
 }) {
   const { database, notifier, clock } = options;
-  const look = shareReads(
+  const probe = shareReads(
     async () => {
       const deadline = new Deadline(clock, PROBE_MS);
       const answers = (probe: Promise<unknown>): Promise<boolean> =>
@@ -48,7 +48,7 @@ export function readyz(options: {
     { clock, ms: LOOK_MS },
   );
   return async (_request: Request, response: Response): Promise<void> => {
-    const ok = await look();
+    const ok = await probe();
     response.status(ok ? 200 : 503).json({ ok } satisfies HealthAnswer);
   };
 }

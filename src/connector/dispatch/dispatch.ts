@@ -20,7 +20,7 @@ export interface DispatchOptions extends Omit<QueueContext, 'handlers' | 'keyOf'
   readonly feed: Pick<Feed, 'watch'>;
   /** Undefined: this process calls no handler. */
   readonly handlers: ChangeHandlers | undefined;
-  readonly lookEveryMs?: number;
+  readonly checkEveryMs?: number;
 }
 
 /**

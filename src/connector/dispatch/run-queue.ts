@@ -33,7 +33,7 @@ const MAX_CHANGES = 50;
 interface Stint extends QueueRun {
   readonly stopping: AbortSignal;
   /** Aborts when a call in progress must end. */
-  readonly givingUp: AbortSignal;
+  readonly aborting: AbortSignal;
 }
 
 /**
@@ -43,13 +43,13 @@ interface Stint extends QueueRun {
  */
 export async function runQueue(
   context: QueueContext,
-  { key: connectionId, lease, lost, stopping, givingUp }: Run,
+  { key: connectionId, lease, lost, stopping, aborting }: Run,
 ): Promise<RunEnd> {
   const stint = {
     connectionId,
     fence: lease.fence,
     stopping,
-    givingUp: AbortSignal.any([lost, givingUp]),
+    aborting: AbortSignal.any([lost, aborting]),
   };
   for (let left = MAX_CHANGES; left > 0; ) {
     const now = context.clock.now();
@@ -87,7 +87,7 @@ async function handOver(
     handlers,
     change,
     { key: keyOf(seq), attempt: attempts + 1 },
-    { clock, deadlineMs: handlers.deadlineMs ?? DEFAULT_DEADLINE_MS, stop: run.givingUp },
+    { clock, deadlineMs: handlers.deadlineMs ?? DEFAULT_DEADLINE_MS, stop: run.aborting },
   );
   metrics.calls.inc({ result: end.kind });
   metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);

@@ -26,7 +26,7 @@ export interface ExamineOptions {
 const DATABASE: Check<Database> = {
   id: 'database',
   title: 'the database answers',
-  async look(database) {
+  async run(database) {
     const [row] = await database.query<{ version: string; name: string }>(
       `select current_setting('server_version') as version, current_database() as name`,
     );
@@ -99,7 +99,7 @@ async function reachDatabase({
   const schema: Check<Database> = {
     id: SCHEMA_ID.check,
     title: SCHEMA_ID.title,
-    look: async (db) =>
+    run: async (db) =>
       judgeMigrations(await inspectMigrations(db, { folder: migrations, schema: 'connector' })),
   };
   const tables = await runCheck(schema, () => database, clock);
@@ -112,9 +112,9 @@ async function reachDatabase({
 function explained(check: Check<Database>): Check<Database> {
   return {
     ...check,
-    look: async (database) => {
+    run: async (database) => {
       try {
-        return await check.look(database);
+        return await check.run(database);
       } catch (error) {
         if (error instanceof QueryDeadlineExceeded) return DATABASE_HANGS;
         if (!(error instanceof DatabaseUnavailable)) throw error;

@@ -30,7 +30,7 @@ export interface Check<Input> {
   /** What is checked, in a few words. */
   readonly title: string;
   /** May throw, which is reported as not checked. */
-  readonly look: (input: Input) => Promise<Finding | readonly Finding[]>;
+  readonly run: (input: Input) => Promise<Finding | readonly Finding[]>;
 }
 
 type Details = Partial<Pick<Finding, 'evidence' | 'advice'>>;

@@ -30,7 +30,7 @@ export async function runCheck<Input>(
     );
   });
   try {
-    const result = await Promise.race([check.look(inputWith(late.signal)), deadline]);
+    const result = await Promise.race([check.run(inputWith(late.signal)), deadline]);
     const findings = Array.isArray(result) ? (result as readonly Finding[]) : [result as Finding];
     return findings.map((finding) => ({
       ...about,

@@ -36,7 +36,7 @@ export interface Feed {
   /** This process committed changes: number them soon. Returns at once. */
   notify(): void;
   /**
-   * Starts looking for commits of other processes, and for changes that a dead process left without a number.
+   * Starts to check for commits of other processes, and for changes that a dead process left without a number.
    */
   start(): void;
   /** Resolves when every change that was committed before the call has its number. */
@@ -75,22 +75,22 @@ export function createFeed(options: FeedOptions): Feed {
     failing = true;
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const position = await readPosition(database);
     advance(position.lastSeq);
     if (position.waiting) sequencer.notify();
   }
 
-  const looking = repeat({
+  const checks = repeat({
     clock,
     everyMs: () => (live.listeners > 0 || watchers.size > 0 ? LISTENING_MS : IDLE_MS),
-    run: look,
+    run: check,
     onError: noteFailure,
   });
 
   /** Somebody listens who did not before. */
-  function lookSooner(): void {
-    if (started) looking.start();
+  function checkSooner(): void {
+    if (started) checks.start();
   }
 
   return {
@@ -100,23 +100,23 @@ export function createFeed(options: FeedOptions): Feed {
     position: () => readPosition(database),
     subscribe(after, take, signal, filter) {
       const subscription = live.subscribe(after, take, signal, filter);
-      lookSooner();
+      checkSooner();
       return subscription;
     },
     watch(onPosition) {
       watchers.add(onPosition);
-      lookSooner();
+      checkSooner();
       return () => void watchers.delete(onPosition);
     },
     notify: () => sequencer.notify(),
     start() {
       started = true;
-      looking.start();
+      checks.start();
     },
     settle: () => sequencer.settle(),
     async close() {
       ending.abort();
-      await Promise.all([sequencer.close(), looking.stop()]);
+      await Promise.all([sequencer.close(), checks.stop()]);
       await live.settle();
     },
   };

@@ -132,8 +132,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     batch: readonly RawDelivery[],
     deadline: Deadline,
   ): Promise<ReadonlySet<RawDelivery>> {
-    const lookMs = Math.min(limits.assignDeadlineMs, deadline.leftMs);
-    const assigned = await assignAccounts(database, batch, lookMs).catch((err: unknown) => {
+    const assignWithinMs = Math.min(limits.assignDeadlineMs, deadline.leftMs);
+    const assigned = await assignAccounts(database, batch, assignWithinMs).catch((err: unknown) => {
       logger.error({ err, count: batch.length }, 'the accounts of deliveries could not be read');
       return null;
     });

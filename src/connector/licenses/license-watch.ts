@@ -14,7 +14,7 @@ export interface LicenseWatchOptions {
 
 export interface LicenseWatch {
   /** Checks now. Never rejects: a failure is logged. */
-  look(): Promise<void>;
+  checkNow(): Promise<void>;
   /** Checks every minute. */
   start(): void;
   close(): Promise<void>;
@@ -29,7 +29,7 @@ const EVERY_MS = 60_000;
 export function createLicenseWatch(options: LicenseWatchOptions): LicenseWatch {
   const { database, clock, logger, onChanged } = options;
 
-  async function lookOnce(): Promise<void> {
+  async function checkOnce(): Promise<void> {
     const noted = await noteLicenseEnds(database, clock.now());
     if (noted.length > 0) onChanged();
     for (const { id, notice } of noted) {
@@ -42,6 +42,6 @@ export function createLicenseWatch(options: LicenseWatchOptions): LicenseWatch {
     logger.warn({ err }, 'license ends could not be checked; retrying in a minute');
   }
 
-  const looking = repeat({ clock, everyMs: EVERY_MS, run: lookOnce, onError: noteFailure });
-  return { look: () => looking.runNow().catch(noteFailure), start: looking.start, close: looking.stop };
+  const checks = repeat({ clock, everyMs: EVERY_MS, run: checkOnce, onError: noteFailure });
+  return { checkNow: () => checks.runNow().catch(noteFailure), start: checks.start, close: checks.stop };
 }

@@ -8,6 +8,7 @@ import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { authorizationUrlContext, verifierContext } from '../db/sealed-columns.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
+import { checkGrant, type GrantedNumber, readNumbers } from './check-grant.ts';
 import {
   bindFlow,
   type Flow,
@@ -17,7 +18,6 @@ import {
   readStartedFlow,
   takeFlow,
 } from './flow-store.ts';
-import { type GrantedNumber, lookAtGrant, readNumbers } from './look-at-grant.ts';
 import { type OauthApp, startUrl } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
@@ -142,7 +142,7 @@ export function createConsents(options: ConsentsOptions): Consents {
 
   /** The code was redeemed; the tokens are stored or revoked. */
   async function keep(flow: Flow, issued: IssuedTokens): Promise<ConsentEnd> {
-    const { objection, numbers } = await lookAtGrant(options, flow.accountId, issued);
+    const { objection, numbers } = await checkGrant(options, flow.accountId, issued);
     if (objection !== null) {
       if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
       return await fail(flow, objection);

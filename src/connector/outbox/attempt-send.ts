@@ -22,7 +22,7 @@ export async function attemptSend(
   if (send.mediaFingerprint === null) return await attempt(context, lease, send, client, null, signal);
   return await context.fileSlots.run(async () => {
     const bytes = await readFile(context.database, send.id);
-    if (bytes === null) return await giveUpSend(context, lease, send, 'file_forgotten');
+    if (bytes === null) return await giveUpSend(context, lease, send, 'file_expired');
     return await attempt(context, lease, send, client, bytes, signal);
   });
 }
@@ -51,7 +51,7 @@ async function attempt(
     lastAttemptAt: startedAt,
   };
   const before = clock.elapsed();
-  const result = await call(client, toRequest(send, bytes), context.givingUp);
+  const result = await call(client, toRequest(send, bytes), context.aborting);
   noteAnswer(context, send.accountId, result.outcome);
   metrics.seconds.observe((clock.elapsed() - before) / 1_000);
   metrics.attempts.inc({ outcome: result.outcome.kind });

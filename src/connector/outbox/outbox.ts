@@ -28,10 +28,10 @@ const FILES = 4;
 const MAX_STEPS = 50;
 
 export interface OutboxOptions
-  extends Omit<QueueContext, 'fileSlots' | 'givingUp' | 'unanswered' | 'onServiceBack'> {
+  extends Omit<QueueContext, 'fileSlots' | 'aborting' | 'unanswered' | 'onServiceBack'> {
   readonly presence: Presence;
   readonly notifier: Notifier;
-  readonly lookEveryMs?: number;
+  readonly checkEveryMs?: number;
 }
 
 export interface Outbox extends Worker {
@@ -62,7 +62,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const next = await readNextSend(database, connectionId, clock.now());
       return next === null ? null : (next.nextAttemptAt ?? 0);
     },
-    run: (run) => runQueue({ ...shared, givingUp: run.givingUp }, run),
+    run: (run) => runQueue({ ...shared, aborting: run.aborting }, run),
   });
 
   async function resumeSends(accountId: string): Promise<void> {

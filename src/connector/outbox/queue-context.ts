@@ -26,7 +26,7 @@ export interface QueueContext {
   /** Maximum number of files in memory at the same time. */
   readonly fileSlots: Turns;
   /** Aborts when calls in flight must end. This may be some time after the process was asked to stop. */
-  readonly givingUp: AbortSignal;
+  readonly aborting: AbortSignal;
   /** Accounts whose last attempt in this process received no answer from the service. */
   readonly unanswered: Set<string>;
   /** Called when the service has answered an attempt of such an account. */

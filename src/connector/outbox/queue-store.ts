@@ -225,9 +225,9 @@ export async function endWaits(db: Queryable, accountId: string, now: number): P
 export async function scheduleLookUp(
   db: Queryable,
   lease: Lease,
-  look: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
+  lookUp: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
 ): Promise<void> {
-  const { outboundId, at, awaitsService } = look;
+  const { outboundId, at, awaitsService } = lookUp;
   await orm(db)
     .update(outbound)
     .set({ nextAttemptAt: at, awaitsService })

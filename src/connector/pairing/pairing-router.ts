@@ -61,7 +61,7 @@ async function streamPairing(
   // The reader may already have disconnected.
   if (response.destroyed) return;
   const events = holdNewestEvent();
-  const leave = watches.look(connection, (event) => events.put(event));
+  const leave = watches.watch(connection, (event) => events.put(event));
   if (leave === null) throw refusals.tooMany();
   try {
     const first = await deadline.within(events.take(gone.signal)).catch((error: unknown) => {

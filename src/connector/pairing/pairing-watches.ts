@@ -30,7 +30,7 @@ export interface PairingWatches {
    * connection share one poll, which stops with the last of them. Null if there are too many viewers, or it
    * is closed.
    */
-  look(connection: WatchedConnection, take: TakeEvent): (() => void) | null;
+  watch(connection: WatchedConnection, take: TakeEvent): (() => void) | null;
   readonly viewers: number;
   /** Notifies all viewers that this process is stopping, and accepts no new ones. */
   close(): void;
@@ -94,7 +94,7 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
   }
 
   return {
-    look(connection, take) {
+    watch(connection, take) {
       if (closed || viewers >= options.maxViewers) return null;
       const watch = watches.get(connection.id) ?? begin(connection);
       viewers += 1;

@@ -36,7 +36,7 @@ export async function runPollCycle(
   const sinceGoodMs = state.lastGoodAt === null ? 0 : Math.max(0, clock.now() - state.lastGoodAt);
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
   const walk = await walkAccount(context, progress.coverage, latest);
-  await lookBehindEnd(context, progress, walk, latest);
+  await readPastEnd(context, progress, walk, latest);
   const visibilityClosed = await walkVisibility(context, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
   // clock is used.
@@ -63,7 +63,7 @@ export async function runPollCycle(
 /** That is every other poll. */
 const END_EVERY_MS = 60_000;
 
-async function lookBehindEnd(
+async function readPastEnd(
   context: PollContext,
   { end, swept }: Progress,
   walk: CoverageWalk,

@@ -9,7 +9,7 @@ import type { Lease } from '../db/lease.ts';
 import { leases } from '../db/lease-tables.ts';
 
 /** Interval of the heartbeats of a process, and of its checks of the others. */
-const LOOK_EVERY_MS = 500;
+const HEARTBEAT_EVERY_MS = 500;
 /**
  * A process without a heartbeat for this long counts as dead. Including the check interval, its leases are free
  * within 5 s.
@@ -20,7 +20,7 @@ export const SILENT_MS = 3_500;
  * observation.
  */
 const BLIND_MS = 2_000;
-const LOOK_DEADLINE_MS = 2_000;
+const HEARTBEAT_DEADLINE_MS = 2_000;
 
 export interface PresenceOptions {
   readonly database: Database;
@@ -65,7 +65,7 @@ export interface Presence {
   /** Registers `run`, which is called when the database answers again after a failure. `run` must not throw. */
   onReturn(run: () => void): void;
   /** Sends a heartbeat and checks those of the others, once. Throws as `query` does. */
-  look(): Promise<void>;
+  beat(): Promise<void>;
   /** Leaves. All remaining leases are free at once. */
   stop(): Promise<void>;
 }
@@ -101,7 +101,7 @@ const JOIN = `
 INSERT INTO connector.processes (id, host, works, started_at, beat_at)
 VALUES ($1, $2, $3::boolean, $4::bigint, $4::bigint) ON CONFLICT DO NOTHING`;
 
-const LOOK = `
+const HEARTBEAT = `
 WITH beaten AS (
   UPDATE connector.processes SET beats = beats + 1, beat_at = $2::bigint WHERE id = $1 RETURNING id
 )
@@ -144,29 +144,29 @@ export function createPresence(options: PresenceOptions): Presence {
   /** The counters of the others, and since when each has not changed. */
   const seen = new Map<string, { readonly beats: number; readonly since: number }>();
   let life: Life = newLife();
-  let lookedAt: number | undefined;
+  let lastBeatAt: number | undefined;
   let failing = false;
   let stopped = false;
 
   async function join(joining: Life): Promise<void> {
-    await database.query(JOIN, [joining.id, host, works, clock.now()], { deadlineMs: LOOK_DEADLINE_MS });
+    await database.query(JOIN, [joining.id, host, works, clock.now()], { deadlineMs: HEARTBEAT_DEADLINE_MS });
     life = joining;
   }
 
-  async function look(): Promise<void> {
+  async function beat(): Promise<void> {
     for (let again = true; again && !stopped; ) {
-      const looker = life;
+      const beating = life;
       // A lease that is being taken now may not be visible to this query yet, so its absence proves nothing.
-      const held = [...looker.holds].flatMap(([name, { fence, lost }]) =>
+      const held = [...beating.holds].flatMap(([name, { fence, lost }]) =>
         fence === undefined ? [] : [{ name, fence, lost }],
       );
       const [row] = await database.query<{
         alive: boolean;
         others: readonly Other[];
         leases: readonly FoundLease[];
-      }>(LOOK, [looker.id, clock.now()], { deadlineMs: LOOK_DEADLINE_MS });
+      }>(HEARTBEAT, [beating.id, clock.now()], { deadlineMs: HEARTBEAT_DEADLINE_MS });
       if (row === undefined) throw new Error('the query for the living processes returned no row');
-      if (!row.alive) await beginAnew(looker);
+      if (!row.alive) await beginAnew(beating);
       for (const { name, fence, lost } of held) {
         const kept = row.leases.some((lease) => lease.mine && lease.name === name && lease.fence === fence);
         if (!kept) lost.abort();
@@ -185,8 +185,8 @@ export function createPresence(options: PresenceOptions): Presence {
 
   function findSilent(others: readonly Other[]): readonly Other[] {
     const now = clock.elapsed();
-    const blind = lookedAt !== undefined && now - lookedAt > BLIND_MS;
-    lookedAt = now;
+    const blind = lastBeatAt !== undefined && now - lastBeatAt > BLIND_MS;
+    lastBeatAt = now;
     const before = new Map(seen);
     seen.clear();
     for (const { id, beats, beatAt, host: machine } of others) {
@@ -203,7 +203,7 @@ export function createPresence(options: PresenceOptions): Presence {
   async function removeSilent(silent: readonly Other[]): Promise<boolean> {
     if (silent.length === 0) return false;
     const params = [silent.map(({ id }) => id), silent.map(({ beats }) => beats)];
-    const removed = await database.query(REMOVE, params, { deadlineMs: LOOK_DEADLINE_MS });
+    const removed = await database.query(REMOVE, params, { deadlineMs: HEARTBEAT_DEADLINE_MS });
     if (removed.length > 0)
       logger.warn({ count: removed.length }, 'processes sent no heartbeat; their work is continued');
     return removed.length > 0;
@@ -224,11 +224,11 @@ export function createPresence(options: PresenceOptions): Presence {
     return rows.map(({ name }) => name);
   }
 
-  const looks = repeat({
+  const heartbeats = repeat({
     clock,
-    everyMs: LOOK_EVERY_MS,
+    everyMs: HEARTBEAT_EVERY_MS,
     async run() {
-      await look();
+      await beat();
       if (failing) for (const run of returning) run();
       failing = false;
     },
@@ -244,8 +244,8 @@ export function createPresence(options: PresenceOptions): Presence {
     },
     async start() {
       await join(life);
-      await looks.runNow();
-      looks.start();
+      await heartbeats.runNow();
+      heartbeats.start();
     },
     async hold(name, work, signal) {
       const { id, holds, ending } = life;
@@ -275,13 +275,13 @@ export function createPresence(options: PresenceOptions): Presence {
     onReturn(run) {
       returning.push(run);
     },
-    look: looks.runNow,
+    beat: heartbeats.runNow,
     async stop() {
       if (stopped) return;
       stopped = true;
-      await looks.stop();
+      await heartbeats.stop();
       await database
-        .query(LEAVE, [life.id], { deadlineMs: LOOK_DEADLINE_MS })
+        .query(LEAVE, [life.id], { deadlineMs: HEARTBEAT_DEADLINE_MS })
         .catch((err: unknown) =>
           logger.warn({ err }, 'the leases of this process are not released for some seconds'),
         );

@@ -15,7 +15,7 @@ export interface Run {
   /** Aborts when no further step may start. */
   readonly stopping: AbortSignal;
   /** Aborts when work in progress must end: some seconds after `stopping`. */
-  readonly givingUp: AbortSignal;
+  readonly aborting: AbortSignal;
 }
 
 /**
@@ -49,7 +49,7 @@ export interface WorkerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Interval between checks for due keys. Default: 5 s, or 1 s if no notifications arrive. */
-  readonly lookEveryMs?: number | undefined;
+  readonly checkEveryMs?: number | undefined;
 }
 
 export interface Worker {
@@ -76,8 +76,8 @@ export interface Worker {
   close(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 5_000;
-const LOOK_EVERY_UNHEARD_MS = 1_000;
+const CHECK_EVERY_MS = 5_000;
+const CHECK_EVERY_UNNOTIFIED_MS = 1_000;
 /** How long work in progress may take to finish when the process stops. */
 const GRACE_MS = 8_000;
 
@@ -95,9 +95,9 @@ interface Running {
 export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const { presence, notifier, clock, logger } = options;
   const { kind, concurrency } = duty;
-  const lookEveryMs = options.lookEveryMs ?? (notifier.hears ? LOOK_EVERY_MS : LOOK_EVERY_UNHEARD_MS);
+  const checkEveryMs = options.checkEveryMs ?? (notifier.hears ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS);
   const stopping = new AbortController();
-  const givingUp = new AbortController();
+  const aborting = new AbortController();
   const turns = createTurns(concurrency);
   const running = new Map<string, Running>();
   let started = false;
@@ -136,7 +136,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
         if (stopping.signal.aborted) return 'stopped';
         entry.again = false;
         const held = await presence.hold(`${kind}:${key}`, (lease, lost) =>
-          duty.run({ key, lease, lost, stopping: stopping.signal, givingUp: givingUp.signal }),
+          duty.run({ key, lease, lost, stopping: stopping.signal, aborting: aborting.signal }),
         );
         if (!held.held) return 'busy';
         if (held.value !== 'idle') return held.value;
@@ -158,7 +158,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       (end) => {
         if (moreDue && end !== 'stopped' && running.size <= concurrency / 2) {
           moreDue = false;
-          looks.trigger();
+          checks.trigger();
         }
       },
       (err: unknown) => {
@@ -169,7 +169,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     await entry.begun;
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     moreDue = false;
     const free = concurrency - running.size;
     if (free <= 0) return;
@@ -185,16 +185,16 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     failing = true;
   }
 
-  const looks = repeat({ clock, everyMs: lookEveryMs, run: look, onError: noteFailure });
+  const checks = repeat({ clock, everyMs: checkEveryMs, run: check, onError: noteFailure });
 
   return {
     async start() {
       started = true;
       unsubscribe = notifier.subscribe(kind, begin);
       presence.onLeft(kind, (key) => void begin(key));
-      presence.onReturn(looks.trigger);
-      await looks.runNow().catch(noteFailure);
-      looks.start();
+      presence.onReturn(checks.trigger);
+      await checks.runNow().catch(noteFailure);
+      checks.start();
     },
     notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
     runNow: (key) => run(key).ended,
@@ -212,10 +212,10 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     async close() {
       unsubscribe();
       stopping.abort();
-      const cancel = clock.after(GRACE_MS, () => givingUp.abort(new Error('the process is stopping')), {
+      const cancel = clock.after(GRACE_MS, () => aborting.abort(new Error('the process is stopping')), {
         keepAlive: true,
       });
-      await looks.stop();
+      await checks.stop();
       await Promise.allSettled([...running.values()].map(({ ended }) => ended));
       cancel();
     },

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 import { sandbox } from './client.ts';
 import { queries } from './live.ts';
 
-/** The one timer of the page: it moves the times on display, once a second while somebody looks. */
+/** The one timer of the page: it moves the times on display, once a second while the page is visible. */
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 let second = Date.now();

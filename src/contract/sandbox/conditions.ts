@@ -39,7 +39,7 @@ export const waitRequest = z.strictObject({
     .max(WAIT_MS.max)
     .optional()
     .describe(
-      `The longest wait in milliseconds of the wall clock; 0 only looks. Defaults to ${WAIT_MS.default}.`,
+      `The longest wait in milliseconds of the wall clock; 0 checks once. Defaults to ${WAIT_MS.default}.`,
     ),
 });
 export type WaitRequest = z.infer<typeof waitRequest>;
@@ -95,7 +95,7 @@ export const verifyRequest = z
     q: filterText
       .optional()
       .describe(
-        `Which entries are looked at: ${AS_IN_LISTS}. If absent, all. Of more than ${SANDBOX_PAGE.max}, the newest.`,
+        `Which entries are examined: ${AS_IN_LISTS}. If absent, all. Of more than ${SANDBOX_PAGE.max}, the newest.`,
       ),
     expected: z
       .array(
@@ -139,7 +139,7 @@ export type Difference = z.infer<typeof difference>;
 /** Response of `POST /verify`. */
 export const verified = z.object({
   holds: z.boolean().describe('Whether there is no difference.'),
-  looked: z.int().min(0).describe('How many entries were looked at.'),
+  examined: z.int().min(0).describe('How many entries were examined.'),
   differences: z.array(difference).describe('What differs: expected entries first, in their order.'),
   explanation: z.string().describe('The result in words.'),
 });

@@ -22,7 +22,7 @@ export interface DoubtfulEventsOptions {
 export class DoubtfulEvents {
   readonly #options: DoubtfulEventsOptions;
   readonly #cancels = new Set<() => void>();
-  readonly #looks = new Set<Promise<void>>();
+  readonly #lookups = new Set<Promise<void>>();
   #generation = 0;
 
   constructor(options: DoubtfulEventsOptions) {
@@ -37,7 +37,7 @@ export class DoubtfulEvents {
 
   /** Resolves when no query is in progress. */
   async idle(): Promise<void> {
-    while (this.#looks.size > 0) await Promise.all(this.#looks);
+    while (this.#lookups.size > 0) await Promise.all(this.#lookups);
   }
 
   /** Discards all events. */
@@ -48,11 +48,11 @@ export class DoubtfulEvents {
   }
 
   #begin(eventIds: readonly number[], place: number, generation: number): void {
-    const look = this.#look(eventIds, place, generation).finally(() => this.#looks.delete(look));
-    this.#looks.add(look);
+    const lookup = this.#lookUp(eventIds, place, generation).finally(() => this.#lookups.delete(lookup));
+    this.#lookups.add(lookup);
   }
 
-  async #look(eventIds: readonly number[], place: number, generation: number): Promise<void> {
+  async #lookUp(eventIds: readonly number[], place: number, generation: number): Promise<void> {
     const { load, deliver, logger } = this.#options;
     try {
       const found = await load(eventIds);

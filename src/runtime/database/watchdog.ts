@@ -66,7 +66,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
     });
   };
 
-  const looking = repeat({
+  const checks = repeat({
     clock,
     everyMs: options.everyMs,
     async run() {
@@ -75,13 +75,13 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
     },
     onError: (err) => logger.warn({ err }, 'the database connections could not be checked'),
   });
-  looking.start();
+  checks.start();
 
   return {
     suspect,
     stop: () => {
       stopped = true;
-      void looking.stop();
+      void checks.stop();
     },
     get replaced() {
       return replaced;

@@ -72,7 +72,7 @@ export async function verify(lists: ConditionLists, request: VerifyRequest): Pro
   }
   return {
     holds: differences.length === 0,
-    looked: entries.length,
+    examined: entries.length,
     differences,
     explanation: explain(request, steps.length, differences),
   };

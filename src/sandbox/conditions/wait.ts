@@ -42,7 +42,7 @@ function followEvents(events: EventHub, over: AbortSignal) {
 }
 
 /**
- * Waits until `count` entries of the list match, looking again after each event of the service, or until the time or
+ * Waits until `count` entries of the list match, checking again after each event of the service, or until the time or
  * `signal` is over. Throws `invalid_request` for a filter that the list does not take.
  */
 export async function waitFor(
@@ -58,7 +58,7 @@ export async function waitFor(
   const news = followEvents(events, over);
   try {
     for (;;) {
-      // Read before looking: what happens while it looks is news.
+      // Read before checking: what happens during the check is news.
       const isLast = over.aborted || timeoutMs === 0;
       const entries = await lists[list](q, count);
       const holds = entries.length >= count;

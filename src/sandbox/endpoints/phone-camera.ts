@@ -7,7 +7,7 @@ const DATA_URI = /^data:image\/png;base64,([A-Za-z0-9+/]+={0,2})$/;
 const HEADER = { bytes: 29, width: 16, height: 20, interlace: 28 };
 /** Larger than any screenshot of a picture; a small file can claim any size. */
 const MAX_PIXELS = 4 * 1024 * 1024;
-/** For a second look at a picture in which nothing is found at first. */
+/** For a second scan of a picture in which the first finds nothing. */
 const SECOND_LOOK_MS = 1_000;
 
 function readPixels(bytes: Buffer): PNG | null {

@@ -323,7 +323,7 @@ describe('a queue that its own process could not release', () => {
     const id = await bench.queueText(connectionId, 'two');
     await process.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'queued', attempts: 0 });
-    await process.presence.look();
+    await process.presence.beat();
     await expect.poll(async () => (await bench.read(id)).state).toBe('sent');
   });
 });

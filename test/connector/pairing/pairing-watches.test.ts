@@ -39,7 +39,7 @@ beforeEach(() => {
 /** Somebody who looks, and what they were told. */
 function viewer(of: WatchedConnection = connection) {
   const told: PairingEvent['type'][] = [];
-  const leave = watches.look(of, (event) => told.push(event.type));
+  const leave = watches.watch(of, (event) => told.push(event.type));
   return { told, leave: leave ?? (() => expect.fail('nobody looks')), refused: leave === null };
 }
 
@@ -81,7 +81,7 @@ describe('viewers of a connection', () => {
     const order: string[] = [];
     answer = () => Promise.resolve(CONNECTED);
     const stored = { ...connection, onEnd: () => Promise.resolve(void order.push('stored')) };
-    watches.look(stored, (event) => order.push(event.type));
+    watches.watch(stored, (event) => order.push(event.type));
     await watches.settle();
     expect(order).toEqual(['stored', 'connected']);
 

@@ -113,5 +113,5 @@ async function beat(db: Queryable): Promise<void> {
     works: true,
     host: 'host',
   });
-  await presence.look();
+  await presence.beat();
 }

@@ -1,7 +1,7 @@
 /*
  * A worker in a process of its own, to be killed: it hands changes over to a small CRM in the same database,
  * which keeps the effect of a change under its key. It gets what it needs as one JSON argument, says that it is
- * loaded, begins when a line comes in, and writes a line for each call. Nothing notifies it: it finds its work by looking.
+ * loaded, begins when a line comes in, and writes a line for each call. Nothing notifies it: it finds its work by its periodic checks.
  */
 import { once } from 'node:events';
 import { createDispatch } from '../../../src/connector/dispatch/dispatch.ts';
@@ -74,7 +74,7 @@ const dispatch = createDispatch({
       await (careless ? keepForLater : keepEffect)(change, context);
     },
   },
-  lookEveryMs: 100,
+  checkEveryMs: 100,
 });
 process.stdout.write('loaded\n');
 await once(process.stdin, 'data');

@@ -8,7 +8,7 @@ import { OutboxBench, sentAs } from '../outbox/outbox-bench.ts';
 import { newId, silentLogger } from '../support/event-fixtures.ts';
 
 /** Work starts only because of a notification: nothing looks for it from time to time. */
-const NO_LOOK_MS = 3_600_000;
+const NO_CHECK_MS = 3_600_000;
 
 interface Bench {
   readonly database: Database;
@@ -27,7 +27,7 @@ async function notified(bench: Bench) {
     logger: silentLogger,
   });
   onTestFinished(() => notifier.close());
-  return { notifier, clock: systemClock, lookEveryMs: NO_LOOK_MS };
+  return { notifier, clock: systemClock, checkEveryMs: NO_CHECK_MS };
 }
 
 it('a queue of sends is notified immediately, and when its next attempt is due', async () => {

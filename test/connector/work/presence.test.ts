@@ -7,7 +7,7 @@ import { WatchedClock } from '../../support/watched-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
 const NOON = Date.UTC(2026, 0, 15, 12);
-const LOOK = 500;
+const BEAT = 500;
 
 let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
 let database: Database;
@@ -34,8 +34,8 @@ class TestProcess {
   losing: RegExp | null = null;
   /** No lease is taken before this resolves. */
   taking: Promise<unknown> = Promise.resolve();
-  /** The answer to a look is under way until this resolves. */
-  lookAnswered: Promise<unknown> = Promise.resolve();
+  /** The answer to a heartbeat is under way until this resolves. */
+  beatAnswered: Promise<unknown> = Promise.resolve();
   readonly left: string[] = [];
   returns = 0;
 
@@ -47,7 +47,7 @@ class TestProcess {
           if (this.failing?.test(text.trim())) throw new Error('the database is away');
           if (/^INSERT INTO connector.leases/.test(text.trim())) await this.taking;
           const rows = await database.query(text, params);
-          if (/^WITH beaten/.test(text.trim())) await this.lookAnswered;
+          if (/^WITH beaten/.test(text.trim())) await this.beatAnswered;
           if (this.losing?.test(text.trim())) throw new Error('the answer was lost');
           return rows;
         },
@@ -106,10 +106,10 @@ async function start(host = 'one', clock = new ManualClock(NOON)): Promise<TestP
 
 /** Lets time pass for these processes; the others are frozen or dead. */
 async function pass(ms: number, ...processes: TestProcess[]): Promise<void> {
-  for (let left = ms; left > 0; left -= LOOK) {
+  for (let left = ms; left > 0; left -= BEAT) {
     for (const { clock, presence } of processes) {
-      await clock.advance(Math.min(left, LOOK));
-      await presence.look().catch(() => undefined);
+      await clock.advance(Math.min(left, BEAT));
+      await presence.beat().catch(() => undefined);
     }
   }
 }
@@ -172,7 +172,7 @@ describe('a lease', () => {
     const a = await start();
     const held = await a.hold('work:1');
     await database.query('delete from connector.leases');
-    await pass(LOOK, a);
+    await pass(BEAT, a);
     expect(held.signal.aborted).toBe(true);
     await held.letGo();
   });
@@ -181,14 +181,14 @@ describe('a lease', () => {
     const a = (await start()).takes('work');
     const [taking, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     a.taking = taking.promise;
-    a.lookAnswered = answered.promise;
+    a.beatAnswered = answered.promise;
     const holding = a.hold('work:1');
-    const looked = a.presence.look();
+    const beaten = a.presence.beat();
     await expect.poll(() => readBeats(a.presence.id)).toBe(2);
     taking.resolve();
     const held = await holding;
     answered.resolve();
-    await looked;
+    await beaten;
     expect(held.signal.aborted).toBe(false);
     expect(a.left).toEqual([]);
     await held.letGo();
@@ -293,7 +293,7 @@ describe('a process that was frozen', () => {
     expect(await isWritten(held.lease)).toBe(false);
 
     await frozen.clock.advance(5_000);
-    await frozen.presence.look();
+    await frozen.presence.beat();
     expect(held.signal.aborted).toBe(true);
     expect(frozen.presence.id).not.toBe(before);
     expect(frozen.left).toEqual(['work:2']);
@@ -309,12 +309,12 @@ describe('a process that was frozen', () => {
     const [sleeper, awake] = [await start(), await start()];
     await pass(1_000, awake, sleeper);
     const held = await awake.hold('work:1');
-    // It looks before the other one can give its next sign.
+    // It beats before the other one can give its next sign.
     await sleeper.clock.advance(3_000);
-    await sleeper.presence.look();
+    await sleeper.presence.beat();
     // Longer than a silence in all, but it has been awake for a second of it only.
     await sleeper.clock.advance(1_000);
-    await sleeper.presence.look();
+    await sleeper.presence.beat();
     expect(await sleeper.canHold('work:1')).toBe(false);
     await pass(5_000, awake, sleeper);
     expect(held.signal.aborted).toBe(false);
@@ -329,7 +329,7 @@ describe('a process detects a lease that it still holds', () => {
     await (await a.hold('work:1')).letGo();
     expect(await a.canHold('work:1')).toBe(false);
     a.failing = null;
-    await pass(LOOK, a);
+    await pass(BEAT, a);
     await expect.poll(() => a.left).toEqual(['work:1']);
     expect(await a.canHold('work:1')).toBe(true);
   });
@@ -339,7 +339,7 @@ describe('a process detects a lease that it still holds', () => {
     a.losing = /^INSERT INTO connector.leases/;
     await expect(a.canHold('work:1')).rejects.toThrow('lost');
     a.losing = null;
-    await pass(LOOK, a);
+    await pass(BEAT, a);
     await expect.poll(() => a.left).toEqual(['work:1']);
   });
 
@@ -390,15 +390,15 @@ describe('heartbeats', () => {
     const process = await start('one', clock);
     const beats = async () => (await database.query('select beats from connector.processes'))[0]?.['beats'];
     expect(await beats()).toBe(1);
-    await clock.pass(LOOK);
-    await clock.timerSet(LOOK);
+    await clock.pass(BEAT);
+    await clock.timerSet(BEAT);
     expect(await beats()).toBe(2);
     process.failing = /./;
-    await clock.advance(LOOK);
-    await clock.timerSet(LOOK);
+    await clock.advance(BEAT);
+    await clock.timerSet(BEAT);
     process.failing = null;
-    await clock.advance(LOOK);
-    await clock.timerSet(LOOK);
+    await clock.advance(BEAT);
+    await clock.timerSet(BEAT);
     expect(await beats()).toBe(3);
     expect(process.returns).toBe(1);
   });

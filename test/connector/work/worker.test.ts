@@ -7,7 +7,7 @@ import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
 /** So late that a test ends before it. */
-const NO_LOOK_MS = 3_600_000;
+const NO_CHECK_MS = 3_600_000;
 
 let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
 let closes: (() => Promise<void>)[] = [];
@@ -63,7 +63,7 @@ async function startProcess(steps: Steps, name = 'one', concurrency = 4): Promis
   const notifier = await openTestNotifier();
   const presence = createPresence({ ...options, works: true });
   const worker = createWorker(
-    { ...options, presence, notifier, lookEveryMs: NO_LOOK_MS },
+    { ...options, presence, notifier, checkEveryMs: NO_CHECK_MS },
     steps.duty(name, concurrency),
   );
   await presence.start();
@@ -75,7 +75,7 @@ async function startProcess(steps: Steps, name = 'one', concurrency = 4): Promis
   return worker;
 }
 
-it('a worker processes more due keys than fit at one time without another look', async () => {
+it('a worker processes more due keys than fit at one time without another check', async () => {
   const steps = new Steps();
   for (let key = 1; key <= 30; key += 1) steps.left.set(`k${key}`, 1);
   await startProcess(steps);
@@ -83,7 +83,7 @@ it('a worker processes more due keys than fit at one time without another look',
   expect(new Set(steps.ran).size).toBe(30);
 });
 
-it('a key whose run ends with more to do is run again without another look', async () => {
+it('a key whose run ends with more to do is run again without another check', async () => {
   const steps = new Steps();
   const worker = await startProcess(steps);
   steps.left.set('long', 5);
@@ -91,7 +91,7 @@ it('a key whose run ends with more to do is run again without another look', asy
   await expect.poll(() => steps.left.get('long')).toBe(0);
 });
 
-it('keys of a process that stops are run by another without another look', async () => {
+it('keys of a process that stops are run by another without another check', async () => {
   const steps = new Steps();
   const stops = await startProcess(steps, 'stops');
   await startProcess(steps, 'stays');

@@ -117,7 +117,7 @@ describe('POST /verify', () => {
     const expected = [{ q: `${received} arrives` }, { q: `${received} status:dropped` }];
     expect(await verify({ list: 'deliveries', expected, only: true })).toEqual({
       holds: true,
-      looked: 2,
+      examined: 2,
       differences: [],
       explanation: 'All 2 expected entries are there in this order, and no others.',
     });
@@ -188,7 +188,7 @@ describe('POST /verify', () => {
     });
     expect(await verify({ list: 'deliveries', q: 'status:delivered', expected, only: true })).toMatchObject({
       holds: true,
-      looked: 1,
+      examined: 1,
     });
     expect(await verify({ list: 'calls', q: 'path:/messages', expected: [], only: true })).toMatchObject({
       holds: true,

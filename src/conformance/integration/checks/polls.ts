@@ -92,12 +92,12 @@ export const pollChecks: readonly IntegrationCheck[] = [
       const body = { connectionId, text: 'Certify, after the gap' };
       const written = await context.control('POST', `/contacts/${context.newPhone()}/messages`, body);
       const { messageId } = written.json as { messageId: string };
-      for (let looks = 0; ; looks++) {
+      for (let reads = 0; ; reads++) {
         const [delivery] = entriesOf(
           await context.control('GET', `/deliveries?q=message:${messageId}&limit=1`),
         );
         if (delivery?.['status'] === 'delivered' || delivery?.['outcome'] === 'delivered') break;
-        if (looks === 10) throw new Skip('the integration has no webhook that takes events');
+        if (reads === 10) throw new Skip('the integration has no webhook that takes events');
         await context.sleep(500);
       }
       await demandPages(mark);

@@ -12,7 +12,7 @@ const LOOK_MS = 100;
 const NONE: Observed = { count: 0, status: null };
 
 /** What the receiver has of a message, once `isDone`, or when the patience is over. */
-async function look(
+async function observe(
   { inputs, clock, journal }: ReceiverContext,
   id: string,
   isDone: (observed: Observed) => boolean,
@@ -28,8 +28,8 @@ async function look(
 
 /** Waits for a message and then for more of it. @throws Violation unless it is there once */
 async function expectOnce(context: ReceiverContext, id: string): Promise<void> {
-  await look(context, id, ({ count }) => count > 0);
-  const { count } = await look(context, id, (observed) => observed.count > 1, QUIET_MS);
+  await observe(context, id, ({ count }) => count > 0);
+  const { count } = await observe(context, id, (observed) => observed.count > 1, QUIET_MS);
   if (count !== 1)
     throw new Violation('the message once', count === 0 ? 'no message' : `the message ${count} times`);
 }
@@ -42,9 +42,9 @@ async function expectStatus(
 ): Promise<void> {
   const id = newId();
   for (const status of statuses) await context.accepts({ body: context.events.status(id, status) });
-  await look(context, id, ({ status }) => status === expected);
+  await observe(context, id, ({ status }) => status === expected);
   // It must not fall again.
-  const { status } = await look(context, id, (observed) => observed.status !== expected, QUIET_MS);
+  const { status } = await observe(context, id, (observed) => observed.status !== expected, QUIET_MS);
   if (status !== expected) {
     throw new Violation(`${expected} after ${statuses.join(', ')}`, status ?? 'no status');
   }
@@ -120,7 +120,7 @@ export const effectChecks: readonly ReceiverCheck[] = [
         secret: otherSecret(context.inputs.secret),
         as: 'delivery signed with another secret',
       });
-      const { count } = await look(context, id, (observed) => observed.count > 0, QUIET_MS);
+      const { count } = await observe(context, id, (observed) => observed.count > 0, QUIET_MS);
       if (count > 0) throw new Violation('no message', 'the message');
     },
   ),
@@ -175,7 +175,7 @@ export const effectChecks: readonly ReceiverCheck[] = [
         });
       }
       for (const id of ids) {
-        const { count } = await look(context, id, (observed) => observed.count > 0);
+        const { count } = await observe(context, id, (observed) => observed.count > 0);
         if (count === 1) continue;
         const was = answered.has(id) ? 'answered with a 2xx before' : 'delivered again after';
         throw new Violation(

@@ -2,7 +2,7 @@ import { Skip, Violation } from '../../runner/check.ts';
 import {
   acceptedDelivery,
   allDeliveries,
-  lookAtDelivery,
+  inspectDelivery,
   readEvent,
   refusedDelivery,
   rotatedDelivery,
@@ -52,7 +52,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { pathname, search } = new URL(context.inputs.webhookUrl ?? '');
       for (const request of await allDeliveries(context)) {
-        lookAtDelivery(context, request);
+        inspectDelivery(context, request);
         expectEqual('method', 'POST', request.method);
         expectEqual('path', `${pathname}${search}`, request.path);
         const type = one(request, 'content-type');
@@ -68,7 +68,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
-        lookAtDelivery(context, request);
+        inspectDelivery(context, request);
         const [timestamp, given] = [one(request, TIMESTAMP), one(request, SIGNATURE)];
         if (!/^\d{13}$/.test(timestamp)) throw new Violation('13 digits', timestamp || 'not one such header');
         if (!/^sha256=[0-9a-f]{64}$/i.test(given)) {
@@ -85,7 +85,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { request, secret } = await acceptedDelivery(context);
-      lookAtDelivery(context, request);
+      inspectDelivery(context, request);
       if (!isSignedWith(request, secret)) throw new Violation('a matching signature', 'a different one');
     },
   },
@@ -97,7 +97,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
-        lookAtDelivery(context, request);
+        inspectDelivery(context, request);
         const off = Number(one(request, TIMESTAMP)) - request.receivedAt;
         if (!(Math.abs(off) < FRESH_MS)) throw new Violation('less than 5 minutes', `${off} ms`);
       }
@@ -111,7 +111,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { sent, request } = await acceptedDelivery(context);
-      lookAtDelivery(context, request);
+      inspectDelivery(context, request);
       const event = readEvent(request);
       expectEqual('message.id', messageIdOf(sent.exchange), event?.message['id']);
       expectEqual('connection_id', sent.connectionId, event?.connectionId);
@@ -125,7 +125,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { attempts } = await refusedDelivery(context);
-      for (const attempt of attempts) lookAtDelivery(context, attempt);
+      for (const attempt of attempts) inspectDelivery(context, attempt);
       expectEqual('attempts', 3, attempts.length);
     },
   },
@@ -137,7 +137,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { attempts, followed } = await refusedDelivery(context);
-      for (const request of [...attempts, ...followed]) lookAtDelivery(context, request);
+      for (const request of [...attempts, ...followed]) inspectDelivery(context, request);
       if (followed.length > 0) throw new Violation('no request to the new address', `${followed.length}`);
       const again = attempts[attempts.findIndex(({ status }) => status === 302) + 1];
       if (again === undefined) throw new Violation('a second attempt', 'none');
@@ -153,7 +153,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       const [first, ...retries] = (await refusedDelivery(context)).attempts;
       if (first === undefined || retries.length === 0) throw new Skip('there was no second attempt');
       for (const retry of retries) {
-        lookAtDelivery(context, retry);
+        inspectDelivery(context, retry);
         if (!retry.body.equals(first.body)) throw new Violation('the same body', 'a different one');
         for (const name of [TIMESTAMP, SIGNATURE]) expectEqual(name, one(first, name), one(retry, name));
       }
@@ -167,7 +167,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context, probe) {
       const { attempts } = await refusedDelivery(context);
-      for (const attempt of attempts) lookAtDelivery(context, attempt);
+      for (const attempt of attempts) inspectDelivery(context, attempt);
       if (attempts.length < 3) throw new Skip('there were fewer than three attempts');
       const gaps = attempts.slice(1).map(({ at }, index) => at - Number(attempts[index]?.answeredAt));
       probe.note(`waited ${gaps.map((gap) => Math.round(gap)).join(' and ')} ms`);
@@ -190,7 +190,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context, probe) {
       const attempts = await unansweredDelivery(context);
-      for (const attempt of attempts) lookAtDelivery(context, attempt);
+      for (const attempt of attempts) inspectDelivery(context, attempt);
       const [first, second] = attempts;
       if (first === undefined || second === undefined) throw new Violation('a second attempt', 'none');
       const seconds = (second.at - first.at) / 1000;
@@ -212,7 +212,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       const taken = (await allDeliveries(context)).filter(({ status }) => status >= 200 && status < 300);
       const seen = new Set<string>();
       for (const request of taken) {
-        lookAtDelivery(context, request);
+        inspectDelivery(context, request);
         const event = `${one(request, TIMESTAMP)}.${request.body.toString('base64')}`;
         if (seen.has(event)) throw new Violation('one delivery', `another after ${request.status}`);
         seen.add(event);
@@ -227,7 +227,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { request, secret, oldSecret } = await rotatedDelivery(context);
-      lookAtDelivery(context, request);
+      inspectDelivery(context, request);
       if (isSignedWith(request, oldSecret)) throw new Violation('the new secret', 'the old one');
       if (!isSignedWith(request, secret)) throw new Violation('the new secret', 'neither of the two');
     },

@@ -1,11 +1,17 @@
 import { type Probe, Skip, Violation } from '../../runner/check.ts';
 import type { ServiceContext } from '../context.ts';
-import { acceptedDelivery, allDeliveries, lookAtDelivery, readEvent, reply } from '../fixtures/deliveries.ts';
+import {
+  acceptedDelivery,
+  allDeliveries,
+  inspectDelivery,
+  readEvent,
+  reply,
+} from '../fixtures/deliveries.ts';
 import { demandMessage } from '../fixtures/messages.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import { expectEqual } from '../judge.ts';
 import type { ServiceCheck } from '../service-check.ts';
-import { demandValue, isObject, lookAt } from '../shape.ts';
+import { compareShape, demandValue, isObject } from '../shape.ts';
 import { payloads } from '../spec-shapes.ts';
 
 const NEEDS = ['full', 'webhook', 'recipient'] as const;
@@ -25,7 +31,7 @@ async function demandPayloads(context: ServiceContext, event: string, probe: Pro
   if (shape === undefined || matching.length === 0)
     throw new Skip(`no ${event} was delivered during the run`);
   for (const request of matching) {
-    lookAtDelivery(context, request);
+    inspectDelivery(context, request);
     demandValue(request.json, shape, probe);
   }
   probe.note(`${matching.length} of them were delivered`);
@@ -59,7 +65,7 @@ export const eventChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
-        lookAtDelivery(context, request);
+        inspectDelivery(context, request);
         const wrong = fieldNames(request.json).find((name) => !/^[a-z][a-z0-9_]*$/.test(name));
         if (wrong !== undefined) throw new Violation('snake_case', wrong);
       }
@@ -75,8 +81,8 @@ export const eventChecks: readonly ServiceCheck[] = [
       for (const request of await allDeliveries(context)) {
         const shape = payloads[readEvent(request)?.event ?? ''];
         if (shape === undefined) continue;
-        lookAtDelivery(context, request);
-        const extras = [...lookAt(request.json, shape).extras];
+        inspectDelivery(context, request);
+        const extras = [...compareShape(request.json, shape).extras];
         if (extras.length > 0) throw new Violation('no further fields', extras.join(', '));
       }
     },
@@ -89,7 +95,7 @@ export const eventChecks: readonly ServiceCheck[] = [
     level: 'should',
     async run(context) {
       for (const request of await allDeliveries(context)) {
-        lookAtDelivery(context, request);
+        inspectDelivery(context, request);
         const name = readEvent(request)?.event ?? '';
         if (!Object.hasOwn(payloads, name)) throw new Violation('one of the four events', name);
       }
@@ -118,7 +124,7 @@ export const eventChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const request = await reply(context);
-      lookAtDelivery(context, request);
+      inspectDelivery(context, request);
       const event = readEvent(request);
       const id = String(event?.message['id']);
       const found = await demandMessage(context, id);
@@ -136,7 +142,7 @@ export const eventChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const request = await reply(context);
-      lookAtDelivery(context, request);
+      inspectDelivery(context, request);
       const event = readEvent(request);
       const { id } = event?.message ?? {};
       const connectionId = event?.connectionId;

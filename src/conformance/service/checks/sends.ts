@@ -211,7 +211,7 @@ export const sendChecks: readonly ServiceCheck[] = [
       const id = messageIdOf((await sendText(context, 'its status')).exchange);
       const ladder = ['sent', 'delivered', 'read', 'failed'];
       let highest = -1;
-      for (let looks = 0; looks < 5; looks++) {
+      for (let reads = 0; reads < 5; reads++) {
         const status = String((await findMessage(context, id))?.fields['status']);
         const rank = ladder.indexOf(status);
         if (rank < highest) throw new Violation(`${ladder[highest]} or higher`, status);

@@ -6,7 +6,7 @@ import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 export const accountCheck: Check<StoreCheckInput> = {
   id: 'account',
   title: 'account in the settings',
-  async look({ settings, database }) {
+  async run({ settings, database }) {
     const accounts = await readAccounts(database);
     const { service } = settings;
     if (service === undefined) {

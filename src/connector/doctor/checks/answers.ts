@@ -18,7 +18,7 @@ const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
 export const answersCheck: Check<StoreCheckInput> = {
   id: 'answers',
   title: 'answer times of deliveries',
-  async look({ database, clock }) {
+  async run({ database, clock }) {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, null);
     const accepted = tallies.get('accepted');

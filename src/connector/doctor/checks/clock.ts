@@ -17,7 +17,7 @@ const UNEASY_MS = 30_000;
 export const clockCheck: Check<ServiceCheckInput> = {
   id: 'clock',
   title: 'clocks of this machine and of the service',
-  async look({ account, service, database, clock }) {
+  async run({ account, service, database, clock }) {
     const asked = await service.connections();
     const ahead = asked.ok ? asked.aheadMs : null;
     const ages = database === null ? null : await readAges(database, account.subscriptionId, clock.now());

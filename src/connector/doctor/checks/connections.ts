@@ -18,7 +18,7 @@ interface Connections {
 export const connectionsCheck: Check<StoreCheckInput> = {
   id: 'connections',
   title: 'connections to the database',
-  async look({ database, settings, clock }) {
+  async run({ database, settings, clock }) {
     const [row] = await database.query<Connections>(
       `select current_setting('max_connections')::integer
                 - current_setting('superuser_reserved_connections')::integer as allowed,

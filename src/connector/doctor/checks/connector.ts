@@ -9,7 +9,7 @@ import { reachableHost } from '../wording.ts';
 export const connectorCheck: Check<CheckInput> = {
   id: 'connector',
   title: 'the connector on this machine',
-  async look({ settings, signal }) {
+  async run({ settings, signal }) {
     const { host, port, apiToken } = settings;
     if (port === 0) return notChecked('CONNECTOR_PORT is 0, so the port of the connector is unknown.');
     const origin = `http://${reachableHost(host)}:${port}`;

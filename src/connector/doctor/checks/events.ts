@@ -15,7 +15,7 @@ const ENOUGH = 3;
 export const eventsCheck: Check<ServiceCheckInput> = {
   id: 'events',
   title: 'delivered event types',
-  async look({ account, service, database, clock }) {
+  async run({ account, service, database, clock }) {
     const asked = await service.webhook();
     const listed = asked.ok ? asked.value.events : [];
     const absent = listed.length === 0 ? [] : EVENT_TYPES.filter((type) => !listed.includes(type));

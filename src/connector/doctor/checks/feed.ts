@@ -9,7 +9,7 @@ const LATE_MS = 10_000;
 export const feedCheck: Check<StoreCheckInput> = {
   id: 'feed',
   title: 'numbering of the change feed',
-  async look({ database, clock }) {
+  async run({ database, clock }) {
     const feed = await readFeed(database);
     const lagMs = oldestWaitMs(feed, clock.now());
     const evidence = [

@@ -11,7 +11,7 @@ const SHOWN = 100;
 export const handlerCheck: Check<StoreCheckInput> = {
   id: 'handler',
   title: 'dispatch to the handler',
-  async look({ database, clock, settings }) {
+  async run({ database, clock, settings }) {
     const lag = await readDispatch(database);
     if (lag === null) {
       return settings.handlersModule === undefined

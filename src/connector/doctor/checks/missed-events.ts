@@ -14,7 +14,7 @@ const DAY_MS = 24 * 3_600_000;
 export const missedEventsCheck: Check<AccountCheckInput> = {
   id: 'missed-events',
   title: 'events that only polling found',
-  async look({ account, database, clock }) {
+  async run({ account, database, clock }) {
     const [report] = (await reportSync({ database, clock }, account.id)) ?? [];
     if (report === undefined) return notChecked('The account no longer exists.');
     const now = clock.now();

@@ -14,7 +14,7 @@ const MAX = 100;
 export const numbersCheck: Check<AccountCheckInput> = {
   id: 'numbers',
   title: 'numbers: license and pairing',
-  async look(input) {
+  async run(input) {
     const { account, database, clock, settings } = input;
     const now = clock.now();
     const listed = await listNumbers(database, account.id, now);

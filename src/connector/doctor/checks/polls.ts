@@ -15,7 +15,7 @@ const LONG_BEHIND_MS = 30 * 60_000;
 export const pollsCheck: Check<AccountCheckInput> = {
   id: 'polls',
   title: 'polling of the account',
-  async look(input) {
+  async run(input) {
     const { account, database, clock, settings } = input;
     const now = clock.now();
     const state = await readPollState(database, account.id);

@@ -10,7 +10,7 @@ const SILENT_MS = 60_000;
 export const processesCheck: Check<StoreCheckInput> = {
   id: 'processes',
   title: 'processes that poll and send',
-  async look({ database, clock }) {
+  async run({ database, clock }) {
     const now = clock.now();
     const { alive, last } = await readWorkers(database, now - SILENT_MS);
     if (alive > 0) {

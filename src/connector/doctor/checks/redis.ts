@@ -15,7 +15,7 @@ const FULL = 0.8;
 export const redisCheck: Check<CheckInput> = {
   id: 'redis',
   title: 'Redis',
-  async look({ settings, clock }) {
+  async run({ settings, clock }) {
     if (settings.redisUrl === undefined)
       return notChecked('REDIS_URL is not set: Postgres carries notifications.');
     const inspected = await inspectRedis(settings.redisUrl, clock);

@@ -16,7 +16,7 @@ interface Rights {
 export const rightsCheck: Check<StoreCheckInput> = {
   id: 'rights',
   title: 'rights in the database',
-  async look({ database }) {
+  async run({ database }) {
     const rights = await readRights(database);
     if (rights.replica || rights.readOnly) {
       return problem('The database does not accept writes.', {

@@ -22,7 +22,7 @@ const WITHOUT: Readonly<Record<Scope, string>> = {
 export const scopesCheck: Check<ServiceCheckInput> = {
   id: 'scopes',
   title: 'scopes of the credential',
-  async look(input) {
+  async run(input) {
     const { service, account, settings } = input;
     const carried: readonly (readonly [Scope, boolean | null])[] = [
       ['messaging.read', isAllowed(await service.connections())],

@@ -8,7 +8,7 @@ import { count, some } from '../wording.ts';
 export const sealingCheck: Check<StoreCheckInput> = {
   id: 'sealing',
   title: 'sealing keys and stored secrets',
-  async look({ database, settings }) {
+  async run({ database, settings }) {
     if (settings.sealingKeys.length === 0) return notChecked('CONNECTOR_SEALING_KEYS is missing or invalid.');
     const ring = createKeyRing(settings.sealingKeys);
     const closed: string[] = [];

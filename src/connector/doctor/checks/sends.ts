@@ -12,7 +12,7 @@ type Queue = Awaited<ReturnType<typeof listSendQueues>>[number];
 export const sendsCheck: Check<StoreCheckInput> = {
   id: 'sends',
   title: 'queued sends',
-  async look({ database, clock }) {
+  async run({ database, clock }) {
     const now = clock.now();
     const queues = await listSendQueues(database);
     const ended = await readFailedSends(database, now - LATELY_MS);

@@ -10,7 +10,7 @@ const SLOW_MS = 5_000;
 export const serviceCheck: Check<ServiceCheckInput> = {
   id: 'service',
   title: 'the service answers',
-  async look({ account, service, settings }) {
+  async run({ account, service, settings }) {
     const asked = await service.connections();
     if (!asked.ok) return explainFailure(asked.error, account, settings);
     const evidence = [

@@ -17,7 +17,7 @@ type Tallies = ReadonlyMap<TallyKind, ReceiverCount>;
 export const signaturesCheck: Check<AccountCheckInput> = {
   id: 'signatures',
   title: 'signatures of deliveries',
-  async look({ account, database, clock, settings }) {
+  async run({ account, database, clock, settings }) {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, account.subscriptionId);
     const subscription = await readSubscription(database, account.subscriptionId);

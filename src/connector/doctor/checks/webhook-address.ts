@@ -17,7 +17,7 @@ const LATELY_MS = 3_600_000;
 export const webhookAddressCheck: Check<ServiceCheckInput> = {
   id: 'webhook-address',
   title: 'public address of the webhook',
-  async look(input) {
+  async run(input) {
     const { account, settings, reach, signal } = input;
     if (account.webhookUrl === null) return notChecked('WEBHOOK_PUBLIC_URL is not set.');
     if (isLoopback(settings.service?.baseUrl ?? account.baseUrl) && reach.lookup === undefined) {

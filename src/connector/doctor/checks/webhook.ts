@@ -14,7 +14,7 @@ type Stored = SubscriptionState | undefined;
 export const webhookCheck: Check<ServiceCheckInput> = {
   id: 'webhook',
   title: 'webhook at the service',
-  async look(input) {
+  async run(input) {
     if (input.account.kind === 'oauth') return OF_APP;
     const asked = await input.service.webhook();
     if (!asked.ok) {

@@ -159,7 +159,7 @@ function Outage({
         Outage: {OUTAGES[cause].toLowerCase()}.{' '}
         {isFound
           ? 'The service has found it and waits for the owner to pair again.'
-          : 'The service still shows the connection as connected, until its status probe looks.'}
+          : 'The service still shows the connection as connected, until its status probe runs.'}
       </p>
       {next === null ? null : (
         <div className="line">
@@ -167,7 +167,7 @@ function Outage({
             Move the time to then
           </Button>
           <span>
-            {next.what === 'outage.healed' ? 'It heals at' : 'The probe looks at'}{' '}
+            {next.what === 'outage.healed' ? 'It heals at' : 'The probe runs at'}{' '}
             {showDateTime(Date.parse(next.at))}.
           </span>
         </div>

@@ -53,7 +53,7 @@ export const CONNECTION_CONCERNS: readonly ConnectionConcern[] = [
     q: 'outage:* status:connected',
     tone: 'warn',
     title: 'broken, which the service has not found yet',
-    hint: 'Move the time until the status probe looks, or heal it.',
+    hint: 'Move the time until the status probe runs, or heal it.',
   },
   {
     q: 'ending:yes',

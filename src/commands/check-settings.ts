@@ -8,7 +8,7 @@ import { connectorOptions } from './connector-options.ts';
 import { connectorSettings } from './settings.ts';
 
 /** The settings that can be read, and reports about the others. */
-export interface LookedAtSettings {
+export interface CheckedSettings {
   readonly settings: DoctorSettings;
   readonly reports: readonly Report[];
 }
@@ -19,7 +19,7 @@ const SETTINGS = { check: 'settings', title: 'settings' } as const;
  * Reads the settings as the connector does. An invalid setting counts as unset, so that the rest can be checked.
  * `besideLoop`: an `npm start` has run in this folder, and generates some of the settings itself.
  */
-export function lookAtSettings(env: Environment, besideLoop = false): LookedAtSettings {
+export function checkSettings(env: Environment, besideLoop = false): CheckedSettings {
   const typos: string[] = [];
   const problems = findProblems(env, (found, meant) =>
     typos.push(`${found} is not a setting. Did you mean ${meant}?`),
@@ -48,7 +48,7 @@ export function lookAtSettings(env: Environment, besideLoop = false): LookedAtSe
       reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
       inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
     },
-    reports: [lookAtNode(), report(problems, typos, besideLoop)],
+    reports: [checkNode(), report(problems, typos, besideLoop)],
   };
 }
 
@@ -106,7 +106,7 @@ function report(
   return { ...SETTINGS, ...ok('The settings are valid.') };
 }
 
-function lookAtNode(): Report {
+function checkNode(): Report {
   const about = { check: 'node', title: 'Node version' } as const;
   const version = process.versions.node;
   const refusal = refuseOldNode(version);

@@ -21,7 +21,7 @@ export interface GrantedNumber {
 }
 
 /** What a new grant covers. */
-export interface GrantLook {
+export interface GrantCheck {
   /** Why the grant does not renew its account; null if it may be stored. */
   readonly objection: string | null;
   /** Also empty if the service does not report them. */
@@ -34,7 +34,7 @@ export interface GrantLook {
  * account accepts any grant; if the service does not answer, its page only lacks the numbers. Throws what the
  * database throws.
  */
-export async function lookAtGrant(
+export async function checkGrant(
   {
     database,
     baseUrl,
@@ -42,7 +42,7 @@ export async function lookAtGrant(
   }: { readonly database: Queryable; readonly baseUrl: string; readonly clock: Clock },
   accountId: string | null,
   { accessToken }: IssuedTokens,
-): Promise<GrantLook> {
+): Promise<GrantCheck> {
   const client = createServiceClient({ baseUrl, token: () => accessToken, clock });
   const known = accountId === null ? [] : await readListed(database, accountId);
   if (known.length === 0) return { objection: null, numbers: await listWithin(client, clock) };
