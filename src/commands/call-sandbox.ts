@@ -46,7 +46,7 @@ export function callPortAt(url: string): CallPort {
       body: body ?? null,
       signal: AbortSignal.timeout(DEADLINE_MS),
     }).catch((error: unknown) => {
-      throw explainSilence(url, error);
+      throw explainNoAnswer(url, error);
     });
     const answer: unknown = await response.json().catch(() => null);
     if (!response.ok) throw explainRefusal(url, response.status, answer);
@@ -71,7 +71,7 @@ export function callSandboxAt(url: string): CallSandbox {
   };
 }
 
-function explainSilence(url: string, error: unknown): Error {
+function explainNoAnswer(url: string, error: unknown): Error {
   if (error instanceof Error && error.name === 'TimeoutError') {
     return new Error(`The sandbox at ${url} did not answer within ${DEADLINE_MS / 1_000} s.`);
   }

@@ -150,7 +150,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       app: (request, response) => connector.app(request, response),
       limits: HTTP_LIMITS,
       trustedProxies: options.trustedProxies,
-      closesStrangers: true,
+      closesUnauthenticated: true,
       host: options.host,
       port: options.port,
       portSetting: options.portSetting ?? 'CONNECTOR_PORT',

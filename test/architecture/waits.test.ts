@@ -14,8 +14,8 @@ const REASONS: Readonly<Record<string, string>> = {
   'test/support/recovery-world.ts': 'looks at other processes',
   'test/support/rotation-world.ts': 'senders at a pace',
   'test/support/sends-world.ts': 'a CRM that tries again',
-  'test/support/silences.ts': 'measures at a pace',
-  'test/support/stranger.ts': 'a hostile client at a pace',
+  'test/support/dependency-outages.ts': 'measures at a pace',
+  'test/support/hostile-client.ts': 'a hostile client at a pace',
   // Other programs say nothing when they are ready.
   'test/support/haproxy.ts': 'asks the proxy until all servers are up',
   'test/support/pgbouncer.ts': 'connects until the pooler listens',

@@ -9,17 +9,17 @@ const SEED = 4_711;
 const EVERY_MS = 60;
 const FOR_MS = 5_000;
 const PACE = { burst: 12, everyMs: 25 };
-/** Of one attempt, by the specification. */
+/** The specification's deadline for one attempt. */
 const SENDER_DEADLINE_MS = 10_000;
 /** Server connections behind the pooler. */
 const POOLED = 8;
 
-describe('random backends killed every 60 ms', () => {
-  test('cost no acknowledged event and hang no request', async () => {
+describe('killing a random backend every 60 ms', () => {
+  test('loses no acknowledged event and hangs no request', async () => {
     await survive(await startCampaign({ processes: 1, spares: 0 }));
   });
 
-  const title = `do neither behind pgbouncer in transaction mode${PGBOUNCER === undefined ? ' (skipped: not installed)' : ''}`;
+  const title = `loses no acknowledged event and hangs no request behind pgbouncer in transaction mode${PGBOUNCER === undefined ? ' (skipped: not installed)' : ''}`;
   test.skipIf(PGBOUNCER === undefined)(title, async () => {
     const campaign = await startCampaign({
       processes: 1,
@@ -61,7 +61,7 @@ async function survive(campaign: Campaign): Promise<void> {
   expect(await campaign.connectors[0]?.stop()).toBe(0);
 }
 
-/** Commits that failed and were tried again, by the connector's own count: the proof that kills hit some. */
+/** Failed and retried commits, as counted by the connector. They prove that kills hit some. */
 async function countFailedCommits(url: string): Promise<number> {
   const metrics = await (
     await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })

@@ -10,7 +10,7 @@ const GENEROUS_MS = 600_000;
 
 const run = promisify(execFile);
 
-/** Runs the command as a user would, on the server of the test run. Rejects unless it exits with 0. */
+/** Runs the command as a user does, on the Postgres of the test run. Rejects unless it exits with 0. */
 async function bench(...args: string[]): Promise<string> {
   const env = { ...process.env, TEST_DATABASE_URL: inject('databaseUrl') };
   const { stdout } = await run(process.execPath, [RUN, ...args], { env, timeout: GENEROUS_MS });
@@ -24,7 +24,7 @@ async function benchReport(...args: string[]): Promise<BenchReport> {
 const spread = { median: expect.any(Number), min: expect.any(Number), max: expect.any(Number) };
 
 describe('ingest', () => {
-  it('stores every acknowledged event of every receiver', async () => {
+  it('stores every event that a receiver acknowledges', async () => {
     const report = await benchReport('ingest', '--seconds', '0.1', '--rounds', '2', '--without', 'stripe');
 
     expect(report.broken).toEqual([]);
@@ -58,7 +58,7 @@ describe('ingest', () => {
 });
 
 describe('delivery', () => {
-  it('delivers every event once and writes it down', async () => {
+  it('delivers and logs every event exactly once', async () => {
     const report = await benchReport('delivery', '--seconds', '0.1', '--rounds', '1');
 
     expect(report.broken).toEqual([]);
@@ -82,7 +82,7 @@ describe('delivery', () => {
 });
 
 describe('sends', () => {
-  it('are all made by the other process, whatever notifies it', async () => {
+  it('are all made by the other process, with each kind of notification and with none', async () => {
     const { broken, sends } = await benchReport('sends', '--seconds', '0.2', '--rounds', '1');
 
     expect(broken).toEqual([]);
@@ -102,14 +102,14 @@ describe('sends', () => {
 });
 
 describe('reconcile', () => {
-  it('stores every message of every service, once', async () => {
+  it('stores every message of every service exactly once', async () => {
     const { broken, paces, reconcile } = await benchReport('reconcile', '--messages', '450', '--rounds', '1');
 
     expect(broken).toEqual([]);
     expect(paces).toEqual({ reconcile: { seconds: 0, rounds: 1 } });
     expect(reconcile?.ratios).toHaveLength(3);
     expect(reconcile?.ratios).toMatchObject(Array(3).fill({ target: { atLeast: 0.7 } }));
-    // Five counts over each of three services.
+    // Five counts for each of three services.
     expect(reconcile?.rows).toHaveLength(15);
     expect(reconcile?.rows.filter(({ expected }) => expected === 450)).toHaveLength(9);
     for (const { expected, found } of reconcile?.rows ?? []) expect(found).toBe(expected);
@@ -118,14 +118,14 @@ describe('reconcile', () => {
 
 describe('postgres', () => {
   const missing = INSTALLED_POSTGRES_MISSING;
-  const title = `tells what an event costs each, and that nothing is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+  const title = `reports the cost of an event on each server, and that no statement is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
   it.skipIf(missing !== undefined)(title, async () => {
     const { broken, engines } = await benchReport('postgres', '--seconds', '0.1', '--rounds', '1');
 
     expect(broken).toEqual([]);
     expect(engines?.compiled).toBe(0);
     expect(engines?.engines.map((one) => one.title)).toEqual(['from npm', "the distribution's"]);
-    // The system counts processor time in hundredths of a second, so a short a run may show none.
+    // The system counts processor time in hundredths of a second, so such a short run may show none.
     for (const { microseconds, eventsPerSecond } of engines?.engines ?? []) {
       expect(microseconds).toEqual(spread);
       expect(eventsPerSecond.min).toBeGreaterThan(0);
@@ -135,7 +135,7 @@ describe('postgres', () => {
 });
 
 describe('isolation and pages', () => {
-  it('deliver every event beside a black hole, and find on every page what belongs there', async () => {
+  it('deliver every event beside an unresponsive account, and return the right entries on every page', async () => {
     const small = ['--seconds', '0.1', '--rounds', '1', '--rows', '12000'];
     const { broken, isolation, pages } = await benchReport('isolation', 'pages', ...small);
 
@@ -163,7 +163,7 @@ describe('isolation and pages', () => {
 });
 
 describe('console', () => {
-  it('shows every delivery in a page that holds a bounded number of them', async () => {
+  it('shows every delivery and keeps a bounded number of them in the page', async () => {
     const { broken, console: page } = await benchReport(
       ...['console', '--deliveries', '40', '--events', '400', '--rounds', '1'],
     );
@@ -186,19 +186,19 @@ describe('console', () => {
   });
 });
 
-describe('the command', () => {
-  it('explains itself', async () => {
+describe('npm run bench', () => {
+  it('prints its usage', async () => {
     expect(await bench('--help')).toContain('Usage: npm run bench');
   });
 
-  it('refuses a benchmark that it does not have', async () => {
+  it('rejects an unknown benchmark', async () => {
     await expect(bench('sending')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('there is no benchmark sending'),
     });
   });
 
-  it('refuses seconds that are none', async () => {
+  it('rejects a number of seconds that is not a number', async () => {
     await expect(bench('--seconds', 'five')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--seconds takes a number'),

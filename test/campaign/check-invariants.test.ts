@@ -7,7 +7,7 @@ import {
   type FeedChange,
   type LoadOutcome,
   type MessageState,
-  type ToldEvent,
+  type SentEvent,
 } from '../support/check-invariants.ts';
 
 const incoming: MessageState = {
@@ -41,7 +41,7 @@ const delivered: FeedChange = {
 const read: FeedChange = { ...delivered, seq: 4, status: 'read', previous: 'delivered' };
 const feed = [created, sentFirst, delivered, read];
 
-const received: ToldEvent = {
+const received: SentEvent = {
   connectionId: 'c1',
   messageId: 'in',
   status: null,
@@ -50,7 +50,7 @@ const received: ToldEvent = {
   body: 'received',
   acknowledged: true,
 };
-const status = (reached: 'sent' | 'delivered' | 'read' | 'failed', acknowledged = true): ToldEvent => ({
+const status = (reached: 'sent' | 'delivered' | 'read' | 'failed', acknowledged = true): SentEvent => ({
   ...received,
   messageId: 'out',
   status: reached,
@@ -60,7 +60,7 @@ const status = (reached: 'sent' | 'delivered' | 'read' | 'failed', acknowledged 
   acknowledged,
 });
 const good: LoadOutcome = {
-  told: [received, status('sent'), status('delivered'), status('read')],
+  sent: [received, status('sent'), status('delivered'), status('read')],
   messages: [incoming, outgoing],
   feed,
   logged: new Set(['received', 'sent', 'delivered', 'read']),
@@ -70,22 +70,22 @@ const rules = (found: readonly { rule: string }[]): string[] =>
   [...new Set(found.map(({ rule }) => rule))].sort();
 
 describe('the check of a feed', () => {
-  test('passes a feed that keeps its promises', () => {
+  test('passes a valid feed', () => {
     expect(checkFeed(feed)).toEqual([]);
   });
 
-  test('finds a planted gap, a planted repeat of a number, and a change without one', () => {
+  test('finds a gap, a repeated number, and a change without a number', () => {
     expect(rules(checkFeed([created, { ...sentFirst, seq: 3 }]))).toEqual(['gap']);
     expect(rules(checkFeed([created, { ...sentFirst, seq: 1 }]))).toEqual(['gap']);
     expect(rules(checkFeed([created, { ...sentFirst, seq: null }]))).toEqual(['gap']);
   });
 
-  test('finds a message created twice, and one told of before its creation', () => {
+  test('finds a message created twice, and a status that precedes the creation of its message', () => {
     expect(rules(checkFeed([created, { ...created, seq: 2 }]))).toEqual(['repeated']);
     expect(rules(checkFeed([{ ...delivered, seq: 1 }]))).toEqual(['gap']);
   });
 
-  test('finds a status told twice', () => {
+  test('finds a repeated status', () => {
     const again = { ...delivered, seq: 4, previous: 'delivered' as const };
     expect(rules(checkFeed([created, sentFirst, delivered, again]))).toEqual(['repeated']);
   });
@@ -102,7 +102,7 @@ describe('the check of a feed', () => {
     expect(rules(checkFeed([first, second]))).toEqual(['fallen']);
   });
 
-  test('finds a change that names another status before it than was told', () => {
+  test('finds a change whose previous status is not the one that was reported before', () => {
     expect(rules(checkFeed([created, sentFirst, { ...read, seq: 3, previous: 'delivered' }]))).toEqual([
       'different',
     ]);
@@ -110,12 +110,12 @@ describe('the check of a feed', () => {
 });
 
 describe('the check of a reader', () => {
-  test('passes one that has read all, and one that has read the beginning', () => {
+  test('passes a reader of the whole feed, and a reader of its beginning', () => {
     expect(checkFollowed(feed, feed)).toEqual([]);
     expect(checkFollowed(feed.slice(0, 2), feed)).toEqual([]);
   });
 
-  test('finds a change that was skipped, read twice, or read otherwise', () => {
+  test('finds a change that was skipped, read twice, or read with different content', () => {
     expect(rules(checkFollowed([created, delivered], feed))).toEqual(['gap']);
     expect(rules(checkFollowed([created, created, sentFirst], feed))).toEqual(['gap']);
     expect(rules(checkFollowed([{ ...created, messageId: 'other' }], feed))).toEqual(['different']);
@@ -128,16 +128,16 @@ describe('the check of effects', () => {
     expect(checkEffects(good)).toEqual([]);
   });
 
-  test('passes an unacknowledged event with its effect, and one without', () => {
-    expect(checkEffects({ ...good, told: [{ ...received, acknowledged: false }, status('read')] })).toEqual(
+  test('passes an unacknowledged event with or without its effect', () => {
+    expect(checkEffects({ ...good, sent: [{ ...received, acknowledged: false }, status('read')] })).toEqual(
       [],
     );
     expect(
-      checkEffects({ ...good, told: [...good.told, { ...received, messageId: 'x', acknowledged: false }] }),
+      checkEffects({ ...good, sent: [...good.sent, { ...received, messageId: 'x', acknowledged: false }] }),
     ).toEqual([]);
   });
 
-  test('finds a planted loss of a message, of a status, of a raw body, of a change', () => {
+  test('finds a lost message, status, raw body or change', () => {
     expect(rules(checkEffects({ ...good, messages: [outgoing] }))).toEqual(['lost']);
     const late = { ...outgoing, status: 'delivered' as const };
     expect(
@@ -147,19 +147,19 @@ describe('the check of effects', () => {
     expect(rules(checkEffects({ ...good, feed: feed.slice(1) }))).toEqual(['lost']);
   });
 
-  test('finds a planted repeat in the store', () => {
+  test('finds a message stored twice', () => {
     expect(rules(checkEffects({ ...good, messages: [incoming, incoming, outgoing] }))).toEqual(['repeated']);
   });
 
-  test('finds a message and a status that nobody told', () => {
+  test('finds a message and a status that were never sent', () => {
     expect(rules(checkEffects({ ...good, messages: [...good.messages, { ...incoming, id: 'x' }] }))).toEqual([
       'invented',
     ]);
-    const told = [received, status('sent'), status('delivered')];
-    expect(rules(checkEffects({ ...good, told }))).toEqual(['invented']);
+    const sent = [received, status('sent'), status('delivered')];
+    expect(rules(checkEffects({ ...good, sent }))).toEqual(['invented']);
   });
 
-  test('finds a message stored otherwise than it was told, and a feed that says otherwise than the store', () => {
+  test('finds a message stored with different content than it was sent with, and a feed that contradicts the store', () => {
     const messages = [{ ...incoming, text: 'Hallo' }, outgoing];
     expect(rules(checkEffects({ ...good, messages }))).toEqual(['different']);
     expect(rules(checkEffects({ ...good, feed: feed.slice(0, 3) }))).toEqual(['different']);
@@ -169,17 +169,17 @@ describe('the check of effects', () => {
 describe('the check of final states', () => {
   const truth = [incoming, outgoing];
 
-  test('passes equal stores, whoever names the peer', () => {
+  test('passes equal stores, no matter which of them has the peer', () => {
     expect(checkFinalStates([{ ...incoming, peer: null }, outgoing], truth)).toEqual([]);
   });
 
-  test('finds a message that is missing, too many, or twice', () => {
+  test('finds a missing, an unexpected and a duplicate message', () => {
     expect(rules(checkFinalStates([incoming], truth))).toEqual(['lost']);
     expect(rules(checkFinalStates([...truth, { ...incoming, id: 'x' }], truth))).toEqual(['invented']);
     expect(rules(checkFinalStates([...truth, incoming], truth))).toEqual(['repeated']);
   });
 
-  test('finds a status that is behind, ahead or another, and another text, direction or media', () => {
+  test('finds a status that is behind, ahead or conflicting, and a different text, direction or medium', () => {
     const behind = { ...outgoing, status: 'sent' as const };
     expect(rules(checkFinalStates([incoming, behind], truth))).toEqual(['different']);
     expect(rules(checkFinalStates([incoming, outgoing], [incoming, behind]))).toEqual(['invented']);

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startLoop } from '../../src/commands/loop.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { loopOptions } from '../../src/testing/test-loop.ts';
-import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { exchangeMessages, readQrConnections } from '../support/exchange-messages.ts';
 import { readFeed } from '../support/follow-feed.ts';
 import { planLoad } from '../support/load-plan.ts';
 import { createLoadSender } from '../support/load-sender.ts';
@@ -19,16 +19,16 @@ const SENDS = 30;
 /** Server connections behind the pooler. */
 const POOLED = 12;
 
-/** Counts what the server compiled, in nested statements too. */
+/** Counts compiled statements, including nested ones. */
 const SETTINGS = { shared_preload_libraries: 'pg_stat_statements', 'pg_stat_statements.track': 'all' };
 
-describe('of both halves, on a Postgres that compiles statements by default,', () => {
+describe('on a Postgres with JIT compilation enabled by default', () => {
   const missing = INSTALLED_POSTGRES_MISSING;
-  const title = `no statement is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+  const title = `no statement of either half is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
   test.skipIf(missing !== undefined)(title, () => expectNoneCompiled(async (url) => url));
 
-  const without = missing ?? (PGBOUNCER === undefined ? 'there is no pgbouncer on this machine' : undefined);
-  const pooled = `none is behind pgbouncer in transaction mode${without === undefined ? '' : ` (skipped: ${without})`}`;
+  const without = missing ?? (PGBOUNCER === undefined ? 'pgbouncer is not installed' : undefined);
+  const pooled = `no statement is compiled behind pgbouncer in transaction mode${without === undefined ? '' : ` (skipped: ${without})`}`;
   test.skipIf(without !== undefined)(pooled, () =>
     expectNoneCompiled(async (url) => {
       const pooler = await startPgbouncer(PGBOUNCER ?? '', url, POOLED);
@@ -52,13 +52,13 @@ async function expectNoneCompiled(route: (url: string) => Promise<string>): Prom
   expect(changes).toBeGreaterThan(EVENTS / 2);
   expect(await countCompiled()).toEqual([]);
 
-  // The server could have.
+  // The positive control: the server can compile.
   await sql`set jit_above_cost = 0`;
   await sql`select count(*) as control from connector.messages`;
   expect(await countCompiled()).toMatchObject([{ query: expect.stringContaining('control') }]);
 }
 
-/** Runs the loop with messages in both directions, sends, a poll, a dispatch and webhooks that come in batches. */
+/** Runs the loop with messages in both directions, sends, a poll, dispatch, and webhooks in batches. */
 async function useEverything(databaseUrl: string): Promise<{ changes: number; handed: number }> {
   let handed = 0;
   const onChange = async (): Promise<void> => {
@@ -70,7 +70,7 @@ async function useEverything(databaseUrl: string): Promise<{ changes: number; ha
   if (connectorUrl === null || connectorToken === null) throw new Error('the loop has no connector');
   const service = createCaller(baseUrl, apiKey);
   const connector = createCaller(connectorUrl, connectorToken);
-  const connectionIds = await readTellingConnections(service);
+  const connectionIds = await readQrConnections(service);
   await exchangeMessages({
     sandbox: createCaller(`${sandboxUrl}/sandbox/v1`),
     service,

@@ -4,7 +4,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
 import { startCrashingConnector } from '../support/crashing-connector.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { exchangeMessages, readQrConnections } from '../support/exchange-messages.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
 import { type Caller, createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
@@ -15,10 +15,10 @@ const DOWN_MS = 3_000;
 const AROUND_MS = 1_500;
 const RECEIPTS_MS = 10_000;
 const MESSAGES = 20_000;
-/** So many events make a difference. */
+/** At least this many deliveries must succeed before the connector stops, and be dropped while it is down. */
 const FELT = 20;
 
-test('three seconds of absence at full rate are made up for by a poll', async () => {
+test('a poll recovers what a connector missed while it was down for three seconds under full load', async () => {
   const [test, database] = await Promise.all([startTestService(), createTestDatabase({ connector: true })]);
   onTestFinished(() => database.drop());
   onTestFinished(() => test.close());
@@ -50,18 +50,18 @@ test('three seconds of absence at full rate are made up for by a poll', async ()
   const exchange = exchangeMessages({
     sandbox,
     service: client,
-    connectionIds: await readTellingConnections(client),
+    connectionIds: await readQrConnections(client),
     phones: ['447700900201', '447700900202', '447700900204'],
     names: Array.from({ length: MESSAGES }, (_, number) => String(number)),
     signal: over.signal,
   });
-  // However busy the machine is, some events come before the absence, and some are lost in it.
-  const told = (outcome: string) =>
+  // On any machine, some events arrive before the connector stops, and some are lost while it is down.
+  const untilSome = (outcome: string) =>
     expect.poll(() => count(sandbox, outcome), { timeout: 60_000, interval: 500 }).toBeGreaterThan(FELT);
-  await Promise.all([systemClock.sleep(AROUND_MS), told('delivered')]);
+  await Promise.all([systemClock.sleep(AROUND_MS), untilSome('delivered')]);
   await connector.down(async () => {
     await systemClock.sleep(DOWN_MS);
-    await told('dropped');
+    await untilSome('dropped');
   });
   await systemClock.sleep(AROUND_MS);
   over.abort();
@@ -79,7 +79,7 @@ test('three seconds of absence at full rate are made up for by a poll', async ()
   expect(checkFollowed(reader.changes, feed)).toEqual([]);
 });
 
-/** Deliveries that came to this end. */
+/** The number of deliveries with this outcome. */
 async function count(sandbox: Caller, outcome: string): Promise<number> {
   return (await readAllEntries<object>(sandbox, `/deliveries?outcome=${outcome}&limit=100`)).length;
 }

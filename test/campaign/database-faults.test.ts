@@ -6,11 +6,11 @@ import { withSql } from '../support/read-connector.ts';
 
 const PACE = { burst: 10, everyMs: 25 };
 const BEFORE_MS = 500;
-/** Of one attempt, by the specification. */
+/** The specification's deadline for one attempt. */
 const SENDER_DEADLINE_MS = 10_000;
 const POSTGRES_PORT = 5_432;
 
-test('a database that freezes and thaws costs no acknowledged event and hangs no request', async () => {
+test('freezing and resuming the database loses no acknowledged event and hangs no request', async () => {
   const { campaign, proxy } = await startBehindProxy();
   const during = await strike(campaign, 1, async () => {
     proxy.freeze();
@@ -21,7 +21,7 @@ test('a database that freezes and thaws costs no acknowledged event and hangs no
   await expectRecovered(campaign, 2);
 });
 
-test('a database whose connections are cut again and again costs no acknowledged event', async () => {
+test('repeatedly closing the connections to the database loses no acknowledged event', async () => {
   const { campaign, proxy } = await startBehindProxy();
   await strike(campaign, 3, async () => {
     for (let cuts = 0; cuts < 40; cuts += 1) {
@@ -33,7 +33,7 @@ test('a database whose connections are cut again and again costs no acknowledged
   await expectRecovered(campaign, 4);
 });
 
-test('a commit whose answer is lost is repeated and has one effect', async () => {
+test('a commit whose answer is lost is repeated and takes effect once', async () => {
   const { campaign, proxy } = await startBehindProxy();
   await strike(campaign, 5, async () => {
     for (let losses = 0; losses < 20 || (losses < 200 && !(await hasRepeats(campaign))); losses += 1) {
@@ -48,7 +48,7 @@ test('a commit whose answer is lost is repeated and has one effect', async () =>
   await expectRecovered(campaign, 6);
 });
 
-test('a database that refuses connections for two seconds is found again', async () => {
+test('the connector reconnects to a database that refused connections for two seconds', async () => {
   const { campaign, proxy } = await startBehindProxy();
   const during = await strike(campaign, 7, async () => {
     await proxy.refuse();
@@ -61,7 +61,7 @@ test('a database that refuses connections for two seconds is found again', async
   await expectRecovered(campaign, 8);
 });
 
-test('a database that takes no writes is answered 503 until it does again', async () => {
+test('deliveries are answered 503 while the database is read-only', async () => {
   const { campaign, proxy } = await startBehindProxy();
   const during = await strike(campaign, 9, async () => {
     await setReadOnly(campaign, true);
@@ -74,12 +74,12 @@ test('a database that takes no writes is answered 503 until it does again', asyn
   await expectRecovered(campaign, 10);
 });
 
-/** Resolves when an attempt was answered 503: a busy machine is slow to make one. */
+/** Resolves when an attempt has been answered 503, which takes longer on a busy machine. */
 async function felt(campaign: Campaign): Promise<void> {
   await expect.poll(() => campaign.sender.answered(503), { timeout: 60_000 }).toBeGreaterThan(0);
 }
 
-/** Whether the log has an event twice: a commit without an answer was made again. */
+/** Whether the log contains an event twice, because a commit without an answer was repeated. */
 async function hasRepeats({ databaseUrl }: Campaign): Promise<boolean> {
   const [log] = await withSql(
     databaseUrl,
@@ -103,7 +103,7 @@ async function startBehindProxy(): Promise<{ campaign: Campaign; proxy: FaultPro
   return { campaign, proxy: await started.promise };
 }
 
-/** Runs a fault under load. Every request must have been answered, with 200 or 503, before its sender gave up. */
+/** Runs a fault under load. Every request must have been answered, with 200 or 503, within the sender's deadline. */
 async function strike(campaign: Campaign, seed: number, fault: () => Promise<void>): Promise<LoadSummary> {
   await campaign.underLoad(seed, PACE, async () => {
     await systemClock.sleep(BEFORE_MS);
@@ -116,7 +116,7 @@ async function strike(campaign: Campaign, seed: number, fault: () => Promise<voi
   return summary;
 }
 
-/** The next second is healthy, and no promise was broken. */
+/** Expects a second without errors, and no violation. */
 async function expectRecovered(campaign: Campaign, seed: number): Promise<void> {
   const before = campaign.summarize();
   const healthy = campaign.sender.answered(200);
@@ -133,7 +133,7 @@ async function expectRecovered(campaign: Campaign, seed: number): Promise<void> 
   expect(await campaign.findViolations()).toEqual([]);
 }
 
-/** Sessions that begin from here on take no writes, or do. */
+/** Makes sessions that begin from now on read-only, or writable again. */
 function setReadOnly({ databaseUrl }: Campaign, readOnly: boolean): Promise<unknown> {
   const name = new URL(databaseUrl).pathname.slice(1);
   return withSql(databaseUrl, async (sql) => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { checkFeed, checkFinalStates } from '../support/check-invariants.ts';
-import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { exchangeMessages, readQrConnections } from '../support/exchange-messages.ts';
 import { readFeed } from '../support/follow-feed.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readAllMessages } from '../support/read-lists.ts';
@@ -31,7 +31,7 @@ interface Faults {
   readonly rules: readonly { readonly id: string; readonly hits: number }[];
 }
 
-test('polls alone bring 1,600 messages of one instant, through errors in mid-walk and inserts during it', async () => {
+test('polls alone store 1,600 messages with the same timestamp, despite errors and inserts during a walk', async () => {
   const clock = createShiftedClock();
   const loop = await startTestLoop({ clock, reconcileIntervalMs: 3_600_000 });
   onTestFinished(() => loop.close());
@@ -39,7 +39,7 @@ test('polls alone bring 1,600 messages of one instant, through errors in mid-wal
   const people = {
     sandbox,
     service,
-    connectionIds: await readTellingConnections(service),
+    connectionIds: await readQrConnections(service),
     phones: ['447700900201', '447700900202'],
   };
   await loop.connector('POST', '/v1/sync', {});
@@ -54,7 +54,7 @@ test('polls alone bring 1,600 messages of one instant, through errors in mid-wal
       () => 0,
       () => 1,
     );
-    // What it was told to wait for, or waits for by itself, is over at once.
+    // Skips every wait, whether the service requested it or the connector chose it.
     clock.shift(LONGEST_WAIT_MS);
   }
   await later;

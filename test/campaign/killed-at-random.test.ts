@@ -4,19 +4,19 @@ import { startCampaign } from '../support/campaign.ts';
 import { type EarlyAnswers, startEarlyAnswers } from '../support/early-answers.ts';
 
 const SEED = 20_260_115;
-/** Half of them in what every change goes through; a kill costs seconds of a busy machine. */
+/** The short campaign makes half of them, because each kill takes seconds on a busy machine. */
 const KILLS = process.env['CAMPAIGN'] === 'whole' ? 50 : 25;
 /** Small groups at short intervals, so that most moments have a commit under way. */
 const PACE = { burst: 3, everyMs: 25 };
 
-test(`${KILLS} kills lose nothing acknowledged and apply nothing twice`, async () => {
+test(`${KILLS} kills lose no acknowledged event and apply none twice`, async () => {
   const campaign = await startCampaign({ processes: 1 });
   const crashes = await campaign.underLoad(SEED, PACE, async () =>
     campaign.connectors[0]?.crash(KILLS, seededRandom(SEED)),
   );
   await campaign.catchUp();
 
-  // The faults hit: lives ended in their start and in service, and events met dead processes.
+  // The kills took effect: some during startup, some while serving, and some events reached a dead process.
   const { broken, retried, acknowledged } = campaign.summarize();
   expect(crashes?.starting).toBeGreaterThan(0);
   expect(crashes?.serving).toBeGreaterThan(KILLS / 2);
@@ -29,7 +29,7 @@ test(`${KILLS} kills lose nothing acknowledged and apply nothing twice`, async (
   expect(await campaign.connectors[0]?.stop()).toBe(0);
 });
 
-test('a receiver that answers before it has committed is found out', async () => {
+test('a receiver that answers before it commits is detected', async () => {
   let broken: EarlyAnswers | undefined;
   const campaign = await startCampaign({
     processes: 1,
@@ -41,7 +41,7 @@ test('a receiver that answers before it has committed is found out', async () =>
     },
   });
   await campaign.underLoad(SEED, PACE, async () => campaign.connectors[0]?.crash(4, seededRandom(SEED)));
-  // Its answers say nothing, so the sender cannot wait for what is still on its way.
+  // Its answers prove nothing, so the sender cannot wait for deliveries in transit.
   await broken?.handedOn();
   await campaign.catchUp();
   const found = await campaign.findViolations();

@@ -20,7 +20,7 @@ beforeEach(async () => {
     bench.service.addMessage('c2', bench.clock.now() - index * MINUTE);
   }
   await bench.poll();
-  // Something to do for every step of a poll: a gap, a connection that came back, statuses far below.
+  // Gives each step of a poll something to do: a gap, a connection that came back, statuses on old pages.
   hidden.licenseValid = false;
   await bench.poll();
   for (let index = 0; index < 250; index += 1) {
@@ -46,14 +46,14 @@ function startChild() {
 }
 
 describe('a poller that is killed', () => {
-  it('completes if it is left alone', async () => {
+  it('completes its poll if it is not killed', async () => {
     const child = startChild();
     const [line] = await once(child.stdout, 'data');
     expect(String(line)).toBe('done\n');
     expect(bench.service.countRequests('/messages')).toBeGreaterThan(8);
   });
 
-  it.each([1, 2, 3, 5, 8, 11])('at request number %i loses nothing and duplicates nothing', async (at) => {
+  it.each([1, 2, 3, 5, 8, 11])('at request %i loses and duplicates nothing', async (at) => {
     bench.service.requests = [];
     const child = startChild();
     const dead = once(child, 'exit');
@@ -65,7 +65,7 @@ describe('a poller that is killed', () => {
     const [, signal] = await dead;
     expect(signal).toBe('SIGKILL');
     bench.service.onRequest = () => undefined;
-    // The process is taken for dead.
+    // The process is considered dead.
     await bench.database.query('delete from connector.processes');
     await bench.poller.presence.beat();
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });

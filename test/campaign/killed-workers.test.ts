@@ -27,11 +27,11 @@ afterEach(async () => {
   await bench.close();
 });
 
-/** A worker process, loaded and waiting. */
+/** A worker process that has loaded and waits to start. */
 interface Worker {
-  /** Lets it begin. */
+  /** Starts it. */
   go(): Promise<void>;
-  /** Calls that it has begun. */
+  /** The number of calls that it has begun. */
   calls(): number;
   /** Resolves when it begins its next one. */
   nextCall(): Promise<unknown>;
@@ -64,8 +64,8 @@ function loadWorker(ways: { careless?: boolean; computesMs?: number } = {}): Wor
   };
 }
 
-/** Changes of several connections, told in turn. */
-async function tellAll(connections: readonly string[], each: number): Promise<void> {
+/** Adds changes to several connections, in turn. */
+async function addChanges(connections: readonly string[], each: number): Promise<void> {
   for (let index = 0; index < each; index += 1) {
     await Promise.all(connections.map((connectionId) => bench.tell(connectionId, `${index}`)));
   }
@@ -80,14 +80,14 @@ interface Effect {
 const readEffects = () =>
   bench.database.query<Effect>('select key, connection_id, seq from public.effects order by id');
 
-async function everythingHandedOver(): Promise<void> {
+async function everythingDispatched(): Promise<void> {
   await expect.poll(async () => (await readDispatch(bench.database))?.waiting, { timeout: 50_000 }).toBe(0);
 }
 
-describe('workers that are killed during dispatch', () => {
-  it('lose nothing, keep the order of each connection, and cause each effect once', async () => {
+describe('workers killed during dispatch', () => {
+  it('lose no change, keep the order of each connection, and cause each effect once', async () => {
     const connections = Array.from({ length: 8 }, newId);
-    // Loading takes longest of all, so the later ones load while the earlier ones work.
+    // Loading takes longest, so the later workers load while the earlier ones run.
     const [first, ...others] = Array.from({ length: 4 }, () => loadWorker()) as [Worker, ...Worker[]];
     let victim = first;
     await victim.go();
@@ -96,13 +96,13 @@ describe('workers that are killed during dispatch', () => {
       const enough = victim.calls() + Math.ceil(Math.random() * 10);
       while (victim.calls() < enough) {
         const moved = Promise.race([victim.nextCall(), next.nextCall()]);
-        await tellAll(connections, 1);
+        await addChanges(connections, 1);
         await moved;
       }
       await victim.kill();
       victim = next;
     }
-    await everythingHandedOver();
+    await everythingDispatched();
     const effects = await readEffects();
     const changes = await bench.feed.changesAfter(0, 100_000);
     expect(changes.length).toBeGreaterThan(connections.length);
@@ -115,33 +115,33 @@ describe('workers that are killed during dispatch', () => {
     }
   });
 
-  it('lose what a handler acknowledges before it does its work', async () => {
+  it('lose changes that a handler acknowledges before it has processed them', async () => {
     const worker = loadWorker({ careless: true });
     await worker.go();
-    await tellAll([newId(), newId()], 15);
-    await everythingHandedOver();
+    await addChanges([newId(), newId()], 15);
+    await everythingDispatched();
     await worker.kill();
-    // The control of the test above: nothing comes again, and what was only in memory is gone.
+    // The control of the test above: no change is repeated, and what was only in memory is lost.
     expect(await readEffects()).toHaveLength(20);
   });
 });
 
 describe('a worker whose handler blocks its process for longer than the heartbeat allows', () => {
-  it('is taken for dead, does not interfere with the other workers, and works again afterwards', async () => {
+  it('is considered dead, does not interfere with other workers, and resumes work afterwards', async () => {
     const [connectionId, later] = [newId(), newId()];
     const [computing, other] = [loadWorker({ computesMs: 9_000 }), loadWorker()] as const;
     await computing.go();
-    await tellAll([connectionId], 10);
+    await addChanges([connectionId], 10);
     while (computing.calls() === 0) await computing.nextCall();
     await other.go();
-    await everythingHandedOver();
+    await everythingDispatched();
     expect(computing.calls()).toBe(1);
     expect(other.calls()).toBe(10);
 
-    // It comes back from its handler, and takes part again.
+    // Its handler returns, and it takes work again.
     await other.kill();
-    await tellAll([later], 5);
-    await everythingHandedOver();
+    await addChanges([later], 5);
+    await everythingDispatched();
     expect(computing.calls()).toBe(6);
     const changes = await bench.feed.changesAfter(0, 100_000);
     const effects = await readEffects();

@@ -12,13 +12,13 @@ const MEBIBYTE = 1024 * 1024;
 const FILES = 50;
 const PHONE = '4915112340000';
 
-/** The most memory that a process has had at once, in MB. */
+/** The peak memory of a process, in MB. */
 function peakMemory(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
-/** A busy machine sends slowly, and the service gives a slow upload up. Then a client sends again. */
+/** On a busy machine, the service aborts an upload that is too slow. The client then repeats it. */
 async function sendPatiently<Answer>(send: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -42,7 +42,7 @@ it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
     const { connections } = await callJson<{ connections: { id: string }[] }>(`${baseUrl}/connections`, {
       token: apiKey,
     });
-    // A database packs it, so that the disk of the machine is no part of this.
+    // Postgres compresses it, so that the disk does not affect the result.
     const file = Buffer.alloc(12 * MEBIBYTE, 'some words, again and again; ');
     const media = {
       filename: 'large.bin',

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
-import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { exchangeMessages, readQrConnections } from '../support/exchange-messages.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readAllEntries, readAllMessages } from '../support/read-lists.ts';
@@ -8,10 +8,10 @@ import { createShiftedClock } from '../support/shifted-clock.ts';
 
 const ROUNDS = 4;
 const EACH_ROUND = 250;
-/** All receipts of a round are due after it. */
+/** All receipts of a round are due within this time. */
 const ROUND_MS = 10_000;
 const DROPPED = 0.3;
-/** After so long without a webhook, what polling brought counts as a repair. */
+/** After this time without a webhook, what polling found counts as a repair. */
 const JUDGED_AFTER_MS = 41_000;
 
 const FAULTS = {
@@ -30,7 +30,7 @@ const FAULTS = {
   ],
 };
 
-/** People who get and read what they are sent, or not. */
+/** Contacts who receive and read messages, or do not. */
 const PEOPLE: Readonly<Record<string, object>> = {
   '447700900301': { deliverAfterMs: 300, readAfterMs: 1_500 },
   '447700900302': { deliverAfterMs: 300, readAfterMs: null },
@@ -55,7 +55,7 @@ interface SyncReport {
   }[];
 }
 
-test('a wire that loses three events in ten changes nothing once a poll has run', async () => {
+test('a poll restores everything after a network that loses three events in ten', async () => {
   const clock = createShiftedClock();
   const loop = await startTestLoop({ clock, reconcileIntervalMs: 3_600_000 });
   onTestFinished(() => loop.close());
@@ -66,7 +66,7 @@ test('a wire that loses three events in ten changes nothing once a poll has run'
   onTestFinished(() => reader.close());
   await loop.sandbox('PUT', '/faults', FAULTS);
   const { sandbox, service } = loop;
-  const connectionIds = await readTellingConnections(service);
+  const connectionIds = await readQrConnections(service);
   const people = { sandbox, service, connectionIds, phones: Object.keys(PEOPLE) };
   const numbers = Array.from({ length: EACH_ROUND }, (_, number) => number);
 
@@ -82,7 +82,7 @@ test('a wire that loses three events in ten changes nothing once a poll has run'
   const truth = await readAllMessages(loop.service, '/messages?limit=100');
   expect(truth).toHaveLength(2 * ROUNDS * EACH_ROUND);
   expect(truth.every(({ mediaUrl }) => mediaUrl === null)).toBe(true);
-  // The faults hit: without the poll messages are missing and statuses behind.
+  // The faults took effect: before the poll, messages are missing and statuses are behind.
   const before = checkFinalStates(lossy, truth);
   expect(before.filter(({ rule }) => rule === 'lost').length).toBeGreaterThan(100);
   expect(before.filter(({ rule }) => rule === 'different').length).toBeGreaterThan(100);

@@ -24,14 +24,14 @@ test('paging through 100,000 messages returns each exactly once while 1,000 more
       to,
       Array.from({ length: count }, () => ({ from: FROM, text: 'hello' })),
     );
-  // The caller has checked the shape of each answer.
+  // `call` has checked the shape of each answer.
   const readPage = async (cursor: string | null): Promise<ListMessagesAnswer> => {
     const at = cursor === null ? '' : `&cursor=${cursor}`;
     const { body } = await service.call('GET', `/messages?limit=${PAGE}${at}`, { key });
     return body as ListMessagesAnswer;
   };
 
-  // The last of them on the connection that the arrivals come to, so that the walk meets both.
+  // The last ones are on the connection that receives the arrivals, so that the walk meets both.
   const stored: string[] = [];
   for (let left = MESSAGES; left > 0; left -= 10_000) {
     stored.push(...(await receive(left === 10_000 ? connectionId : quiet, 10_000)));
@@ -44,7 +44,7 @@ test('paging through 100,000 messages returns each exactly once while 1,000 more
     seen.push(...page.messages.map(({ id }) => id));
     if (page.nextCursor === null) break;
     const arrivals = arrived.length < ARRIVE ? receive(connectionId, BATCH) : [];
-    // Read and arrival at once: either may come first.
+    // A read and arrivals run concurrently, in either order.
     const [next, ids] = await Promise.all([readPage(page.nextCursor), arrivals]);
     arrived.push(...ids);
     page = next;

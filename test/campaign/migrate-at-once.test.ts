@@ -10,11 +10,11 @@ import { readStoredState } from '../support/read-connector.ts';
 
 const REPLICAS = 4;
 const KILLED = 2;
-/** Well within the migrations of an empty database. */
+/** The migrations of an empty database take much longer. */
 const KILLED_AFTER_MS = 60;
 const SECRET = 'whsec_of_a_campaign';
 
-test('four replicas started at once on an empty database serve, though two more are killed meanwhile', async () => {
+test('four replicas started at the same time on an empty database serve, although two more are killed during the migrations', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const sealingKey = generateSealingKey();
@@ -52,7 +52,7 @@ test('four replicas started at once on an empty database serve, though two more 
   expect(serving.map((replica) => complaintsOf(replica))).toEqual([[], [], [], []]);
 });
 
-/** What a process wrote to its log from `warn` on, but for a machine that gave it no time. */
+/** What a process logged at `warn` or above, except that it got no CPU time. */
 function complaintsOf(replica: ConnectorProcess): string[] {
   const lines = replica.errors().split('\n');
   return lines.filter((line) => line !== '' && !line.includes('the process got no CPU time'));

@@ -15,7 +15,7 @@ const FILES = 20;
 const TESTS_OF_A_FILE = 4;
 const RESTORES = 20;
 
-describe('test files, each with its own loop', () => {
+describe('test files with a loop each', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('test files, each with its own loop', () => {
     await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   });
 
-  it(`${FILES} of them run at once on one server without a clash`, async () => {
+  it(`run concurrently on one Postgres server without conflicts: ${FILES} of them`, async () => {
     const words = ['--test', `--test-concurrency=${FILES}`, `${folder}/*.test.ts`];
     const begunAt = systemClock.elapsed();
     const { code, stdout } = await spawnCommand('node', words, { cwd: folder }).ended;
@@ -42,7 +42,7 @@ describe('test files, each with its own loop', () => {
   });
 });
 
-it('a snapshot is restored as often as wanted', async () => {
+it('a snapshot can be restored many times', async () => {
   await using loop = await startTestLoop({ databaseUrl: inject('databaseUrl') });
   const { entries } = await loop.sandbox.listConnections({ query: { phoneNumber: '447700900101' } });
   const connectionId = entries[0]?.id ?? '';

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkFeed, checkFinalStates } from '../support/check-invariants.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { exchangeMessages, readQrConnections } from '../support/exchange-messages.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { readFeed } from '../support/follow-feed.ts';
 import { silentLogger } from '../support/platform.ts';
@@ -15,7 +15,7 @@ import { findPortBase, type SpawnedCommand, spawnCli } from '../support/spawn-co
 
 const SEED = 12;
 const KILLS = 6;
-/** Calls that each life of the service answers before it may be killed, however slow the machine. */
+/** The number of calls that each process of the service answers before it is killed, on any machine. */
 const CALLS = 60;
 const LONGER_MS = 300;
 const MESSAGES = 50_000;
@@ -23,7 +23,7 @@ const RECEIPTS_MS = 10_000;
 const TOKEN = 'token-of-a-campaign-for-tests';
 const HOST = 'crm.example.com';
 
-test('a service killed between a change and its delivery is caught up with by a poll', async () => {
+test('a poll finds the changes that a service did not deliver because it was killed', async () => {
   const database = await createTestDatabase({ connector: true, platform: true });
   onTestFinished(() => database.drop());
   const base = await findPortBase();
@@ -52,7 +52,7 @@ test('a service killed between a change and its delivery is caught up with by a 
   onTestFinished(() => connector.close());
 
   const random = seededRandom(SEED);
-  const connectionIds = await readTellingConnections(client);
+  const connectionIds = await readQrConnections(client);
   for (let kill = 0; kill < KILLS; kill += 1) {
     await sandbox('PUT', '/timing', { sendScale: 0 });
     const over = new AbortController();
@@ -99,7 +99,7 @@ function startService(base: number, databaseUrl: string): SpawnedCommand {
   return spawnCli('platform', ['--json', '--port-base', String(base)], { DATABASE_URL: databaseUrl });
 }
 
-/** The first call that fails ends the exchange: there is nobody to call any more. */
+/** Ends the exchange at the first failed call, because the service is gone. */
 function untilGone(call: Caller, over: AbortController, onAnswer: () => void): Caller {
   return async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
     try {

@@ -9,7 +9,7 @@ const PACE = { burst: 8, everyMs: 25 };
 const FAULT_MS = 3_000;
 const REDIS_PORT = 6_379;
 
-const title = `events are taken as ever while Redis freezes and is cut off${REDIS_MISSING === undefined ? '' : ` (skipped: ${REDIS_MISSING})`}`;
+const title = `events are accepted as usual while Redis is frozen or unreachable${REDIS_MISSING === undefined ? '' : ` (skipped: ${REDIS_MISSING})`}`;
 test.skipIf(REDIS_MISSING !== undefined)(title, async () => {
   const redis = await startTestRedis(['--maxmemory-policy', 'noeviction']);
   onTestFinished(() => redis.stop());
@@ -25,7 +25,7 @@ test.skipIf(REDIS_MISSING !== undefined)(title, async () => {
 
   const seen: number[] = [];
   await campaign.underLoad(SEED, PACE, async () => {
-    // Readiness is looked up at most once a second.
+    // Readiness is checked at most once a second.
     proxy.freeze();
     await systemClock.sleep(FAULT_MS);
     seen.push(await ready());

@@ -31,7 +31,7 @@ async function stored({ messageId }: LoadEvent): Promise<boolean> {
 
 interface Form {
   readonly name: string;
-  /** Header lines that say how long the body is, and the body as it goes over the wire. */
+  /** The header lines that frame the body, and the body as it is sent. */
   readonly frame: (body: Buffer) => { readonly lines: string; readonly wire: Buffer };
 }
 
@@ -41,7 +41,7 @@ const framed = (lines: (length: number) => string, wire = (body: Buffer): Buffer
   return (body: Buffer) => ({ lines: lines(body.length), wire: wire(body) });
 };
 
-/** Ways to be understood differently by two servers in a row. None of them may be taken. */
+/** Framing that a proxy and a server behind it may read differently. None may be accepted. */
 const AMBIGUOUS: readonly Form[] = [
   {
     name: 'a length and chunks',
@@ -108,12 +108,12 @@ const AMBIGUOUS: readonly Form[] = [
   },
 ];
 
-describe('a signed delivery that two servers could read differently', () => {
-  test.each(AMBIGUOUS)('is refused for $name, with whatever follows it', async ({ frame }) => {
+describe('a signed delivery whose length is ambiguous', () => {
+  test.each(AMBIGUOUS)('is rejected for $name, together with what follows it', async ({ frame }) => {
     const event = nextEvent();
     const { socket, closed } = openRaw(port);
     socket.write(request(event, frame));
-    // What is smuggled behind it must not be answered.
+    // A smuggled request must not be answered.
     socket.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
     const { statuses, received } = await closed;
     expect(statuses).toEqual([400]);
@@ -121,7 +121,7 @@ describe('a signed delivery that two servers could read differently', () => {
     expect(await stored(event)).toBe(false);
   });
 
-  test('is taken when nothing is ambiguous (positive control)', async () => {
+  test('is accepted if its length is unambiguous (positive control)', async () => {
     const plain = nextEvent();
     const inChunks = nextEvent();
     const length = framed((n) => `Content-Length: ${n}`);
@@ -137,9 +137,9 @@ describe('a signed delivery that two servers could read differently', () => {
   });
 });
 
-describe('headers that are doubled or disguised', () => {
+describe('duplicate or malformed signature headers', () => {
   const FORMS: readonly { name: string; lines: (headers: Record<string, string>) => string }[] = [
-    { name: 'two good signatures', lines: (h) => `${line(h, 0)}\r\n${line(h, 1)}\r\n${line(h, 1)}` },
+    { name: 'two valid signatures', lines: (h) => `${line(h, 0)}\r\n${line(h, 1)}\r\n${line(h, 1)}` },
     {
       name: 'a bad signature first',
       lines: (h) => `${line(h, 0)}\r\nX-Service-Signature: sha256=00\r\n${line(h, 1)}`,
@@ -152,7 +152,7 @@ describe('headers that are doubled or disguised', () => {
     { name: 'underscores for hyphens', lines: (h) => `${line(h, 0)}\r\n${line(h, 1).replaceAll('-', '_')}` },
     { name: 'the signature as a trailer', lines: (h) => `${line(h, 0)}\r\nTrailer: X-Service-Signature` },
   ];
-  test.each(FORMS)('are refused: $name', async ({ lines }) => {
+  test.each(FORMS)('are rejected: $name', async ({ lines }) => {
     const event = nextEvent();
     const headers = signDelivery(event.body, connector.secret, systemClock.now());
     const body = Buffer.from(event.body);
@@ -166,9 +166,9 @@ describe('headers that are doubled or disguised', () => {
   });
 });
 
-describe('a stranger with more connections than there may be', () => {
+describe('an unauthenticated client that exceeds the connection limit', () => {
   const IDLE = 4_300;
-  test('costs no delivery that comes from the same address', async () => {
+  test('does not affect deliveries from the same address', async () => {
     const idle: ReturnType<typeof openRaw>[] = [];
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     for (let opened = 0; opened < IDLE; opened += 430) {
@@ -182,20 +182,20 @@ describe('a stranger with more connections than there may be', () => {
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
 
-  test('gets one answer for three hundred requests sent at once', async () => {
+  test('gets one answer to 300 pipelined requests', async () => {
     const probes = 'GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(300);
     const { statuses } = await exchangeRaw(port, probes);
     expect(statuses).toEqual([200]);
   });
 });
 
-describe('clients that never finish', () => {
+describe('clients that never finish their request', () => {
   const SLOW = 150;
-  test('are cut off in their time and delay nobody', async () => {
+  test('time out and delay no delivery', async () => {
     const headers = Array.from({ length: SLOW }, () => openRaw(port));
     for (const { socket } of headers) socket.write('POST /webhooks/messaging HTTP/1.1\r\nHost: te');
     const bodies = Array.from({ length: SLOW }, () => openRaw(port));
-    // Without headers that could be right, nobody would wait for the body.
+    // Without plausible headers, the receiver does not wait for the body.
     const forged = signDelivery('', 'a secret of somebody else', systemClock.now());
     for (const { socket } of bodies)
       socket.write(
@@ -222,7 +222,7 @@ describe('clients that never finish', () => {
     expect(new Set([...cutHeaders, ...cutBodies].flatMap(({ statuses }) => statuses))).toEqual(
       new Set([408]),
     );
-    // 5 s for headers, looked at every second, and 4.5 s from there to the end of a body.
+    // 5 s for the headers, checked every second, and then 4.5 s for the body.
     expect(headersMs).toBeGreaterThan(4_500);
     expect(headersMs).toBeLessThan(15_000);
     expect(bodiesMs).toBeLessThan(15_000);
@@ -242,7 +242,7 @@ function line(headers: Record<string, string>, place: 0 | 1): string {
   return `${name}: ${headers[name]}`;
 }
 
-/** Sends a byte a second on each, as a slow client does to look alive. */
+/** Sends one byte a second on each connection, as a slow client does to keep it open. */
 async function dripBytes(clients: readonly ReturnType<typeof openRaw>[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     for (const { socket } of clients) if (socket.writable) socket.write('a');

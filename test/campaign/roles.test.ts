@@ -11,7 +11,7 @@ import { readAllEntries, readAllMessages, readAllOutbound } from '../support/rea
 import { REDIS_MISSING } from '../support/redis.ts';
 import { type RolesWorld, startRolesWorld, TOKEN } from '../support/roles-world.ts';
 
-/** What every change goes through is the same as the whole campaign, smaller. */
+/** The short campaign makes one round. */
 const ROUNDS = process.env['CAMPAIGN'] === 'whole' ? 8 : 1;
 const TIMEOUT_MS = 1_800_000;
 const MESSAGES = 60_000;
@@ -21,9 +21,9 @@ const SEND_EVERY_MS = 400;
 const MISSING = HAPROXY_MISSING ?? REDIS_MISSING;
 
 describe.skipIf(MISSING !== undefined)(
-  `two webs behind the proxy and two workers${MISSING === undefined ? '' : ` (${MISSING})`}`,
+  `two web processes behind a proxy and two workers${MISSING === undefined ? '' : ` (${MISSING})`}`,
   () => {
-    test('lose nothing and do nothing twice when each is killed, and refuse nothing when all are restarted', {
+    test('lose and repeat nothing when each is killed, and reject nothing when all are restarted', {
       timeout: TIMEOUT_MS,
     }, async ({ onTestFinished }) => {
       const world = await startRolesWorld(onTestFinished);
@@ -47,7 +47,7 @@ describe.skipIf(MISSING !== undefined)(
         await underLoad(restarts, 2 * round + 1, async () => {
           for (const each of [...webs, ...workers]) {
             exits.push(await each.restart());
-            // As `docker compose up --wait` does: the next one goes when this one serves.
+            // As `docker compose up --wait` does: the next one restarts when this one serves.
             await proxy.allUp();
           }
         });
@@ -59,7 +59,7 @@ describe.skipIf(MISSING !== undefined)(
 
       expect(exits).toEqual(exits.map(() => 0));
       expect(exits).toHaveLength(4 * ROUNDS);
-      // The restarts were felt: so often a web was away that should have taken a request.
+      // The restarts took effect: the proxy sent requests again because a web process was down.
       expect(await proxy.repeated()).toBeGreaterThan(0);
       const refused = restarts.sent
         .flatMap(({ attempts }) => attempts)
@@ -73,7 +73,7 @@ describe.skipIf(MISSING !== undefined)(
   },
 );
 
-/** Sends webhooks until `faults` is over. Another seed gives other events. */
+/** Sends webhooks until `faults` resolves. Each seed gives different events. */
 async function underLoad(sender: LoadSender, seed: number, faults: () => Promise<void>): Promise<void> {
   const over = new AbortController();
   const startAt = systemClock.now() - HOUR_MS;
@@ -86,7 +86,7 @@ async function underLoad(sender: LoadSender, seed: number, faults: () => Promise
   }
 }
 
-/** Every send that the CRM was told of is sent, and each person got theirs once and in order. */
+/** Every send that the CRM had accepted is sent, and each contact received theirs once and in order. */
 async function expectSends({ connector, sandbox, queues }: RolesWorld, crm: CrmSender): Promise<void> {
   const outbound = await readAllOutbound(connector);
   expect(outbound.filter(({ state }) => state !== 'sent')).toEqual([]);
@@ -98,19 +98,19 @@ async function expectSends({ connector, sandbox, queues }: RolesWorld, crm: CrmS
   }
 }
 
-/** Events of the load are told by nobody else; the other messages are the service's own. */
+/** Events of the load come from the senders only; all other messages come from the service. */
 async function expectNoViolation(world: RolesWorld, senders: readonly LoadSender[]): Promise<void> {
   const isLoad = ({ connectionId }: { readonly connectionId: string }): boolean =>
     connectionId.startsWith('load');
   const feed = await readFeed(world.proxy.url, TOKEN);
   const { messages, logged, unnumbered } = await readStoredState(world.databaseUrl);
-  const told = senders.flatMap(({ sent }) =>
+  const sent = senders.flatMap(({ sent }) =>
     sent.map(({ event, acknowledged }) => ({ ...event, acknowledged })),
   );
   expect(unnumbered).toBe(0);
   expect(checkFeed(feed)).toEqual([]);
   expect(
-    checkEffects({ told, messages: messages.filter(isLoad), feed: feed.filter(isLoad), logged }),
+    checkEffects({ sent, messages: messages.filter(isLoad), feed: feed.filter(isLoad), logged }),
   ).toEqual([]);
   const truth = await readAllMessages(world.service, '/messages?limit=100');
   expect(

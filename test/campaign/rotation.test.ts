@@ -6,15 +6,15 @@ import { type Forgery, type RotationWorld, startRotationWorld } from '../support
 /** A second of 200 events. */
 const SECOND = 200;
 
-/** Forgeries that were taken although they were signed after `moment`. There must be none, out of many. */
+/** Forgeries that were accepted although they were signed after `moment`. There must be none among many. */
 function takenAfter(forgeries: readonly Forgery[], moment: number): readonly Forgery[] {
   const after = forgeries.filter(({ signedAt }) => signedAt > moment);
   expect(after.length).toBeGreaterThan(10);
-  // 503: which secret holds could not be known in time.
+  // 503: the valid secret could not be determined in time.
   return after.filter(({ status }) => status !== 401 && status !== 503);
 }
 
-/** What was taken before is in the connector and not at the service; nothing else may be. */
+/** Forgeries accepted before are in the connector and not at the service; nothing else may be. */
 const takenIds = (forgeries: readonly Forgery[]): string[] =>
   forgeries
     .filter(({ status }) => status === 200)
@@ -42,7 +42,7 @@ function callSeen(
 }
 
 describe.concurrent('a rotation under 200 events a second', () => {
-  test('of two processes loses none, and takes none that the old secret signed afterwards', async ({
+  test('with two processes loses no event, and accepts none signed with the old secret afterwards', async ({
     onTestFinished,
   }) => {
     const world = await startRotationWorld(2, onTestFinished);
@@ -54,9 +54,9 @@ describe.concurrent('a rotation under 200 events a second', () => {
     expect(world.service.webhook?.secret).not.toBe(first);
     await load;
     const forgeries = await forger.stop();
-    // The forgeries are good ones: until then they are taken.
+    // The forgeries are valid: they are accepted until the rotation.
     expect(takenIds(forgeries)).not.toEqual([]);
-    // Every event was taken as it came, no poll was needed.
+    // Every event was accepted, so no poll was needed.
     expect(world.sender.sent.filter(({ acknowledged }) => !acknowledged)).toEqual([]);
     expect(takenAfter(forgeries, Date.parse(rotatedAt))).toEqual([]);
     const { missing, invented } = await world.compare(url);
@@ -64,7 +64,7 @@ describe.concurrent('a rotation under 200 events a second', () => {
     expect(invented).toEqual(takenIds(forgeries));
   });
 
-  test('whose answer is lost is made again by one of two processes, with the same promises', async ({
+  test('whose answer is lost is repeated by one of two processes, with the same guarantees', async ({
     onTestFinished,
   }) => {
     const world = await startRotationWorld(2, onTestFinished);
@@ -92,7 +92,7 @@ describe.concurrent('a rotation under 200 events a second', () => {
     }
   });
 
-  test('whose process is killed in the middle is made again by the other one', async ({ onTestFinished }) => {
+  test('whose process is killed midway is repeated by the other one', async ({ onTestFinished }) => {
     const world = await startRotationWorld(1, onTestFinished);
     const [survivor = ''] = world.urls;
     const child = await world.spawn();
@@ -100,7 +100,7 @@ describe.concurrent('a rotation under 200 events a second', () => {
     const taken = callSeen(world, 1, ({ method }) => method === 'PUT');
     world.service.fault = (request) => {
       if (!isRotation(request) || world.service.webhook === null) return undefined;
-      // It takes effect, and nobody is left to be told.
+      // The rotation takes effect, but the process that requested it is dead.
       world.service.webhook = { ...world.service.webhook, secret: 'issued to the dead' };
       void child.kill('SIGKILL');
       return 'hang';

@@ -22,12 +22,12 @@ import {
 } from '../support/sends-world.ts';
 
 /*
- * Sends through a whole connector that is killed again and again. What the service does not allow to be known is
- * counted apart: a file whose answer was lost and that is not among the messages, or a send in doubt that meets
- * a final refusal, ends as `unknown`, and may have gone out once.
+ * Sends through a complete connector that is killed repeatedly. Outcomes that cannot be determined are counted
+ * separately: a file whose answer was lost and that is not among the messages, or a send in doubt that is then
+ * rejected for good, ends as `unknown` and may have been sent once.
  */
 
-/** The whole campaign takes minutes of a busy machine; what every change goes through is the same, smaller. */
+/** The whole campaign takes minutes on a busy machine; the short one makes fewer sends and kills. */
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const SENDS = WHOLE ? 1_000 : 120;
 const KILLS = WHOLE ? 30 : 4;
@@ -35,13 +35,13 @@ const CONNECTIONS = 20;
 const SEED = 20_260_115;
 const TOKEN = 'token-of-a-campaign-for-tests';
 const BETWEEN_KILLS_MS = 500;
-const LOOK_EVERY_MS = 50;
+const POLL_EVERY_MS = 50;
 const NOTHING_ENDS_MS = 3_000;
-/** From one life to the next: longer than any repeat, look-up or queue of a dead process waits. */
+/** Time between two processes: longer than the wait of any retry, look-up or abandoned queue. */
 const AHEAD_MS = 6 * 60_000;
 
 const send = { surface: 'api', method: 'POST', path: '/messages' };
-/** Faults of which hundreds of attempts meet some. */
+/** Faults frequent enough to hit some of several hundred attempts. */
 const FREQUENT = new Set(['lost_answer', 'reset', 'delay', 'not_persisted']);
 const REFUSALS = ERROR_CODES.map((error) => ({ error, code: ERRORS[error].statuses[0] ?? 500 }));
 
@@ -49,9 +49,9 @@ interface Campaign {
   readonly world: SendsWorld;
   readonly lives: ConnectorLives;
   readonly url: string;
-  /** Begins the next life, later for the service too. */
+  /** Starts the next process at a later time, which applies to the service as well. */
   later(): Promise<void>;
-  /** Lets as much time pass within the present life. */
+  /** Moves the time forward by the same amount for the running process. */
   pass(): void;
   post(number: number, kind: SendKind): Promise<void>;
   close(): Promise<void>;
@@ -110,7 +110,7 @@ async function openCampaign(): Promise<Campaign> {
   };
 }
 
-test('sends over 20 connections survive kills and every answer of the service', async () => {
+test('sends on 20 connections survive kills and every response of the service', async () => {
   const { world, lives, url } = campaign;
   const posted = await meetEveryAnswer(campaign);
   await world.sandbox('PUT', '/faults', { seed: SEED, rules: randomFaults() });
@@ -125,7 +125,7 @@ test('sends over 20 connections survive kills and every answer of the service', 
   await Promise.all([killing, ...posting]);
   const { rules } = await world.sandbox<Faults>('GET', '/faults');
   await world.sandbox('DELETE', '/faults');
-  // What still waits is due in the last life.
+  // Everything that waits is due in the last process.
   await campaign.later();
   await lives.serving();
   await untilAllEnded(campaign);
@@ -141,7 +141,7 @@ test('sends over 20 connections survive kills and every answer of the service', 
   for (const state of ['sent', 'rejected', 'delivered_not_stored']) {
     expect(Object.keys(counts)).toEqual(expect.arrayContaining([`text ${state}`, `file ${state}`]));
   }
-  // The key of a text makes it safe to repeat, so its end is always known.
+  // A text can safely be repeated under its key, so its outcome is always known.
   expect(counts['text unknown']).toBeUndefined();
   const unknown = counts['file unknown'] ?? 0;
   expect(unknown).toBeLessThan((posted + SENDS) * 0.25);
@@ -149,7 +149,7 @@ test('sends over 20 connections survive kills and every answer of the service', 
   expect(await compareWithFeed(url, outbound)).toEqual([]);
 });
 
-test('a connector that repeats with a fresh key is found out', async () => {
+test('a connector that repeats a send with a new key is detected', async () => {
   const { world, lives, post } = campaign;
   await lives.serving();
   await withSql(world.databaseUrl, async (sql) => {
@@ -168,13 +168,13 @@ test('a connector that repeats with a fresh key is found out', async () => {
 });
 
 /**
- * A text and a file for each answer of the service, one after the other. Resolves with how many were posted.
- * Final refusals come first: one that met the repeat of a send in doubt would rightly leave it unknown.
+ * Posts a text and a file for each response of the service, one after the other. Resolves with their number.
+ * Final errors come first: one in response to the retry of a send in doubt would correctly leave it unknown.
  */
 async function meetEveryAnswer({ world, post }: Campaign): Promise<number> {
   const nextOf = ({ error, code }: (typeof REFUSALS)[number]) => ruleFor(error, code).next;
   const isFinal = (refusal: (typeof REFUSALS)[number]): boolean => nextOf(refusal) === 'reject';
-  // A refused credential holds all sends until the next life tries it again: the kills below meet it.
+  // A rejected credential blocks all sends until the next process tries it again; the kills below cover it.
   const refusals = REFUSALS.filter((refusal) => nextOf(refusal) !== 'hold')
     .toSorted((a, b) => Number(isFinal(b)) - Number(isFinal(a)))
     .map(({ error, code }) => ({ type: 'status', code, error, retryAfter: 0 }));
@@ -195,11 +195,11 @@ async function untilHit({ sandbox }: SendsWorld): Promise<void> {
   for (;;) {
     const { rules } = await sandbox<Faults>('GET', '/faults');
     if (rules.every(({ hits }) => hits > 0)) return;
-    await systemClock.sleep(LOOK_EVERY_MS / 5);
+    await systemClock.sleep(POLL_EVERY_MS / 5);
   }
 }
 
-/** Lost answers, broken connections, delays, messages that were not stored, and refusals that pass. */
+/** Lost answers, broken connections, delays, messages that were not stored, and temporary errors. */
 function randomFaults() {
   const refusals = REFUSALS.filter(({ error, code }) => ruleFor(error, code).next !== 'reject').map(
     ({ error, code }) => ({
@@ -217,7 +217,7 @@ function randomFaults() {
   return [...others, ...refusals].map((rule) => ({ ...rule, match: send }));
 }
 
-/** Waits for the end of every send. When none ends any more, what is in doubt waits for time, so time passes. */
+/** Resolves when every send has ended. If none ends, those in doubt wait for the clock, so it is moved forward. */
 async function untilAllEnded({ world, pass }: Campaign): Promise<void> {
   await withSql(world.databaseUrl, async (sql) => {
     for (let before = 0, open = -1; open !== 0; before = open) {
@@ -231,7 +231,7 @@ async function untilAllEnded({ world, pass }: Campaign): Promise<void> {
 async function killAtRandom({ lives, later }: Campaign): Promise<void> {
   const random = seededRandom(SEED);
   for (let kill = 0; kill < KILLS; kill += 1) {
-    // Some lives end before they serve.
+    // Some processes die before they serve.
     if (random() > 0.2) await lives.serving();
     await systemClock.sleep(Math.round(BETWEEN_KILLS_MS * 2 * random()));
     await later();
@@ -239,7 +239,7 @@ async function killAtRandom({ lives, later }: Campaign): Promise<void> {
   await lives.serving();
 }
 
-/** What the feed tells wrongly: of messages, and of how each send ended. */
+/** What the feed reports wrongly about messages and about the outcome of each send. */
 async function compareWithFeed(url: string, outbound: readonly Outbound[]): Promise<readonly unknown[]> {
   const connector = createCaller(url, TOKEN);
   const ends = new Map<string, string>();
@@ -253,7 +253,7 @@ async function compareWithFeed(url: string, outbound: readonly Outbound[]): Prom
     after = last.seq;
     for (const { type, data } of page.changes) if (type === 'outbound.updated') ends.set(data.id, data.state);
   }
-  const untold = outbound.filter(({ id, state }) => ends.get(id) !== state).map(({ reference }) => reference);
+  const wrong = outbound.filter(({ id, state }) => ends.get(id) !== state).map(({ reference }) => reference);
   const messages = (await readFeed(url, TOKEN)).filter(({ messageId }) => messageId !== undefined);
-  return [...untold, ...checkFeed(messages)];
+  return [...wrong, ...checkFeed(messages)];
 }

@@ -6,10 +6,10 @@ import { signDelivery } from '../support/load-sender.ts';
 import { withSql } from '../support/read-connector.ts';
 import { runTestConnector, type TestConnector } from '../support/run-test-connector.ts';
 
-/** The service waits so long for an answer. */
+/** How long the service waits for an answer. */
 const LONGEST_ANSWER_MS = 10_000;
-/** Longer than the connector trusts its memory, and than a sender waits. */
-const SILENCE_MS = 12_000;
+/** Longer than the connector caches secrets, and than a sender waits. */
+const OUTAGE_MS = 12_000;
 const EVERY_MS = 250;
 
 interface Answered {
@@ -41,7 +41,7 @@ async function start({ onTestFinished }: TestContext): Promise<Silent> {
   return { ...connector, proxy };
 }
 
-/** Delivers once; `secret` may be one that is not ours. */
+/** Delivers once; `secret` may be unknown to the connector. */
 async function deliver({ webhook, secret }: TestConnector, as = secret): Promise<Answered> {
   const body = JSON.stringify({ event: 'test.unknown', at: systemClock.elapsed() });
   const begun = systemClock.elapsed();
@@ -58,10 +58,10 @@ async function deliver({ webhook, secret }: TestConnector, as = secret): Promise
   };
 }
 
-/** Delivers all the time while something is silent. */
+/** Delivers continuously during an outage. */
 async function deliverDuring(connector: TestConnector, as?: string): Promise<Answered[]> {
   const answers: Promise<Answered>[] = [];
-  const end = systemClock.elapsed() + SILENCE_MS;
+  const end = systemClock.elapsed() + OUTAGE_MS;
   while (systemClock.elapsed() < end) {
     answers.push(deliver(connector, as), deliver(connector, as));
     await systemClock.sleep(EVERY_MS);
@@ -81,7 +81,7 @@ async function expectRecovered({ expect }: TestContext, connector: TestConnector
   await expect.poll(async () => (await deliver(connector)).status, { timeout: 30_000 }).toBe(200);
 }
 
-/** Holds a lock that nothing passes until `release`. */
+/** Locks a table exclusively until the returned function is called. */
 async function lockTable({ databaseUrl }: TestConnector, table: string): Promise<() => Promise<void>> {
   const locked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -112,7 +112,7 @@ test.concurrent.for(['both', 'up', 'down'] as const)(
   },
 );
 
-test.concurrent('what no known secret has signed is not judged while newer secrets cannot be read', async (context) => {
+test.concurrent('a delivery signed with an unknown secret is answered 503 while newer secrets cannot be read', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   expect((await deliver(connector, 'another secret')).status).toBe(401);
@@ -124,7 +124,7 @@ test.concurrent('what no known secret has signed is not judged while newer secre
     .toBe(401);
 });
 
-test.concurrent('backends that stand still leave no delivery without an answer', async (context) => {
+test.concurrent('stopped backends leave no delivery unanswered', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   expect((await deliver(connector)).status).toBe(200);
@@ -136,7 +136,7 @@ test.concurrent('backends that stand still leave no delivery without an answer',
   for (const { pid } of backends) kill(pid, 'SIGSTOP');
   try {
     const answers = await deliverDuring(connector);
-    // New backends work, so the connector soon finds some.
+    // New backends respond, so the connector soon reconnects.
     expect(answers.at(-1)?.status).toBe(200);
     expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(LONGEST_ANSWER_MS);
     for (const { status } of answers) expect([200, 503]).toContain(status);
@@ -145,7 +145,7 @@ test.concurrent('backends that stand still leave no delivery without an answer',
   }
 });
 
-test.concurrent('a lock on the log leaves no delivery without an answer', async (context) => {
+test.concurrent('a lock on the log leaves no delivery unanswered', async (context) => {
   const connector = await start(context);
   const release = await lockTable(connector, 'connector.inbox');
   expectQuickRefusals(context, await deliverDuring(connector));
@@ -153,7 +153,7 @@ test.concurrent('a lock on the log leaves no delivery without an answer', async 
   await expectRecovered(context, connector);
 });
 
-test.concurrent('a lock on the subscriptions stops no delivery: the secrets in memory stand', async (context) => {
+test.concurrent('a lock on the subscriptions stops no delivery, because secrets are cached', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   const release = await lockTable(connector, 'connector.subscriptions');
@@ -163,7 +163,7 @@ test.concurrent('a lock on the subscriptions stops no delivery: the secrets in m
   await release();
 });
 
-test.concurrent('a hundred readers of the API that wait for the database do not delay a delivery', async (context) => {
+test.concurrent('a hundred API requests that wait for the database delay no delivery', async (context) => {
   const { expect } = context;
   const connector = await start(context);
   const release = await lockTable(connector, 'connector.dead_letters');

@@ -15,7 +15,7 @@ const T0 = Date.UTC(2026, 0, 15, 12);
 /** Every sequence of one to five statuses, with repeats: 4 + 16 + 64 + 256 + 1024. */
 const SEQUENCES = sequences(MAX_EVENTS);
 
-/** By the specification: only a higher rank is taken, and nothing follows `read` or `failed`. */
+/** By the specification: a status only rises, and nothing follows `read` or `failed`. */
 const LADDER: Readonly<Record<LoadStatus, readonly LoadStatus[]>> = {
   sent: ['delivered', 'read', 'failed'],
   delivered: ['read', 'failed'],
@@ -30,10 +30,12 @@ describe(`all ${SEQUENCES.length} orders of up to ${MAX_EVENTS} status events`, 
   });
   afterAll(() => connector.close());
 
-  test('tell exactly the rises, when each event is acknowledged before the next', async () => {
+  test('report exactly the rises if each event is acknowledged before the next', async () => {
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     for (let place = 0; place < MAX_EVENTS; place += 1) {
-      const round = SEQUENCES.flatMap((sequence, number) => tell(`one-${number}`, sequence[place], place));
+      const round = SEQUENCES.flatMap((sequence, number) =>
+        statusEvent(`one-${number}`, sequence[place], place),
+      );
       await sender.run(round, PACE);
     }
     sender.close();
@@ -41,16 +43,16 @@ describe(`all ${SEQUENCES.length} orders of up to ${MAX_EVENTS} status events`, 
     expect(sender.sent.every(({ acknowledged }) => acknowledged)).toBe(true);
     const feed = await readFeed(connector.url, connector.token);
     expect(checkFeed(feed)).toEqual([]);
-    const told = statusesByMessage(feed);
+    const reported = statusesByMessage(feed);
     SEQUENCES.forEach((sequence, number) => {
-      expect([sequence, told.get(`one-${number}`)]).toEqual([sequence, risesOf(sequence)]);
+      expect([sequence, reported.get(`one-${number}`)]).toEqual([sequence, risesOf(sequence)]);
     });
   });
 
-  test('end at the highest, when all events of a message come at once', async () => {
+  test('end at the highest status if all events of a message arrive at once', async () => {
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     const events = SEQUENCES.flatMap((sequence, number) =>
-      sequence.flatMap((status, place) => tell(`all-${number}`, status, place)),
+      sequence.flatMap((status, place) => statusEvent(`all-${number}`, status, place)),
     );
     await sender.run(events, PACE);
     sender.close();
@@ -76,7 +78,7 @@ function sequences(most: number): LoadStatus[][] {
   return found;
 }
 
-function tell(messageId: string, status: LoadStatus | undefined, place: number): LoadEvent[] {
+function statusEvent(messageId: string, status: LoadStatus | undefined, place: number): LoadEvent[] {
   if (status === undefined) return [];
   const content = {
     event: 'message.status',
@@ -98,7 +100,7 @@ function risesOf(sequence: readonly LoadStatus[]): LoadStatus[] {
   return rises;
 }
 
-/** `read` and `failed` exclude each other; whichever is merged first stands. */
+/** `read` and `failed` exclude each other; the one that is merged first remains. */
 function possibleEnds(sequence: readonly LoadStatus[]): LoadStatus[] {
   const finals = (['read', 'failed'] as const).filter((status) => sequence.includes(status));
   if (finals.length > 0) return finals;
@@ -106,10 +108,10 @@ function possibleEnds(sequence: readonly LoadStatus[]): LoadStatus[] {
 }
 
 function statusesByMessage(feed: readonly FeedChange[]): Map<string, LoadStatus[]> {
-  const told = new Map<string, LoadStatus[]>();
+  const reported = new Map<string, LoadStatus[]>();
   for (const { messageId, status } of feed) {
     if (messageId === null || status === null) continue;
-    told.set(messageId, [...(told.get(messageId) ?? []), status]);
+    reported.set(messageId, [...(reported.get(messageId) ?? []), status]);
   }
-  return told;
+  return reported;
 }

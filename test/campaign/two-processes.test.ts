@@ -7,7 +7,7 @@ const SEED = 77_001;
 const KILLS_EACH = process.env['CAMPAIGN'] === 'whole' ? 25 : 5;
 const PACE = { burst: 3, everyMs: 25 };
 
-test('two processes killed in turns keep every promise on one database', async () => {
+test('two processes that share a database and are killed at random lose and repeat nothing', async () => {
   const campaign = await startCampaign({ processes: 2, targets: chooseTargets });
   const crashes = await campaign.underLoad(SEED, PACE, () =>
     Promise.all(
@@ -26,7 +26,7 @@ test('two processes killed in turns keep every promise on one database', async (
   expect(await Promise.all(campaign.connectors.map((connector) => connector.stop()))).toEqual([0, 0]);
 });
 
-/** Half of the messages go to both at once, the others to one; an attempt that fails is tried at the other. */
+/** Half of the messages go to both at once, the others to one; a failed attempt is retried at the other. */
 function chooseTargets(webhooks: readonly string[], event: LoadEvent, attempt: number): readonly string[] {
   const number = Number(event.messageId.split('message')[1]);
   if (number % 4 < 2) return webhooks;

@@ -23,7 +23,7 @@ interface Sync {
   readonly accounts: readonly { readonly lastPoll: { readonly ok: boolean; readonly startedAt: string } }[];
 }
 
-test('a process with a mistyped key joins four that work, by start and by SIGHUP, and harms none of them', async ({
+test('a process with a mistyped key, started or rolled out by SIGHUP, does not affect four running ones', async ({
   onTestFinished,
 }) => {
   const [{ service, info, sandbox, close }, database, folder, port] = await Promise.all([
@@ -35,7 +35,7 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
   onTestFinished(() => rm(folder, { recursive: true }));
   onTestFinished(() => database.drop());
   onTestFinished(() => close());
-  // A new number is past its hourly caps.
+  // After this time, a new number has no hourly caps.
   await sandbox('POST', '/clock/advance', { ms: 73 * HOUR_MS });
   const sealingKey = generateSealingKey();
   const env = {
@@ -81,7 +81,7 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
       .split('\n')
       .filter((line) => pattern.test(line));
 
-  // By start, as on a machine of its own.
+  // As a separate process, as on another machine.
   const joining = prepareConnector({
     databaseUrl: database.url,
     port,
@@ -95,7 +95,7 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
   expect(joining.errors()).toMatch(/SERVICE_API_KEY: is refused by .*\(401 invalid_key\)/);
   expect(joining.errors()).not.toContain(TYPO);
 
-  // By a roll-out.
+  // In a roll-out.
   await nameKey(TYPO);
   process.kill(fleet.pid ?? 0, 'SIGHUP');
   await expect.poll(() => logged(/roll-out stopped/).length, { timeout: SLOW_MS }).toBe(1);
@@ -105,7 +105,7 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
   await expect.poll(polledAt, { timeout: SLOW_MS }).not.toBe(before);
   expect(logged(/"errorCode":"invalid_key"|a poll failed/)).toEqual([]);
 
-  // The right key rolls out.
+  // The correct key rolls out.
   await nameKey(info.apiKey);
   process.kill(fleet.pid ?? 0, 'SIGHUP');
   await expect.poll(() => logged(/all processes replaced/).length, { timeout: SLOW_MS }).toBe(1);
@@ -120,7 +120,7 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
     const received = await readAllEntries<{ text: string }>(sandbox, `/contacts/${phone}/messages?limit=100`);
     expect(received.map(({ text }) => text)).toEqual(taken);
   }
-  // The mistyped key was tried once by each process that had it, by the one call.
+  // Each process that had the mistyped key tried it once, with one call.
   const refused = await readAllEntries<{ method: string; path: string }>(
     sandbox,
     '/calls?code=invalid_key&limit=100',

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { KEYBOARD, tabTo } from '../support/hands.ts';
+import { KEYBOARD, tabTo } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { createCaller } from '../support/read-lists.ts';
 

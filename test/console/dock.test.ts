@@ -5,7 +5,7 @@ import { mergeDue } from '../../src/console/screens/dock/due.ts';
 import { readRule } from '../../src/console/screens/dock/rules.ts';
 import { readScenario } from '../../src/scenario/scenario.ts';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { KEYBOARD, tabTo } from '../support/hands.ts';
+import { KEYBOARD, tabTo } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
 const test = loopOfFile();

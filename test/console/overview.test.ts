@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { KEYBOARD } from '../support/hands.ts';
+import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
 const test = loopOfFile();

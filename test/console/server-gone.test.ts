@@ -2,7 +2,7 @@ import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { openPage } from '../support/chromium.ts';
-import { KEYBOARD } from '../support/hands.ts';
+import { KEYBOARD } from '../support/keyboard.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { findPortBase } from '../support/spawn-command.ts';
 

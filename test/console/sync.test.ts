@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createConsoleApp } from '../../src/console-host/console-app.ts';
 import { expectAccessible, openPage } from '../support/chromium.ts';
-import { KEYBOARD } from '../support/hands.ts';
+import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';

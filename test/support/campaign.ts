@@ -133,13 +133,13 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     },
     summarize: () => summarize(sender),
     async findViolations() {
-      const told = sender.sent.map(({ event, acknowledged }) => ({ ...event, acknowledged }));
+      const sent = sender.sent.map(({ event, acknowledged }) => ({ ...event, acknowledged }));
       const feed = await readFeed(urls[0] ?? '', TOKEN);
       const { messages, logged, unnumbered } = await readStoredState(database.url);
       return [
         ...(unnumbered === 0 ? [] : [{ rule: 'gap' as const, about: `${unnumbered} without a number` }]),
         ...checkFeed(feed),
-        ...checkEffects({ told, messages, feed, logged }),
+        ...checkEffects({ sent, messages, feed, logged }),
         ...readers.flatMap((reader) => checkFollowed(reader.changes, feed)),
       ];
     },

@@ -1,6 +1,6 @@
 import type { LoadStatus } from './load-plan.ts';
 
-/** A message as a store shows it. */
+/** A message as a store returns it. */
 export interface MessageState {
   readonly connectionId: string;
   readonly id: string;
@@ -11,20 +11,20 @@ export interface MessageState {
   readonly status: LoadStatus | null;
 }
 
-/** A change of the feed, as far as it is checked. */
+/** The checked fields of a change of the feed. */
 export interface FeedChange {
   readonly seq: number | null;
   readonly type: string;
   readonly connectionId: string;
   readonly messageId: string | null;
-  /** The status that the change tells; null for none. */
+  /** The status that the change reports; null for none. */
   readonly status: LoadStatus | null;
-  /** Of `message.status` alone. */
+  /** Only of `message.status`. */
   readonly previous: LoadStatus | null;
 }
 
-/** One event that a sender meant to tell, whether or not it was acknowledged. */
-export interface ToldEvent {
+/** An event that a sender sent, whether or not it was acknowledged. */
+export interface SentEvent {
   readonly connectionId: string;
   readonly messageId: string;
   /** Null: `message.received`. */
@@ -37,7 +37,7 @@ export interface ToldEvent {
 
 export type Rule = 'lost' | 'repeated' | 'fallen' | 'gap' | 'invented' | 'different';
 
-/** A broken promise. */
+/** A violated guarantee. */
 export interface Violation {
   readonly rule: Rule;
   readonly about: string;
@@ -56,21 +56,21 @@ function keyOf(connectionId: string, id: string | null): string {
 
 /**
  * Checks the feed by itself: `seq` counts from 1 without a gap or a repeat, each message is created once and
- * before anything else is told of it, a status is told once and only rises, and each change names the status
- * that was told before it.
+ * before anything else is reported about it, a status is reported once and only rises, and each change names the
+ * status that was reported before it.
  */
 export function checkFeed(feed: readonly FeedChange[]): Violation[] {
   const found: Violation[] = [];
   const report = (rule: Rule, about: string): void => void found.push({ rule, about });
-  const told = new Map<string, LoadStatus | null>();
+  const statuses = new Map<string, LoadStatus | null>();
   feed.forEach((change, index) => {
     if (change.seq !== index + 1) report('gap', `seq ${change.seq} in place ${index + 1}`);
     if (change.messageId === null) return;
     const key = keyOf(change.connectionId, change.messageId);
-    const before = told.get(key);
+    const before = statuses.get(key);
     if (change.type === 'message.created') {
       if (before !== undefined) report('repeated', `${key} created again at seq ${change.seq}`);
-      told.set(key, change.status);
+      statuses.set(key, change.status);
     } else if (before === undefined) {
       report('gap', `${key} ${change.type} before its creation, seq ${change.seq}`);
     } else if (change.type === 'message.status' && change.status !== null) {
@@ -78,8 +78,8 @@ export function checkFeed(feed: readonly FeedChange[]): Violation[] {
       else if (!rises(before, change.status))
         report('fallen', `${key} from ${before} to ${change.status} at seq ${change.seq}`);
       else if (change.previous !== before)
-        report('different', `${key} ${change.status} names ${change.previous}, told was ${before}`);
-      told.set(key, change.status);
+        report('different', `${key} ${change.status} names ${change.previous}, but ${before} was reported`);
+      statuses.set(key, change.status);
     }
   });
   return found;
@@ -98,9 +98,9 @@ export function checkFollowed(followed: readonly FeedChange[], feed: readonly Fe
   return found;
 }
 
-/** What the checks of a load look at. */
+/** What the checks of a load compare. */
 export interface LoadOutcome {
-  readonly told: readonly ToldEvent[];
+  readonly sent: readonly SentEvent[];
   readonly messages: readonly MessageState[];
   readonly feed: readonly FeedChange[];
   /** Bodies in the raw log. */
@@ -111,16 +111,16 @@ export interface LoadOutcome {
  * Checks messages, feed and raw log against what was sent. Every acknowledged event has its effect in each of
  * the three; an unacknowledged one may have; nothing else has any.
  */
-export function checkEffects({ told, messages, feed, logged }: LoadOutcome): Violation[] {
+export function checkEffects({ sent, messages, feed, logged }: LoadOutcome): Violation[] {
   const found: Violation[] = [];
   const report = (rule: Rule, about: string): void => void found.push({ rule, about });
   const stored = index(messages, report);
-  const shown = lastTold(feed);
-  const sent = new Map<string, ToldEvent[]>();
-  for (const event of told) {
+  const shown = lastReported(feed);
+  const byMessage = new Map<string, SentEvent[]>();
+  for (const event of sent) {
     const key = keyOf(event.connectionId, event.messageId);
-    const others = sent.get(key);
-    if (others === undefined) sent.set(key, [event]);
+    const others = byMessage.get(key);
+    if (others === undefined) byMessage.set(key, [event]);
     else others.push(event);
     if (!event.acknowledged) continue;
     const about = `${key} ${event.status ?? 'received'}`;
@@ -132,7 +132,7 @@ export function checkEffects({ told, messages, feed, logged }: LoadOutcome): Vio
     if (!shown.has(key)) report('lost', `${about} in the feed`);
   }
   for (const [key, message] of stored) {
-    const events = sent.get(key) ?? [];
+    const events = byMessage.get(key) ?? [];
     const claimed = message.status === null || events.some((event) => event.status === message.status);
     if (events.length === 0 || !claimed) report('invented', `${key} ${message.status ?? ''}`);
     if (shown.has(key) && shown.get(key) !== message.status)
@@ -142,7 +142,7 @@ export function checkEffects({ told, messages, feed, logged }: LoadOutcome): Vio
 }
 
 function compareReceived(
-  event: ToldEvent,
+  event: SentEvent,
   message: MessageState,
   report: (rule: Rule, about: string) => void,
 ): void {
@@ -167,12 +167,12 @@ function index(
   return byKey;
 }
 
-/** The status that the feed tells last of each message. */
-function lastTold(feed: readonly FeedChange[]): Map<string, LoadStatus | null> {
+/** The last status that the feed reports for each message. */
+function lastReported(feed: readonly FeedChange[]): Map<string, LoadStatus | null> {
   const last = new Map<string, LoadStatus | null>();
   for (const change of feed) {
-    const told = change.type === 'message.created' || change.type === 'message.status';
-    if (told && change.messageId !== null)
+    const hasStatus = change.type === 'message.created' || change.type === 'message.status';
+    if (hasStatus && change.messageId !== null)
       last.set(keyOf(change.connectionId, change.messageId), change.status);
   }
   return last;

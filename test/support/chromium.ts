@@ -57,7 +57,7 @@ export interface WatchedPage {
 }
 
 /**
- * Opens a page of 1280 × 800, unless told otherwise, in a browser context of its own. Without `browser`, it is closed at
+ * Opens a page of 1280 × 800, unless the caller says otherwise, in a browser context of its own. Without `browser`, it is closed at
  * the end of the test.
  */
 export async function openPage(

@@ -55,7 +55,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
   child.stderr.on('data', (chunk: Buffer) => {
     errors = (errors + chunk.toString()).slice(-KEPT_ERRORS);
   });
-  // Writing to a process that has just died fails, and its end is told anyway.
+  // Writing to a process that has just died fails, and its end is reported anyway.
   child.stdin.on('error', () => undefined);
   const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
   const lines = createInterface({ input: child.stdout });

@@ -32,9 +32,9 @@ export async function readEvents<Event>(
   const parse = createEventParser();
 
   const tell = (): void => {
-    const told = waiters;
+    const notified = waiters;
     waiters = [];
-    for (const waiter of told) waiter();
+    for (const waiter of notified) waiter();
   };
   answer.setEncoding('utf8').on('data', (chunk: string) => {
     for (const { data } of parse(chunk)) {

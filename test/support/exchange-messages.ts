@@ -28,8 +28,8 @@ export async function exchangeMessages(exchange: Exchange): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, queue));
 }
 
-/** The connections that tell events: those of an ordinary number. */
-export async function readTellingConnections(service: Caller): Promise<string[]> {
+/** The connections that send events: those linked by QR code. */
+export async function readQrConnections(service: Caller): Promise<string[]> {
   const { connections } = await service<{ connections: { id: string; provider: string }[] }>(
     'GET',
     '/connections',

@@ -9,7 +9,7 @@ export interface FaultProxy {
   readonly port: number;
   /** The given URL with this proxy's address in place of its own. */
   route(url: string): string;
-  /** Nothing passes any more, and nobody is told: a frozen network. New connections are accepted and frozen. */
+  /** Drops everything without closing a connection, as a frozen network does. New connections are accepted and frozen. */
   freeze(direction?: Direction): void;
   /** Open connections pass nothing any more, and new ones work: a middlebox forgot them. */
   forget(): void;

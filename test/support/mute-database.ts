@@ -1,6 +1,6 @@
 import { type Database, QueryDeadlineExceeded } from '../../src/runtime/database/database.ts';
 
-/** A database that answers no query whose text, without quotation marks, contains a word, while it is told to. */
+/** A database that answers no query whose text, without quotation marks, contains a word, while muted. */
 export function createMuteDatabase(database: Database): {
   readonly database: Database;
   /** Answers queries with this word never. Resolves with the first of them. */

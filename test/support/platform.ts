@@ -61,7 +61,7 @@ const somewherePublic: NonNullable<PlatformPorts['lookup']> = async () => [
 
 export const silentLogger = createLogger({ level: 'silent', name: 'test' });
 
-/** Starts a platform with a clock that stands still, and sends without latency unless told otherwise. */
+/** Starts a platform with a clock that stands still, and sends without latency unless the caller says otherwise. */
 export async function startTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
   const { clock = new ManualClock(), sendScale = 0, sendsPerMinute } = options;
   const testDatabase = await createTestDatabase({ platform: true });

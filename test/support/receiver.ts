@@ -19,12 +19,12 @@ export type ScriptedAnswer =
   | { readonly hang: true }
   /** Reads the request and resets the connection. */
   | { readonly reset: true }
-  /** Answers when the promise resolves; 200 unless told. */
+  /** Answers when the promise resolves; 200 by default. */
   | { readonly after: Promise<unknown>; readonly thenStatus?: number }
   /** Begins a 200 and never ends its body. */
   | { readonly endless: true };
 
-/** A web server that records every request and answers as it was told. */
+/** A web server that records every request and answers as configured. */
 export interface Receiver {
   readonly port: number;
   /** `http://127.0.0.1:<port>` */

@@ -21,7 +21,7 @@ export class WatchedClock extends ManualClock {
     this.#set.clear();
   }
 
-  /** Resolves when a timer of `ms` was set that no earlier call was told of. */
+  /** Resolves when a timer of `ms` was set that no earlier call has returned. */
   async timerSet(ms: number): Promise<void> {
     const seen = this.#set.get(ms) ?? 0;
     if (seen > 0) this.#set.set(ms, seen - 1);

@@ -26,8 +26,8 @@ const READ_SPACING_MS = 250;
 /** An older replacement is not waited for. */
 const PENDING_MS = 30_000;
 /**
- * Maximum number of requests of one subscription that wait for a replacement. Strangers can cause any number;
- * those beyond the limit get 503 at once and do not affect other subscriptions.
+ * Maximum number of requests of one subscription that wait for a replacement. Unauthenticated clients can cause any
+ * number; those beyond the limit get 503 at once and do not affect other subscriptions.
  */
 const MAX_WAITING = 256;
 /** An unknown id is not looked up again within this time. */

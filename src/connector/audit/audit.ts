@@ -51,7 +51,7 @@ export interface Audit {
   close(): void;
 }
 
-/** Maximum number of lines for one event in a minute: strangers can cause some of them. */
+/** Maximum number of lines for one event in a minute: unauthenticated clients can cause some of them. */
 const LINES_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
 

@@ -28,7 +28,7 @@ import { readWebhookPath } from './webhook-path.ts';
 export interface ReceiverLimits extends CommitQueueLimits {
   readonly bodyBytes: number;
   /** Bodies in memory whose signature has not been verified. */
-  readonly strangersBytes: number;
+  readonly unverifiedBytes: number;
   /** Used to find the account of a connection on a shared subscription. */
   readonly assignDeadlineMs: number;
   /**
@@ -43,7 +43,7 @@ const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_
 /** The default limits of a receiver. */
 export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
-  strangersBytes: 32 * MIB,
+  unverifiedBytes: 32 * MIB,
   assignDeadlineMs: 700,
   answerMs: 4_500,
   inFlight: 2,
@@ -112,7 +112,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const { database, subscriptions, clock, logger } = options;
   const limits = { ...RECEIVER_LIMITS, ...options.limits };
   const metrics = createReceiverMetrics(options.metrics, () => queue.waiting);
-  const budget = createMemoryBudget(clock, limits.strangersBytes);
+  const budget = createMemoryBudget(clock, limits.unverifiedBytes);
   const idle: (() => void)[] = [];
   let open = 0;
 

@@ -75,7 +75,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   let closed = false;
   let batchLimit = BATCH;
 
-  const silence = (): void => {
+  const clearAlarm = (): void => {
     cancelAlarm?.();
     cancelAlarm = null;
     alarmAt = Number.POSITIVE_INFINITY;
@@ -83,7 +83,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
 
   const wakeAfter = (ms: number): void => {
     cancelAlarm = systemClock.after(ms, () => {
-      silence();
+      clearAlarm();
       fireDue().catch((error: unknown) => {
         logger.error({ err: error }, 'timers could not be fired; retrying');
         if (!closed) wakeAfter(RETRY_MS);
@@ -93,13 +93,13 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
 
   const arm = (dueAt: number): void => {
     if (closed || clock.frozen || dueAt >= alarmAt) return;
-    silence();
+    clearAlarm();
     alarmAt = dueAt;
     wakeAfter(Math.max(0, dueAt - clock.now()));
   };
 
   const rearm = async (): Promise<void> => {
-    silence();
+    clearAlarm();
     const [next] = await readTimers(database, Number.MAX_SAFE_INTEGER, 1);
     if (next !== undefined) arm(next.dueAt);
   };
@@ -163,7 +163,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     fireBatch,
     async close() {
       closed = true;
-      silence();
+      clearAlarm();
       await inFlight;
     },
   };

@@ -19,7 +19,7 @@ export interface ConnectionsOptions {
   /** Addresses and CIDR ranges of the trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
   /** Whether a connection is closed after the response to an unauthenticated request (see `vouchFor`). */
-  readonly closesStrangers: boolean;
+  readonly closesUnauthenticated: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called with each request when it is its turn. */
@@ -89,7 +89,7 @@ export function clientAddress({ socket, headers }: IncomingMessage): string {
 }
 
 /**
- * Limits connections so that strangers cannot keep others out: beyond the limit, connections without an
+ * Limits connections so that unauthenticated clients cannot keep others out: beyond the limit, connections without an
  * authenticated request are evicted first, oldest first, then idle ones, least recently useful first.
  * Connections that are answering an authenticated request stay.
  */
@@ -129,14 +129,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   function begin(visitor: Visitor, request: IncomingMessage, response: ServerResponse): void {
     visitor.current = request;
-    visitor.vouched = !options.closesStrangers;
+    visitor.vouched = !options.closesUnauthenticated;
     visitor.keepAlive = response.shouldKeepAlive;
     response.once('close', () => end(visitor));
     // Node would read the rest, too, but each chunk would wait for garbage collection.
     response.once('prefinish', () => {
       if (!visitor.vouched && !request.complete) discardBody(request);
     });
-    if (options.closesStrangers && visitor.key !== undefined) response.shouldKeepAlive = false;
+    if (options.closesUnauthenticated && visitor.key !== undefined) response.shouldKeepAlive = false;
     options.serve(request, response);
   }
 
@@ -193,16 +193,17 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
 /** The connections that are evicted for a new one; none if all are in use. */
 function findLeaving(group: ReadonlySet<Visitor>, newcomer: Visitor): readonly Visitor[] {
-  const strangers: Visitor[] = [];
+  const unauthenticated: Visitor[] = [];
   let idle: Visitor | undefined;
   // A set returns its members in insertion order.
   for (const visitor of group) {
     const { key, usefulAt, current, vouched } = visitor;
     if (visitor === newcomer || visitor.socket.destroyed || (current !== undefined && vouched)) continue;
-    if (usefulAt === undefined && key !== undefined) strangers.push(visitor);
+    if (usefulAt === undefined && key !== undefined) unauthenticated.push(visitor);
     else if (current === undefined && lastUse(visitor) < lastUse(idle)) idle = visitor;
   }
-  if (strangers.length > 0) return strangers.slice(0, Math.ceil(strangers.length / GIVING_WAY_SHARE));
+  if (unauthenticated.length > 0)
+    return unauthenticated.slice(0, Math.ceil(unauthenticated.length / GIVING_WAY_SHARE));
   return idle === undefined ? [] : [idle];
 }
 

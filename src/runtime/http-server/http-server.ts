@@ -52,7 +52,7 @@ export interface HttpServerOptions {
    * Closes each connection after a response, and lets it be evicted, unless the request was authenticated
    * (`vouchFor`). By default, every client is trusted.
    */
-  readonly closesStrangers?: boolean;
+  readonly closesUnauthenticated?: boolean;
   /** The setting of the port, for the error if the port is in use. */
   readonly portSetting?: string;
   /** Called first in a drain. It must end streams that never end by themselves. */
@@ -205,7 +205,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const connections = createConnections({
     limits,
     trustedProxies: options.trustedProxies ?? [],
-    closesStrangers: options.closesStrangers ?? false,
+    closesUnauthenticated: options.closesUnauthenticated ?? false,
     clock,
     logger: options.logger,
     serve(request, response) {

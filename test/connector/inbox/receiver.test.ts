@@ -342,7 +342,7 @@ describe('the body of an unverified request', () => {
 
   it('is discarded if no memory is left, and a small delivery from the same address is accepted', async () => {
     const tight = await startReceiver(database, {
-      limits: { strangersBytes: 2 * 1024 * 1024, answerMs: 2_000 },
+      limits: { unverifiedBytes: 2 * 1024 * 1024, answerMs: 2_000 },
     });
     try {
       const large = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 1000000']);
@@ -362,7 +362,7 @@ describe('the body of an unverified request', () => {
   it.each([
     ['forged', 0, { answerMs: 60_000 }, 401],
     ['unfinished', 1, { answerMs: 300 }, 408],
-    ['crowded out', 1, { answerMs: 60_000, strangersBytes: 500_000 }, 503],
+    ['crowded out', 1, { answerMs: 60_000, unverifiedBytes: 500_000 }, 503],
   ])('cannot be used to occupy memory: %s', async (_, missing, limits, status) => {
     const held = await startReceiver(database, { limits });
     try {
@@ -382,7 +382,7 @@ describe('the body of an unverified request', () => {
   });
 
   it('in chunks of one byte counts with the memory that the chunks occupy', async () => {
-    const tight = await startReceiver(database, { limits: { strangersBytes: 1024 * 1024 } });
+    const tight = await startReceiver(database, { limits: { unverifiedBytes: 1024 * 1024 } });
     try {
       const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
       const pieces = Buffer.from('1\r\nx\r\n'.repeat(20_000));

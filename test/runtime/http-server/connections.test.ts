@@ -40,7 +40,7 @@ async function start(options: Partial<HttpServerOptions> = {}): Promise<HttpServ
     app,
     host: '127.0.0.1',
     port: 0,
-    closesStrangers: true,
+    closesUnauthenticated: true,
     logger: createLogger({ level: 'silent', name: 'test' }),
     clock: systemClock,
     ...options,
@@ -76,7 +76,7 @@ describe('a connection', () => {
   });
 
   it('stays open for everybody on a server that closes nobody', async () => {
-    const server = await start({ closesStrangers: false });
+    const server = await start({ closesUnauthenticated: false });
     const client = await connectTo(server);
     expect(await answered(client, get())).toContain('keep-alive');
     expect(await answered(client, get())).toContain('keep-alive');

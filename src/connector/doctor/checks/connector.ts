@@ -17,7 +17,7 @@ export const connectorCheck: Check<CheckInput> = {
     try {
       ready = await fetch(`${origin}/readyz`, { signal });
     } catch (error) {
-      return judgeSilence(origin, error);
+      return judgeNoAnswer(origin, error);
     }
     const health = healthAnswer.safeParse(await ready.json().catch(() => null));
     if (health.success && !health.data.ok) return judgeUnready(origin);
@@ -51,7 +51,7 @@ export const connectorCheck: Check<CheckInput> = {
   },
 };
 
-function judgeSilence(origin: string, error: unknown): Finding {
+function judgeNoAnswer(origin: string, error: unknown): Finding {
   const { kind, says, advice } = explainUnreachable(error, new URL(origin).host);
   if (kind === 'refused') {
     return notChecked(

@@ -19,14 +19,14 @@ export const redisCheck: Check<CheckInput> = {
     if (settings.redisUrl === undefined)
       return notChecked('REDIS_URL is not set: Postgres carries notifications.');
     const inspected = await inspectRedis(settings.redisUrl, clock);
-    if (inspected.kind === 'unreachable') return explainSilence(inspected.hosts, inspected.error);
+    if (inspected.kind === 'unreachable') return explainNoAnswer(inspected.hosts, inspected.error);
     const findings = inspected.servers.map(judgeServer);
     const worst = findings.find(({ verdict }) => verdict === 'problem');
     return worst ?? findings.find(({ verdict }) => verdict === 'warning') ?? findings;
   },
 };
 
-function explainSilence(hosts: string, error: unknown): Finding {
+function explainNoAnswer(hosts: string, error: unknown): Finding {
   const text = error instanceof Error ? error.message : '';
   if (/NOAUTH|WRONGPASS|invalid password|NOPERM/i.test(text)) {
     return problem('Redis refuses the user name or the password in REDIS_URL.', {

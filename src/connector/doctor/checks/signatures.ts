@@ -64,7 +64,7 @@ export const signaturesCheck: Check<AccountCheckInput> = {
       return accepted === undefined
         ? warning('Requests arrive at the webhook, but none of them is from the service.', {
             evidence,
-            advice: [STRANGERS],
+            advice: [UNSIGNED_REQUESTS],
           })
         : ok('Every delivery had a valid signature.', { evidence });
     }
@@ -95,7 +95,7 @@ const NAMES: Readonly<Record<(typeof FAILURES)[number], string>> = {
   malformed_signature: 'with a malformed signature',
 };
 
-const STRANGERS =
+const UNSIGNED_REQUESTS =
   'Requests without signature headers come from scanners, tests and this command; the service always signs.';
 
 /** Kinds that the service itself can cause. */

@@ -28,7 +28,7 @@ export const webhookAddressCheck: Check<ServiceCheckInput> = {
     try {
       probed = await probeWebhook(account.webhookUrl, reach, signal);
     } catch (error) {
-      return await explainSilence(input, error, at);
+      return await explainNoAnswer(input, error, at);
     }
     return judge(probed, at, input.clock.now());
   },
@@ -97,7 +97,7 @@ function explainAnswer(
   ];
 }
 
-async function explainSilence(input: ServiceCheckInput, error: unknown, at: string): Promise<Finding> {
+async function explainNoAnswer(input: ServiceCheckInput, error: unknown, at: string): Promise<Finding> {
   const { database, account, clock, signal } = input;
   const { says, advice } = explainUnreachable(
     signal.aborted ? Object.assign(new Error(), { code: 'deadline' }) : error,

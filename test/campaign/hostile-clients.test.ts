@@ -2,30 +2,30 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { startCampaign } from '../support/campaign.ts';
+import { type HostileClients, startHostileClients } from '../support/hostile-clients.ts';
 import { printTable } from '../support/print-table.ts';
-import { type Strangers, startStrangers } from '../support/strangers.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const PACE = { burst: 2, everyMs: 100 };
 const BEFORE_MS = 500;
-/** How long strangers stay. */
+/** How long the clients stay. */
 const STAY_MS = WHOLE ? 30_000 : 4_000;
 const SAMPLE_MS = 100;
 const MIB = 1024 * 1024;
-/** What strangers may take of a process's memory, and what may be left of that when they are gone. */
+/** The memory that the clients may take of a process, and how much of it may remain when they are gone. */
 const TAKEN_MIB = 200;
 const KEPT_MIB = 150;
 
 const ELSEWHERE = '127.0.0.2';
 const ANYWHERE = '127.0.1.*';
-/** The address of the sender, too: a proxy in front makes all addresses one. */
+/** Also the address of the sender: behind a proxy, all clients have one address. */
 const SAME = '127.0.0.1';
 const SOCKETS = 4_300;
 const BODIES = WHOLE ? 3_000 : 1_000;
 
-type Kind = Omit<Strangers, 'port' | 'token'> & {
+type Kind = Omit<HostileClients, 'port' | 'token'> & {
   readonly name: string;
-  /** Left out of the short form. */
+  /** Skipped in the short campaign. */
   readonly long?: boolean;
 };
 const KINDS: readonly Kind[] = [
@@ -48,13 +48,13 @@ const KINDS: readonly Kind[] = [
   { name: '2 bodies of 16 MiB of brackets', kind: 'brackets', count: 2, from: ELSEWHERE },
 ];
 
-test('strangers cost the sender no delivery, and the process no memory that it does not get back', async () => {
-  // A connection for each delivery: those that are open already are no proof that another can be opened.
+test('hostile clients cost no delivery, and the process releases the memory that they took', async () => {
+  // A new connection for each delivery: an open one does not prove that another can be opened.
   const campaign = await startCampaign({ processes: 1, spares: 0, connections: 200, keepAlive: false });
   const [connector] = campaign.connectors;
   const memory = (): Promise<number> => readMemory(connector?.pid);
   const port = Number(new URL(campaign.url).port);
-  // Everything that a busy process holds is there.
+  // The process has allocated what a busy one needs.
   await campaign.underLoad(1, PACE, () => systemClock.sleep(2_000));
   const idle = await memory();
 
@@ -64,14 +64,14 @@ test('strangers cost the sender no delivery, and the process no memory that it d
     let peak = 0;
     const row = await campaign.underLoad(index + 2, PACE, async () => {
       await systemClock.sleep(BEFORE_MS);
-      const strangers = await startStrangers({ ...what, port, token: campaign.token });
+      const clients = await startHostileClients({ ...what, port, token: campaign.token });
       for (let passed = 0; passed < STAY_MS; passed += SAMPLE_MS) {
         await systemClock.sleep(SAMPLE_MS);
         peak = Math.max(peak, await memory());
       }
-      const { answers, refused } = await strangers.report();
-      await strangers.leave();
-      return { strangers: name, answered: JSON.stringify(answers), cutOff: refused };
+      const { answers, refused } = await clients.report();
+      await clients.leave();
+      return { clients: name, answered: JSON.stringify(answers), cutOff: refused };
     });
     const sent = campaign.sender.sent.slice(first);
     const times = sent.flatMap(({ attempts }) => attempts.map(({ ms }) => ms)).sort((a, b) => a - b);
@@ -89,16 +89,16 @@ test('strangers cost the sender no delivery, and the process no memory that it d
   const left = await memory();
   printTable(rows);
   printTable([{ idleMiB: idle, leftMiB: left }]);
-  for (const { strangers, sent, accepted, peakMiB } of rows) {
-    expect.soft({ strangers, accepted }).toEqual({ strangers, accepted: sent });
-    expect.soft(peakMiB - idle, strangers).toBeLessThan(TAKEN_MIB);
+  for (const { clients, sent, accepted, peakMiB } of rows) {
+    expect.soft({ clients, accepted }).toEqual({ clients, accepted: sent });
+    expect.soft(peakMiB - idle, clients).toBeLessThan(TAKEN_MIB);
   }
   expect(left - idle).toBeLessThan(KEPT_MIB);
   await campaign.catchUp();
   expect(await campaign.findViolations()).toEqual([]);
 });
 
-/** What a process holds in memory, in MiB. Linux tells. */
+/** The resident memory of a process, in MiB (Linux only). */
 async function readMemory(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(status) ?? [];

@@ -1,25 +1,25 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { DEPENDENCY_OUTAGES, type OutageKind } from '../support/dependency-outages.ts';
 import { printTable } from '../support/print-table.ts';
 import { REDIS_MISSING } from '../support/redis.ts';
-import { SILENCES, type SilenceKind } from '../support/silences.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const BEFORE_MS = 1_000;
-/** Longer than an answer may take, so that an answer that waits for the end is seen. */
-const SILENT_MS = WHOLE ? 30_000 : 8_000;
+/** Longer than an answer may take, so that an answer that waits for the end of the outage is noticed. */
+const OUTAGE_MS = WHOLE ? 30_000 : 8_000;
 const AFTER_MS = 5_000;
 const PACE = { burst: 2, everyMs: 100 };
-/** What the connector promises of each answer, and what a busy machine may add. */
+/** The promised time of each answer, and what a busy machine may add. */
 const PROMISED_MS = 5_000;
 const SCHEDULING_MS = 1_500;
-/** Of one attempt, by the specification. */
+/** The specification's deadline for one attempt. */
 const SENDER_DEADLINE_MS = 10_000;
 const RECOVERY_MS = 10_000;
 
 interface Outcome {
-  readonly silence: string;
+  readonly outage: string;
   readonly sent: number;
   readonly acknowledged: number;
   readonly refused: number;
@@ -29,42 +29,42 @@ interface Outcome {
   readonly over5s: number;
   readonly over10s: number;
   readonly unanswered: number;
-  /** From the end of the silence to the last answer that was not 200, or the first that was. */
+  /** From the end of the outage to the last answer other than 200, or to the first 200. */
   readonly recoveredMs: number;
   readonly violations: number;
 }
 
 const missing = REDIS_MISSING;
-const kinds = SILENCES.filter(
+const kinds = DEPENDENCY_OUTAGES.filter(
   ({ name, long }) => (WHOLE || long !== true) && (missing === undefined || !name.startsWith('Redis')),
 );
-test('every delivery is answered within 5 s, whatever is silent, and what is acknowledged has its effect', async () => {
+test('every delivery is answered within 5 s while a dependency is down, and every acknowledged event has its effect', async () => {
   const delays = monitorEventLoopDelay();
   delays.enable();
   const outcomes: Outcome[] = [];
   if (WHOLE) for (const kind of kinds) outcomes.push(await strike(kind));
   else outcomes.push(...(await Promise.all(kinds.map(strike))));
   printTable(outcomes);
-  // What held this process up held up its answers, too.
+  // A delay of this process delayed the answers as well.
   const slackMs = SCHEDULING_MS + delays.max / 1e6;
   for (const outcome of outcomes) {
-    const { harmless = false } = kinds.find(({ name }) => name === outcome.silence) ?? {};
+    const { harmless = false } = kinds.find(({ name }) => name === outcome.outage) ?? {};
     expect.soft(outcome).toMatchObject({ other: 0, over10s: 0, unanswered: 0, violations: 0 });
-    expect.soft(outcome.slowestMs, outcome.silence).toBeLessThan(PROMISED_MS + slackMs);
-    expect.soft(outcome.recoveredMs, outcome.silence).toBeLessThan(RECOVERY_MS);
+    expect.soft(outcome.slowestMs, outcome.outage).toBeLessThan(PROMISED_MS + slackMs);
+    expect.soft(outcome.recoveredMs, outcome.outage).toBeLessThan(RECOVERY_MS);
     if (harmless) expect.soft(outcome).toMatchObject({ acknowledged: outcome.sent, refused: 0 });
-    else expect.soft(outcome.refused, outcome.silence).toBeGreaterThan(0);
+    else expect.soft(outcome.refused, outcome.outage).toBeGreaterThan(0);
   }
 });
 
-async function strike({ name, start }: SilenceKind): Promise<Outcome> {
+async function strike({ name, start }: OutageKind): Promise<Outcome> {
   const { campaign, begin, end } = await start();
   let endedAt = 0;
-  await campaign.underLoad(SILENT_MS, PACE, async () => {
+  await campaign.underLoad(OUTAGE_MS, PACE, async () => {
     await systemClock.sleep(BEFORE_MS);
     await begin();
     try {
-      await systemClock.sleep(SILENT_MS);
+      await systemClock.sleep(OUTAGE_MS);
     } finally {
       await end();
       endedAt = systemClock.elapsed();
@@ -80,7 +80,7 @@ async function strike({ name, start }: SilenceKind): Promise<Outcome> {
   await campaign.catchUp();
   const violations = await campaign.findViolations();
   return {
-    silence: name,
+    outage: name,
     sent,
     acknowledged,
     refused: answers.get(503) ?? 0,

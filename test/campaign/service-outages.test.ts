@@ -13,8 +13,8 @@ import { silentLogger } from '../support/platform.ts';
 import { openSendsWorld, type SendsWorld } from '../support/sends-world.ts';
 
 /*
- * The service is away for ten minutes, in each way in which it can be, and then it is back: what waits goes out within
- * ten seconds. The connector is a whole one on a clock that the test moves; it calls the service over HTTP.
+ * The service is unavailable for ten minutes, in every way that it can be. Once it is back, everything that waits is
+ * sent within ten seconds. A complete connector runs on a manual clock and calls the service over HTTP.
  */
 
 const SECOND = 1_000;
@@ -25,7 +25,7 @@ const IN_OUTAGE_STEP_MS = 2 * SECOND;
 const STEP_MS = 500;
 
 const OUTAGES: readonly { readonly name: string; readonly passage: Passage; readonly nameless?: true }[] = [
-  { name: 'nobody listens', passage: { kind: 'refused' } },
+  { name: 'connections are refused', passage: { kind: 'refused' } },
   { name: 'its name is not found', passage: { kind: 'refused' }, nameless: true },
   { name: 'connections are reset', passage: { kind: 'reset' } },
   { name: 'connections are accepted and never answered', passage: { kind: 'silent' } },
@@ -39,7 +39,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => world?.close());
 
-interface AwayTest {
+interface OutageTest {
   readonly gate: OutageGate;
   queue(queue: number, to: number, kind: 'text' | 'file', reference: string): Promise<void>;
   /** States by reference. */
@@ -48,8 +48,8 @@ interface AwayTest {
   close(): Promise<void>;
 }
 
-/** A connector of its own on a database of its own, in front of the one service. */
-async function open(): Promise<AwayTest> {
+/** A new connector with its own database. All share one service. */
+async function open(): Promise<OutageTest> {
   const gate = await startOutageGate(world.baseUrl);
   const { url, drop } = await createTestDatabase({ connector: true });
   const real = openDatabase({ url, name: 'test', poolSize: 10, clock: systemClock, logger: silentLogger });
@@ -81,7 +81,7 @@ async function open(): Promise<AwayTest> {
   });
   await connector.start();
 
-  /** Resolves when nothing is under way any more that time or the service need not bring on. */
+  /** Resolves when all remaining work waits for the clock or the service. */
   async function quiet(): Promise<void> {
     for (let calm = 0; calm < 3; ) {
       await systemClock.sleep(1);
@@ -136,13 +136,13 @@ async function open(): Promise<AwayTest> {
   };
 }
 
-describe('a service that was away for ten minutes', () => {
+describe('a service that was unavailable for ten minutes', () => {
   it.each(OUTAGES)(
-    'gets everything that waits within ten seconds: $name',
+    'receives all waiting sends within ten seconds: $name',
     async ({ name, passage, nameless }) => {
       const test = await open();
       try {
-        // The first poll makes the connections known.
+        // The first poll stores the connections.
         await test.pass(5 * SECOND, STEP_MS);
         await test.gate.set(passage);
         const lookup = nameless ? vi.spyOn(dns, 'lookup').mockImplementation(refuseName as never) : undefined;
@@ -173,7 +173,7 @@ describe('a service that was away for ten minutes', () => {
         process.stdout.write(`${name}: everything was out ${tookMs / SECOND} s after the end\n`);
         expect(waiting).toEqual([]);
         for (const [reference, state] of await test.states()) {
-          // A file whose answer was lost is unknown once the service was asked and does not have it.
+          // A file whose answer was lost becomes unknown if the look-up does not find it.
           const lost = reference.includes('first') && state === 'unknown' && isLost(passage);
           expect(lost ? 'sent' : state, reference).toBe('sent');
         }

@@ -11,21 +11,21 @@ import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
 import { withSql } from './read-connector.ts';
 import { startTestRedis } from './redis.ts';
 
-/** A connector under which something falls silent. */
-export interface Silence {
+/** A connector one of whose dependencies can be made unavailable. */
+export interface Outage {
   readonly campaign: Campaign;
   begin(): Promise<void>;
   end(): Promise<void>;
 }
 
-/** Something that falls silent, or refuses. */
-export interface SilenceKind {
+/** A dependency that does not respond, or rejects. */
+export interface OutageKind {
   readonly name: string;
-  /** Whether deliveries are taken all the same. */
+  /** Whether deliveries are accepted nevertheless. */
   readonly harmless?: boolean;
-  /** Left out of the short form: another of its kind is there. */
+  /** Skipped in the short campaign, which has another of its kind. */
   readonly long?: boolean;
-  start(): Promise<Silence>;
+  start(): Promise<Outage>;
 }
 
 const POSTGRES_PORT = 5_432;
@@ -34,20 +34,20 @@ const PAUSE_MS = 50;
 const DISK_MIB = 64;
 const MIB = 1024 * 1024;
 
-/** More than any load of ours has under way, so that it is never the sender that waits. */
+/** More connections than any load uses, so that the sender itself never waits. */
 const OPTIONS: CampaignOptions = { processes: 1, spares: 0, connections: 600 };
 
-export const SILENCES: readonly SilenceKind[] = [
+export const DEPENDENCY_OUTAGES: readonly OutageKind[] = [
   { name: 'Postgres is stopped (SIGSTOP)', start: stopPostgres },
   { name: 'packets to Postgres are dropped', long: true, start: dropPackets },
-  { name: '100 API clients wait for a locked table', harmless: true, start: crowdApi },
+  { name: '100 API clients wait for a locked table', harmless: true, start: blockApiClients },
   { name: 'all tables are locked', start: lockTables },
   { name: 'the disk of Postgres is full', start: fillDisk },
-  { name: 'Postgres takes no writes', long: true, start: takeNoWrites },
+  { name: 'Postgres is read-only', long: true, start: makeReadOnly },
   { name: 'Redis is stopped (SIGSTOP)', harmless: true, long: true, start: stopRedis },
 ];
 
-async function stopPostgres(): Promise<Silence> {
+async function stopPostgres(): Promise<Outage> {
   const server = await startServer();
   const campaign = await startCampaign({ ...OPTIONS, createDatabase: () => createDatabase(server) });
   return {
@@ -57,7 +57,7 @@ async function stopPostgres(): Promise<Silence> {
   };
 }
 
-async function dropPackets(): Promise<Silence> {
+async function dropPackets(): Promise<Outage> {
   const started = Promise.withResolvers<Awaited<ReturnType<typeof startFaultProxyFor>>>();
   const campaign = await startCampaign({
     ...OPTIONS,
@@ -72,7 +72,7 @@ async function dropPackets(): Promise<Silence> {
   return { campaign, begin: async () => proxy.freeze(), end: async () => proxy.thaw() };
 }
 
-async function crowdApi(): Promise<Silence> {
+async function blockApiClients(): Promise<Outage> {
   const campaign = await startCampaign(OPTIONS);
   const leave = new AbortController();
   const lock = createLock(campaign, ['outbound']);
@@ -99,13 +99,13 @@ async function crowdApi(): Promise<Silence> {
   };
 }
 
-async function lockTables(): Promise<Silence> {
+async function lockTables(): Promise<Outage> {
   const campaign = await startCampaign(OPTIONS);
   const lock = createLock(campaign, 'all');
   return { campaign, begin: lock.take, end: lock.release };
 }
 
-/** A session that holds tables of the connector so that nobody else can even read them. */
+/** Locks tables of the connector so that no other session can read them. */
 function createLock({ databaseUrl }: Campaign, tables: readonly string[] | 'all') {
   const held = Promise.withResolvers<void>();
   let over: Promise<unknown> = Promise.resolve();
@@ -134,8 +134,8 @@ function createLock({ databaseUrl }: Campaign, tables: readonly string[] | 'all'
   };
 }
 
-/** On a small disk of its own where this process may mount one; else every write is refused as on a full one. */
-async function fillDisk(): Promise<Silence> {
+/** Uses a small disk if this process may mount one; otherwise a trigger rejects every write as a full disk does. */
+async function fillDisk(): Promise<Outage> {
   const server = await startServer();
   const disk = join(server.location, 'disk');
   await mkdir(disk);
@@ -177,20 +177,20 @@ async function fill(path: string): Promise<void> {
   }
 }
 
-async function takeNoWrites(): Promise<Silence> {
+async function makeReadOnly(): Promise<Outage> {
   const campaign = await startCampaign(OPTIONS);
   const name = new URL(campaign.databaseUrl).pathname.slice(1);
   const set = (value: 'on' | 'off') => () =>
     asAdmin(async (sql) => {
       await sql.unsafe(`alter database ${name} set default_transaction_read_only = ${value}`);
-      // Sessions that are there go on as they began.
+      // Existing sessions keep the setting that they began with.
       if (value === 'on')
         await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
     });
   return { campaign, begin: set('on'), end: set('off') };
 }
 
-async function stopRedis(): Promise<Silence> {
+async function stopRedis(): Promise<Outage> {
   const redis = await startTestRedis(['--maxmemory-policy', 'noeviction']);
   onTestFinished(() => redis.stop());
   const campaign = await startCampaign({ ...OPTIONS, env: { REDIS_URL: redis.url } });
@@ -212,6 +212,6 @@ async function createDatabase(
   options = '',
 ): Promise<{ url: string; drop(): Promise<void> }> {
   await withSql(server.url, (sql) => sql.unsafe(`create database silent ${options}`));
-  // It goes with its server.
+  // It is removed with its server.
   return { url: withDatabase(server.url, 'silent'), drop: async () => undefined };
 }

@@ -1,12 +1,12 @@
 /*
- * Clients that nobody invited, in a process of their own, so that they take no time from whoever measures. It is told
- * what to do as JSON in its first argument, says `begun` when all of it has left or is being sent, and stays until its
+ * Hostile clients in a process of their own, so that they do not slow down the test that measures. Its first argument
+ * says as JSON what they do. It prints `begun` when everything has been sent or is being sent, and runs until its
  * standard input ends.
  */
 import { connect, type Socket } from 'node:net';
-import type { Strangers } from './strangers.ts';
+import type { HostileClients } from './hostile-clients.ts';
 
-const { kind, port, count, from, token }: Strangers = JSON.parse(process.argv[2] ?? '{}');
+const { kind, port, count, from, token }: HostileClients = JSON.parse(process.argv[2] ?? '{}');
 process.stdin.once('end', () => process.exit()).resume();
 
 const MIB = 1024 * 1024;
@@ -32,7 +32,7 @@ function open(): Socket {
   return socket;
 }
 
-/** Headers as a sender makes them, whose signature nobody's secret made. */
+/** Headers as a sender writes them, with an invalid signature. */
 function forgedHeaders(): string {
   const signature = Array.from({ length: 64 }, () => Math.floor(Math.random() * 16).toString(16)).join('');
   return `X-Service-Timestamp: ${Date.now()}\r\nX-Service-Signature: sha256=${signature}\r\n`;
@@ -48,7 +48,7 @@ function postBodies(headers: () => string): void {
   }
 }
 
-/** Starts requests and adds a byte to each now and then, so that they never end. */
+/** Starts requests and adds a byte to each periodically, so that they never end. */
 function drip(start: () => string): void {
   const sockets = Array.from({ length: count }, () => {
     const socket = open();
@@ -76,7 +76,7 @@ function postBrackets(): void {
   }
 }
 
-const ACTS: Readonly<Record<Strangers['kind'], () => void>> = {
+const ACTS: Readonly<Record<HostileClients['kind'], () => void>> = {
   silent: () => {
     for (let n = 0; n < count; n += 1) open();
   },

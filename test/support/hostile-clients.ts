@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** What clients that nobody invited do. */
-export interface Strangers {
+/** Unauthenticated clients that misuse the server. */
+export interface HostileClients {
   /**
-   * `silent`: connect and say nothing. `idle`: ask once and keep the connection. `unsigned`, `forged`: bodies of 1 MiB
+   * `silent`: connect and send nothing. `idle`: send one request and keep the connection. `unsigned`, `forged`: bodies of 1 MiB
    * without a signature, or with a wrong one. `metrics`, `readyz`: requests on one connection without waiting for
    * answers. `slowHeaders`, `slowBodies`: a byte now and then. `brackets`: 16 MiB of nesting for the API.
    */
@@ -22,23 +22,23 @@ export interface Strangers {
   readonly port: number;
   /** Connections, or requests. */
   readonly count: number;
-  /** The address they come from; a star stands for each of 200. */
+  /** Their source address; a star stands for 200 different numbers. */
   readonly from: string;
-  /** Of the API, for `brackets`. */
+  /** Token of the API, for `brackets`. */
   readonly token: string;
 }
 
-export interface RunningStrangers {
-  /** Answers by status, and connections that failed, until now. */
+export interface RunningHostileClients {
+  /** The number of answers by status, and of failed connections, so far. */
   report(): Promise<{ readonly answers: Readonly<Record<string, number>>; readonly refused: number }>;
   leave(): Promise<void>;
 }
 
-const SCRIPT = new URL('./stranger.ts', import.meta.url).pathname;
+const SCRIPT = new URL('./hostile-client.ts', import.meta.url).pathname;
 
-/** Starts them in a process of their own. Resolves when they are at it. */
-export async function startStrangers(strangers: Strangers): Promise<RunningStrangers> {
-  const child = spawn(process.execPath, [SCRIPT, JSON.stringify(strangers)], {
+/** Starts them in another process. Resolves when they are active. */
+export async function startHostileClients(clients: HostileClients): Promise<RunningHostileClients> {
+  const child = spawn(process.execPath, [SCRIPT, JSON.stringify(clients)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');
