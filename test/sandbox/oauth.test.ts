@@ -3,6 +3,7 @@ import { startTestSandbox, type TestSandbox } from './fixture.ts';
 import {
   authorizeApp,
   obtainTokens,
+  pressButton,
   REDIRECT_URI,
   type RegisteredApp,
   refreshTokens,
@@ -215,14 +216,7 @@ describe('OAuth in the sandbox', () => {
     const text = await shown.text();
     const entered = await enter(portal);
     expect([entered.status, text.includes(entered.body.userCode)]).toEqual([201, true]);
-    const field = (name: string): string =>
-      new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? '';
-    const done = await fetch(`${test.service.origin}/oauth/consent`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { cookie: String(shown.headers.get('set-cookie')?.split(';')[0]) },
-      body: new URLSearchParams({ consent: field('consent'), form: field('form'), action: 'portal' }),
-    });
+    const done = await pressButton(test.service.origin, shown, text, { action: 'portal' });
     expect(new URL(String(done.headers.get('location'))).searchParams.get('code')).toMatch(/^mca_/);
   });
 

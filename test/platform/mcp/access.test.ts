@@ -4,7 +4,7 @@ import { parsedTexts } from '../../support/parsed-texts.ts';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-fixture.ts';
-import { callTool, post, request, type ToolReply } from './tool-fixture.ts';
+import { callTool, MODERN, post, request, type ToolReply } from './tool-fixture.ts';
 
 let world: OauthWorld;
 let app: TestApp;
@@ -199,6 +199,42 @@ describe('an unreadable request', () => {
     }
   });
 
+  it('of the stateless revision is refused if a header is missing or differs from its body', async () => {
+    const token = await obtain();
+    const name = 'list_messaging_connections';
+    const { body, headers } = request('tools/call', { name, arguments: {} }, { modern: true });
+    const without = (gone: string) =>
+      Object.fromEntries(Object.entries(headers).filter(([header]) => header !== gone));
+    for (const spoiled of [
+      without('mcp-protocol-version'),
+      without('mcp-method'),
+      without('mcp-name'),
+      { ...headers, 'mcp-method': 'tools/list' },
+      { ...headers, 'mcp-method': 'TOOLS/CALL' },
+      { ...headers, 'mcp-name': 'send_messaging_message' },
+      { ...headers, 'mcp-protocol-version': '2025-11-25' },
+    ]) {
+      const { status, messages } = await post(origin, token, body, spoiled);
+      expect([spoiled, status, messages]).toMatchObject([spoiled, 400, [{ error: { code: -32_020 } }]]);
+    }
+    const encoded = `=?base64?${Buffer.from(name).toString('base64')}?=`;
+    expect((await post(origin, token, body, { ...headers, 'mcp-name': encoded })).status).toBe(200);
+  });
+
+  it('of the stateless revision is refused without its revision or capabilities, and with an unknown revision', async () => {
+    const token = await obtain();
+    const { body, headers } = request('tools/list', {}, { modern: true });
+    for (const key of ['protocolVersion', 'clientCapabilities']) {
+      const spoiled = body.replace(`io.modelcontextprotocol/${key}`, 'io.modelcontextprotocol/other');
+      const { status, messages } = await post(origin, token, spoiled, headers);
+      expect([key, status, messages]).toMatchObject([key, 400, [{ error: { code: -32_602 } }]]);
+    }
+    const future = { ...headers, 'mcp-protocol-version': '2099-01-01' };
+    const { status, messages } = await post(origin, token, body.replaceAll(MODERN, '2099-01-01'), future);
+    const data = { requested: '2099-01-01', supported: expect.arrayContaining([MODERN]) };
+    expect([status, messages]).toMatchObject([400, [{ error: { code: -32_022, data } }]]);
+  });
+
   it('is refused if its host is invalid', async () => {
     const token = await obtain();
     const { body } = request('tools/list');
@@ -248,20 +284,39 @@ describe('the metadata for clients', () => {
           'access-control-request-headers': 'authorization, content-type, mcp-protocol-version',
         },
       });
-    for (const path of ['/api/mcp', '/.well-known/oauth-authorization-server', '/oauth/token']) {
+    const lists = (headers: Headers, name: string): string[] =>
+      (headers.get(name) ?? '').toLowerCase().split(/\s*,\s*/);
+    for (const path of [
+      '/api/mcp',
+      '/.well-known/oauth-authorization-server',
+      '/.well-known/oauth-protected-resource/api/mcp',
+      '/oauth/token',
+      '/oauth/revoke',
+      '/oauth/jwks',
+    ]) {
       const { status, headers } = await preflight(path, 'https://client.example');
       expect([path, status]).toEqual([path, 204]);
       expect(headers.get('access-control-allow-origin')).toBe('*');
       expect(headers.get('access-control-allow-credentials')).toBeNull();
       expect(headers.get('access-control-allow-methods')).toContain('POST');
-      expect(headers.get('access-control-allow-headers')).toMatch(/Authorization.*Mcp-Protocol-Version/);
+      expect(lists(headers, 'access-control-allow-headers')).toEqual(
+        expect.arrayContaining(['authorization', 'content-type', 'mcp-protocol-version']),
+      );
+      const reply = await world.send('GET', path, { headers: { origin: 'https://client.example' } });
+      expect([path, reply.headers.get('access-control-allow-origin')]).toEqual([path, '*']);
     }
-    const refused = await post(origin, null, '{}', { origin: 'https://client.example' });
-    expect(refused.headers.get('access-control-expose-headers')).toBe(
-      'WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version',
+    const { headers: allowed } = await preflight('/api/mcp', 'https://client.example');
+    expect(lists(allowed, 'access-control-allow-headers')).toEqual(
+      expect.arrayContaining(['accept', 'mcp-method', 'mcp-name']),
     );
-    const discovery = await world.send('GET', '/.well-known/oauth-authorization-server');
-    expect(discovery.headers.get('access-control-allow-origin')).toBe('*');
+    const { body } = request('tools/list');
+    for (const token of [null, await obtain()]) {
+      const { headers } = await post(origin, token, body, { origin: 'https://client.example' });
+      expect(headers.get('access-control-allow-origin')).toBe('*');
+      expect(headers.get('access-control-expose-headers')).toBe(
+        'WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version',
+      );
+    }
     for (const path of ['/oauth/authorize', '/oauth/consent', '/api/v1/connections']) {
       const { headers } = await preflight(path, 'https://client.example');
       expect(headers.get('access-control-allow-origin')).toBeNull();

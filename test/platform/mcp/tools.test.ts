@@ -10,6 +10,8 @@ let token: string;
 let nextPhone = 4915600000000;
 /** Few enough to be reached, and more than any other test makes in a minute. */
 const SENDS_PER_MINUTE = 30;
+/** In the first hour of a new number. */
+const WARMUP_SENDS = 30;
 beforeAll(async () => {
   world = await startOauthWorld(undefined, { sendsPerMinute: SENDS_PER_MINUTE });
   app = await world.register();
@@ -69,6 +71,53 @@ describe('the tools', () => {
     },
   );
 
+  it('are offered in each revision, and a client of an unknown one gets a known one', async () => {
+    const { origin } = world.service;
+    const known = ['2025-06-18', '2025-11-25'];
+    for (const protocolVersion of [...known, '1999-12-31']) {
+      const clientInfo = { name: 'test', version: '1' };
+      const { body } = request('initialize', { protocolVersion, capabilities: {}, clientInfo });
+      const { messages, headers } = await post(origin, token, body);
+      const chosen = known.includes(protocolVersion) ? [protocolVersion] : known;
+      const agreed = expect.stringMatching(new RegExp(`^(${chosen.join('|')})$`));
+      expect(messages).toMatchObject([
+        {
+          result: {
+            protocolVersion: agreed,
+            capabilities: { tools: {} },
+            serverInfo: { name: expect.any(String), version: expect.any(String) },
+          },
+        },
+      ]);
+      expect(headers.get('mcp-session-id')).toBeNull();
+    }
+    for (const revision of known) {
+      const negotiated = { 'mcp-protocol-version': revision };
+      const said = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      const accepted = await post(origin, token, said, negotiated);
+      expect([accepted.status, accepted.body]).toEqual([202, null]);
+      expect((await call('list_messaging_connections', {}, { headers: negotiated })).isError).toBe(false);
+    }
+    for (const [method, params] of [
+      ['server/discover', {}],
+      ['tools/list', {}],
+      ['tools/call', { name: 'list_messaging_connections', arguments: {} }],
+    ] as const) {
+      const { body, headers } = request(method, params, { modern: true });
+      const [{ result } = { result: null }] = (await post(origin, token, body, headers)).messages;
+      const serverInfo = { name: expect.any(String), version: expect.any(String) };
+      expect(result).toMatchObject({
+        resultType: 'complete',
+        _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
+      });
+      if (method === 'tools/call') continue;
+      expect(result).toMatchObject({
+        ttlMs: expect.any(Number),
+        cacheScope: expect.stringMatching(/^(public|private)$/),
+      });
+    }
+  });
+
   it('list the connections that REST lists, without aliases and pictures', proves('tools.list'), async () => {
     const { body } = await world.service.call('GET', '/connections', { key: token });
     const { connections } = z.object({ connections: z.array(z.looseObject({})) }).parse(body);
@@ -89,6 +138,8 @@ describe('the tools', () => {
     expect(await received(to)).toMatchObject([{ messageId: output['messageId'], text: 'Grüße 👋' }]);
     const { body } = await world.service.call('GET', '/messages?limit=1', { key: token });
     expect(body).toMatchObject({ messages: [{ id: output['messageId'], text: 'Grüße 👋' }] });
+    const long = await send({ to, text: '👋'.repeat(4_096) });
+    expect([long.isError, long.output['status']]).toEqual([false, 'sent']);
   });
 
   it(
@@ -224,12 +275,21 @@ describe('a refusal', () => {
       unlicensed: await addConnection('4915112345603'),
       broken: await addConnection('4915112345604'),
       busy: await addConnection('4915112345605'),
+      fresh: await addConnection('4915112345606'),
     };
     token = (await world.obtainTokens(app)).access;
     await platform.licenses.set(ids.unlicensed, { status: 'expired' });
     await platform.outages.begin(ids.broken, { cause: 'zombie', heals: false });
     await platform.contacts.put('4915199999999', { onNetwork: false });
     const right = { connectionId: world.connectionId, to: newPhone(), text: 'hello' };
+    await world.service.database.query('UPDATE platform.connections SET warmup_until = $2 WHERE id = $1', [
+      ids.fresh,
+      platform.time.now() + 72 * 60 * 60_000,
+    ]);
+    for (let sent = 0; sent < WARMUP_SENDS; sent++) {
+      expect(await byRest({ ...right, connectionId: ids.fresh })).toBeUndefined();
+    }
+    await platform.time.advance({ ms: 60_000 });
     for (let sent = 0; sent < SENDS_PER_MINUTE; sent++) {
       await send({ ...right, connectionId: ids.busy, text: `hello ${sent}` });
     }
@@ -238,6 +298,7 @@ describe('a refusal', () => {
       ['license_inactive', { ...right, connectionId: ids.unlicensed }, /owner has to renew/],
       ['send_failed', { ...right, connectionId: ids.broken }, /repeat the call once/],
       ['recipient_not_on_whatsapp', { ...right, to: '4915199999999' }, /Do not retry/],
+      ['warmup_limited', { ...right, connectionId: ids.fresh }, /reached its limit for the hour/],
       ['rate_limited', { ...right, connectionId: ids.busy }, /Nothing was sent.*at least \d+ s\.$/],
       ['invalid_request', { ...right, to: '+4915100000000' }, /`to` must be international digits/],
       ['invalid_request', { ...right, to: undefined }, /: `to` is missing\. /],
@@ -287,12 +348,17 @@ describe('a refusal', () => {
     }
   });
 
-  it('of an unknown tool is a protocol error', async () => {
+  it('of an unknown tool or method is a protocol error', async () => {
     for (const modern of [false, true]) {
-      const { body, headers } = request('tools/call', { name: 'delete_everything' }, { modern });
+      for (const name of ['delete_everything', '', 'list_messaging_connectionss']) {
+        const { body, headers } = request('tools/call', { name }, { modern });
+        const { status, messages } = await post(world.service.origin, token, body, headers);
+        expect(status).toBeLessThan(500);
+        expect(messages.at(-1)).toMatchObject({ error: { code: -32_602 } });
+      }
+      const { body, headers } = request('resources/list', {}, { modern });
       const { status, messages } = await post(world.service.origin, token, body, headers);
-      expect(status).toBeLessThan(500);
-      expect(messages.at(-1)).toMatchObject({ error: { code: -32_602 } });
+      expect([status, messages]).toMatchObject([modern ? 404 : 200, [{ error: { code: -32_601 } }]]);
     }
   });
 });

@@ -1,8 +1,13 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectionListAnswer } from '../../../src/contract/service/connections.ts';
 import { seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
+import { readQr } from '../../support/read-qr.ts';
 import { type OauthWorld, startOauthWorld, type TestApp } from './oauth-fixture.ts';
+
+const PHONE = '4915100000000';
+const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
 
 let world: OauthWorld;
 let app: TestApp;
@@ -13,6 +18,15 @@ beforeAll(async () => {
 afterAll(() => world.service.close());
 
 const call: OauthWorld['service']['call'] = (...given) => world.service.call(...given);
+
+const send = (key: string, connectionId: string) =>
+  call('POST', '/messages', { key, body: { connectionId, to: PHONE, text: 'hello' } });
+
+/** Ids of the connections that a credential is shown. */
+async function listed(key: string): Promise<string[]> {
+  const { body } = await call('GET', '/connections', { key });
+  return connectionListAnswer.parse(body).connections.map(({ id }) => id);
+}
 
 async function addConnection(phoneNumber: string, workspaceId = world.workspaceId): Promise<string> {
   const { connections } = world.service.platform;
@@ -54,75 +68,135 @@ describe('an access token on the REST API', () => {
     },
   );
 
-  it('has access only to the connections of its grant, while they exist', async () => {
-    const granted = await addConnection('4915112345001');
-    const gone = await addConnection('4915112345002');
-    const { access } = await world.obtainTokens(app, { connection_ids: `${granted} ${gone}` });
-    const seen = async (): Promise<unknown[]> => {
-      const { body } = await call('GET', '/connections', { key: access });
-      return [Reflect.get(Object(body), 'connections')].flat().map((one) => Reflect.get(Object(one), 'id'));
-    };
-    expect(await seen()).toEqual([granted, gone]);
-    const outside = await call('GET', `/connections/${world.connectionId}`, { key: access });
-    expect([outside.status, outside.body]).toEqual([404, { error: 'not_found' }]);
-    await call('DELETE', `/connections/${gone}`, { key: world.key });
-    expect(await seen()).toEqual([granted]);
-  });
-
-  it('is affected by a lapsed license, a revoked grant and a disabled app on the next call', async () => {
-    const { platform } = world.service;
-    const lapsing = await addConnection('4915112345003');
-    const { access } = await world.obtainTokens(app, { connection_ids: lapsing });
-    const send = () =>
-      call('POST', '/messages', {
-        key: access,
-        body: { connectionId: lapsing, to: '4915100000000', text: 'hello' },
-      });
-    expect((await send()).status).toBe(200);
-    await platform.licenses.set(lapsing, { expiresAt: platform.time.now() - 1 });
-    const unlicensed = await send();
-    expect([unlicensed.status, unlicensed.body]).toEqual([402, { error: 'license_inactive' }]);
-
-    await platform.oauth.apps.setEnabled(app.clientId, false);
-    expect((await send()).body).toEqual({ error: 'invalid_token' });
-    await platform.oauth.apps.setEnabled(app.clientId, true);
-    expect((await send()).status).toBe(402);
-
-    const [newest] = await platform.oauth.grants.list({ limit: 1 });
-    await platform.oauth.grants.revoke(newest?.id ?? '');
-    expect((await send()).body).toEqual({ error: 'invalid_token' });
-  });
+  it(
+    'has access only to the connections of its grant, while they exist, and others do not exist for it',
+    proves('messages.list.scoped', 'messages.list.foreign-empty', 'choice.foreign.same'),
+    async () => {
+      const granted = await addConnection('4915112345001');
+      const gone = await addConnection('4915112345002');
+      const abroad = await seedWorkspace(world.service, { phoneNumber: '4915187654321' });
+      const { access } = await world.obtainTokens(app, { connection_ids: `${granted} ${gone}` });
+      for (const id of [granted, gone, world.connectionId, abroad.connectionId]) {
+        await world.service.platform.messages.receive(id, { from: PHONE, text: 'hello' });
+      }
+      expect(await listed(access)).toEqual([granted, gone]);
+      await call('DELETE', `/connections/${gone}`, { key: world.key });
+      expect(await listed(access)).toEqual([granted]);
+      for (const id of [gone, world.connectionId, abroad.connectionId, 'unknown']) {
+        const answers = [
+          await call('GET', `/connections/${id}`, { key: access }),
+          await call('DELETE', `/connections/${id}`, { key: access }),
+          await call('POST', `/connections/${id}/restart`, { key: access }),
+          await call('POST', `/connections/${id}/logout`, { key: access }),
+          await call('POST', `/connections/${id}/pairing-code`, {
+            key: access,
+            body: { phoneNumber: PHONE },
+          }),
+          await send(access, id),
+          await call('POST', '/messages/read', { key: access, body: { connectionId: id, phone: PHONE } }),
+        ];
+        for (const { status, body } of answers) expect([status, body]).toEqual([404, { error: 'not_found' }]);
+        const page = await call('GET', `/messages?connectionId=${id}`, { key: access });
+        expect(page.body).toEqual({ messages: [], nextCursor: null, hasMore: false });
+      }
+      const { body } = await call('GET', '/messages', { key: access });
+      expect(body).toMatchObject({ messages: [{ connectionId: granted }] });
+      expect(Reflect.get(Object(body), 'messages')).toHaveLength(1);
+    },
+  );
 
   it(
-    'adds what it creates to its grant, but cannot create without a remaining connection',
+    'is affected by a lapsed license, a revoked grant and a disabled app on the next call',
+    proves('service.gate.unsendable', 'service.gate.expired-hidden', 'errors.license_inactive'),
+    async () => {
+      const { platform } = world.service;
+      const lapsing = await addConnection('4915112345003');
+      const { access: other } = await world.obtainTokens(app, { connection_ids: lapsing });
+      const { access } = await world.obtainTokens(app, { connection_ids: lapsing });
+      const sent = async (): Promise<unknown> => {
+        const { status, body } = await send(access, lapsing);
+        return status === 200 ? status : [status, body];
+      };
+      expect(await sent()).toBe(200);
+      await platform.licenses.set(lapsing, { expiresAt: platform.time.now() - 1 });
+      expect(await sent()).toEqual([402, { error: 'license_inactive' }]);
+      const marking = { key: access, body: { connectionId: lapsing, phone: PHONE } };
+      expect((await call('POST', '/messages/read', marking)).body).toEqual({ error: 'license_inactive' });
+      expect(await listed(access)).toEqual([]);
+      expect((await call('GET', '/messages', { key: access })).body).toMatchObject({ messages: [] });
+      expect((await call('GET', `/connections/${lapsing}`, { key: access })).status).toBe(200);
+
+      await platform.oauth.apps.setEnabled(app.clientId, false);
+      expect(await sent()).toEqual([401, { error: 'invalid_token' }]);
+      await platform.oauth.apps.setEnabled(app.clientId, true);
+      await platform.licenses.set(lapsing, { status: 'active' });
+      expect([await sent(), await listed(access)]).toEqual([200, [lapsing]]);
+
+      const [newest] = await platform.oauth.grants.list({ limit: 1 });
+      await platform.oauth.grants.revoke(newest?.id ?? '');
+      expect(await sent()).toEqual([401, { error: 'invalid_token' }]);
+      expect(await listed(other)).toEqual([lapsing]);
+    },
+  );
+
+  it(
+    'adds what it creates to its grant and to no other, but cannot create without a remaining connection',
     proves('connections.create.first-not-by-oauth', 'choice.oauth.grant', 'errors.invalid_grant'),
     async () => {
       const only = await addConnection('4915112345004');
-      const { access } = await world.obtainTokens(app, { connection_ids: only });
-      const created = await call('POST', '/connections', { key: access, body: { label: 'new' } });
+      const { access, refresh } = await world.obtainTokens(app, { connection_ids: only });
+      const { access: other } = await world.obtainTokens(app, { connection_ids: only });
+      const create = (key: string) =>
+        call('POST', '/connections', {
+          key,
+          body: { label: 'new' },
+          headers: { 'idempotency-key': 'one' },
+        });
+      const created = await create(access);
       expect(created.status).toBe(201);
-      const { id } = Reflect.get(Object(created.body), 'connection');
+      const { id, qr } = Reflect.get(Object(created.body), 'connection');
+      const again = await create(access);
+      expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+      expect(again.body).toMatchObject({ connection: { id } });
+      expect((await create(other)).body).toEqual({ error: 'not_found' });
       expect((await call('GET', `/connections/${id}`, { key: access })).status).toBe(200);
-      for (const each of [id, only]) await call('DELETE', `/connections/${each}`, { key: access });
-      const refused = await call('POST', '/connections', { key: access, body: { label: 'first' } });
+      expect((await call('GET', `/connections/${id}`, { key: other })).status).toBe(404);
+
+      expect(await world.service.platform.ownerPhones.scan(id, readQr(qr).text)).toBe('paired');
+      const renewed = String((await world.refresh(app, refresh)).body['access_token']);
+      expect([await listed(renewed), await listed(other)]).toEqual([[only, id], [only]]);
+      expect((await send(renewed, id)).status).toBe(200);
+
+      for (const each of [id, only]) await call('DELETE', `/connections/${each}`, { key: renewed });
+      const refused = await call('POST', '/connections', { key: renewed, body: { label: 'first' } });
       expect([refused.status, refused.body]).toEqual([403, { error: 'invalid_grant' }]);
-      expect((await call('GET', '/connections', { key: access })).body).toEqual({ connections: [] });
+      expect(await listed(renewed)).toEqual([]);
     },
   );
 
   it('acts on the webhook of its app', proves('choice.oauth.webhook'), async () => {
-    const own = await world.register({ webhookUrl: 'https://app.example/hook' });
-    const { access } = await world.obtainTokens(own);
-    const shown = await call('GET', '/webhook', { key: access });
-    expect(shown.body).toMatchObject({ url: 'https://app.example/hook', secretSet: true });
-    await call('PUT', '/webhook', { key: access, body: { url: 'https://app.example/moved' } });
-    expect((await call('GET', '/webhook', { key: access })).body).toMatchObject({
-      url: 'https://app.example/moved',
-    });
-    expect((await call('GET', '/webhook', { key: world.key })).body).toMatchObject({ url: null });
+    const bare = await world.register();
+    const { access } = await world.obtainTokens(bare);
+    const shown = async (key: string) => (await call('GET', '/webhook', { key })).body;
+    const unset = { url: null, events: EVENTS, secretSet: false };
+    expect(await shown(access)).toEqual(unset);
+    const early = await call('POST', '/webhook/rotate', { key: access });
+    expect([early.status, early.body]).toEqual([400, { error: 'invalid_webhook' }]);
+    const url = 'https://app.example/set';
+    const put = await call('PUT', '/webhook', { key: access, body: { url } });
+    expect([put.status, put.body]).toEqual([200, { url, events: EVENTS, secret: expect.any(String) }]);
+    for (const refused of ['http://app.example/', 'https://localhost/', 'https://10.0.0.1/', 'nonsense']) {
+      const { status, body } = await call('PUT', '/webhook', { key: access, body: { url: refused } });
+      expect([refused, status, body]).toEqual([refused, 400, { error: 'invalid_webhook' }]);
+    }
+    expect(await shown(access)).toEqual({ url, events: EVENTS, secretSet: true });
     expect((await call('POST', '/webhook/rotate', { key: access })).status).toBe(200);
+
+    const registered = await world.register({ webhookUrl: 'https://app.example/hook' });
+    const own = await world.obtainTokens(registered);
+    expect(await shown(own.access)).toMatchObject({ url: 'https://app.example/hook', secretSet: true });
     const other = await world.obtainTokens(app);
-    expect((await call('GET', '/webhook', { key: other.access })).body).toMatchObject({ url: null });
+    for (const key of [other.access, world.key]) expect(await shown(key)).toEqual(unset);
   });
 
   it(
@@ -135,34 +209,38 @@ describe('an access token on the REST API', () => {
       const before = await world.obtainTokens(legacy);
       expect(await events(before.access)).toEqual(['message.received']);
       const after = await world.obtainTokens(legacy);
-      expect(await events(after.access)).toEqual([
-        'message.received',
-        'message.status',
-        'connection.disconnected',
-        'connection.connected',
-      ]);
+      expect(await events(after.access)).toEqual(EVENTS);
     },
   );
 
-  it('sees nothing of another workspace', async () => {
-    const abroad = await seedWorkspace(world.service, { phoneNumber: '4915187654321' });
-    const { access } = await world.obtainTokens(app);
-    const hidden = await call('GET', `/connections/${abroad.connectionId}`, { key: access });
-    expect([hidden.status, hidden.body]).toEqual([404, { error: 'not_found' }]);
-  });
-
   it(
-    'is accepted at the legacy address, which has no authorization server',
-    proves('versioning.auth-host'),
+    'is accepted at the legacy address with the same answers, and nothing else of the authorization host is',
+    proves('versioning.legacy', 'versioning.auth-host'),
     async () => {
       const server = createServer((request, response) => world.service.platform.legacyApp(request, response));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const address = server.address();
       const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-      const { access } = await world.obtainTokens(app);
-      expect((await call('GET', '/connections', { key: access, at: origin })).status).toBe(200);
-      for (const path of ['/.well-known/oauth-authorization-server', '/oauth/token', '/oauth/authorize']) {
-        expect((await fetch(origin + path)).status).toBe(404);
+      const bound = { resource: `${world.service.origin}/api/v1` };
+      for (const { access: key } of [await world.obtainTokens(app), await world.obtainTokens(app, bound)]) {
+        const detail = `/connections/${world.connectionId}`;
+        for (const path of ['/connections', '/account', '/messages', '/connections/unknown', detail]) {
+          const [usual, legacy] = [
+            await call('GET', path, { key }),
+            await call('GET', path, { key, at: origin }),
+          ];
+          expect([path, legacy.status, legacy.body]).toEqual([path, usual.status, usual.body]);
+        }
+      }
+      for (const [method, path] of [
+        ['GET', '/.well-known/oauth-authorization-server'],
+        ['GET', '/.well-known/oauth-protected-resource'],
+        ['GET', '/oauth/jwks'],
+        ['GET', '/oauth/authorize'],
+        ['POST', '/oauth/token'],
+        ['POST', '/api/mcp'],
+      ] as const) {
+        expect([path, (await fetch(origin + path, { method })).status]).toEqual([path, 404]);
       }
       await new Promise<void>((resolve) => {
         server.close(() => resolve());

@@ -1,6 +1,8 @@
+import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { type OauthWorld, PATHS, REDIRECT_URI, returned, startOauthWorld } from './oauth-fixture.ts';
 
@@ -114,6 +116,8 @@ describe('a foreign client', () => {
       );
       const second = String(refreshed.refresh_token);
       expect(second).not.toBe(first);
+      expect(refreshed.expires_in).toBe(900);
+      expect(decodeJwt(refreshed.access_token).jti).not.toBe(claims.jti);
       const gone = await oauth.revocationRequest(server, client, proof, second, insecure);
       await oauth.processRevocationResponse(gone);
       const { status, body } = await service.call('GET', '/connections', { key: refreshed.access_token });
@@ -179,27 +183,105 @@ describe('a foreign client', () => {
   });
 });
 
-describe('time', () => {
-  it('ends an access token after 15 minutes and a refresh token after 30 days', async () => {
-    const { service } = world;
-    const app = await world.register();
-    const { access, refresh } = await world.obtainTokens(app);
-    const start = service.platform.time.now();
-    await service.platform.time.advance({ to: start + 15 * MINUTE - 1_000 });
-    expect((await service.call('GET', '/connections', { key: access })).status).toBe(200);
-    await service.platform.time.advance({ to: start + 15 * MINUTE });
-    const late = await service.call('GET', '/connections', { key: access });
-    expect([late.status, late.body]).toEqual([401, { error: 'invalid_token' }]);
-    expect(late.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+describe('consent', () => {
+  it(
+    'is asked for unless the developer owns one standalone workspace with a connection',
+    proves('oauth.consent.automatic', 'choice.oauth.developer', 'auth.oauth.needs-connection'),
+    async () => {
+      const empty = await world.service.platform.workspaces.create({ kind: 'standalone' });
+      const portal = await seedWorkspace(world.service, { kind: 'crm_portal' });
+      for (const ownerWorkspaceId of [empty.id, portal.workspaceId]) {
+        const reply = await world.authorize(await world.register({ ownerWorkspaceId }));
+        expect([reply.status, reply.headers.get('location')]).toEqual([200, null]);
+      }
+    },
+  );
+});
 
-    await service.platform.time.advance({ to: start + 30 * DAY - 1_000 });
-    const next = await world.refresh(app, refresh);
-    expect(next.status).toBe(200);
-    const renewed = service.platform.time.now();
-    await service.platform.time.advance({ to: renewed + 30 * DAY });
-    const ended = await world.refresh(app, String(next.body['refresh_token']));
-    expect([ended.status, ended.body['error']]).toEqual([400, 'invalid_grant']);
+describe('registration', () => {
+  it('accepts only HTTPS, loopback and private-use addresses', async () => {
+    const register = (uri: string) => world.register({ redirectUris: [uri] });
+    for (const uri of [
+      'https://a.example/cb',
+      'http://127.0.0.1:8080/cb',
+      'http://[::1]/cb',
+      'com.example.app:/cb',
+    ]) {
+      expect((await register(uri)).clientId).toMatch(/^c[0-9a-z]{24}$/);
+    }
+    for (const uri of [
+      'http://a.example/cb',
+      'https://a.example/cb#x',
+      'https://u:p@a.example/cb',
+      'javascript:alert(1)',
+      'data:text/html,x',
+      'myapp:/cb',
+      'https://a.example/c b',
+    ]) {
+      await expect(register(uri), uri).rejects.toMatchObject({
+        code: 'invalid_request',
+        field: 'redirectUris',
+      });
+    }
   });
+
+  it('refuses an address that could inject into a header', async () => {
+    for (const uri of [
+      'https://a,default-src/cb',
+      'https://a;script-src/cb',
+      "https://a'/cb",
+      'https://*.a.example/cb',
+      'https://a.example/cb#',
+      'https://a.example/c\u0000b',
+      'https://a.example/cb\r\nX: y',
+      'http://127.0.0.1.evil.example/cb',
+      'http://localhost.evil.example/cb',
+      'file:///etc/passwd',
+      'about:blank',
+      'vbscript:x',
+      'blob:https://a.example/x',
+      'com.example.app;x:/cb',
+    ]) {
+      await expect(world.register({ redirectUris: [uri] }), uri).rejects.toMatchObject({
+        code: 'invalid_request',
+      });
+    }
+  });
+});
+
+describe('time', () => {
+  it(
+    'ends an access token after 15 minutes and a refresh token after 30 days, to the millisecond',
+    proves('auth.oauth.token', 'limits.tokens'),
+    async () => {
+      const { service } = world;
+      const { time } = service.platform;
+      const app = await world.register();
+      const [{ access, refresh }, unused] = [await world.obtainTokens(app), await world.obtainTokens(app)];
+      const start = time.now();
+      const { iat = 0, exp = 0 } = decodeJwt(access);
+      expect([iat, exp - iat]).toEqual([Math.floor(start / 1_000), 900]);
+      await time.advance({ to: exp * 1_000 - 1 });
+      expect((await service.call('GET', '/connections', { key: access })).status).toBe(200);
+      await time.advance({ to: exp * 1_000 });
+      const late = await service.call('GET', '/connections', { key: access });
+      expect([late.status, late.body]).toEqual([401, { error: 'invalid_token' }]);
+      expect(late.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+
+      await time.advance({ to: start + 30 * DAY - 1 });
+      const second = await world.refresh(app, refresh);
+      expect(second.status).toBe(200);
+      await time.advance({ to: start + 30 * DAY });
+      const ended = await world.refresh(app, unused.refresh);
+      expect([ended.status, ended.body['error']]).toEqual([400, 'invalid_grant']);
+      await time.advance({ to: start + 59 * DAY });
+      const third = await world.refresh(app, String(second.body['refresh_token']));
+      expect(third.status).toBe(200);
+      await time.advance({ to: start + 89 * DAY });
+      const gone = await world.refresh(app, String(third.body['refresh_token']));
+      expect([gone.status, gone.body['error']]).toEqual([400, 'invalid_grant']);
+    },
+  );
 
   it('ends a code after a minute', async () => {
     const { service } = world;

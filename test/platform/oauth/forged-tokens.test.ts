@@ -1,7 +1,8 @@
-import { type CryptoKey, generateKeyPair, importJWK, SignJWT } from 'jose';
+import { type CryptoKey, decodeJwt, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
-import { type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
+import { post, request } from '../mcp/tool-fixture.ts';
+import { type OauthReply, type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
 
 let world: OauthWorld;
 let app: TestApp;
@@ -107,13 +108,27 @@ describe('an access token', () => {
     },
   );
 
-  it('for the tools is not accepted by the REST API, and one for the API is', async () => {
+  it('for one resource is refused at the other, and so is what is refreshed from it', async () => {
     const { origin } = world.service;
-    const tools = await world.obtainTokens(app, { resource: `${origin}/api/mcp` });
-    const api = await world.obtainTokens(app, { resource: `${origin}/api/v1` });
-    expect((await world.service.call('GET', '/connections', { key: tools.access })).status).toBe(401);
-    expect((await world.service.call('GET', '/connections', { key: api.access })).status).toBe(200);
-    const widened = await world.refresh(app, tools.refresh, { resource: `${origin}/api/v1` });
+    const [api, tools] = [`${origin}/api/v1`, `${origin}/api/mcp`];
+    const statuses = async (key: string) => [
+      (await world.service.call('GET', '/connections', { key })).status,
+      (await post(origin, key, request('tools/list').body)).status,
+    ];
+    const accessIn = ({ body }: OauthReply): string => String(body['access_token']);
+    const forApi = await world.obtainTokens(app, { resource: api });
+    const forTools = await world.obtainTokens(app, { resource: tools });
+    const audiences = [forApi, forTools].map(({ access }) => [decodeJwt(access).aud].flat());
+    expect(audiences).toEqual([[api], [tools]]);
+    expect(await statuses(forApi.access)).toEqual([200, 401]);
+    expect(await statuses(forTools.access)).toEqual([401, 200]);
+    const anywhere = await world.obtainTokens(app);
+    expect(await statuses(anywhere.access)).toEqual([200, 200]);
+    const narrowed = await world.refresh(app, anywhere.refresh, { resource: tools });
+    expect(await statuses(accessIn(narrowed))).toEqual([401, 200]);
+    const next = await world.refresh(app, forTools.refresh);
+    expect(await statuses(accessIn(next))).toEqual([401, 200]);
+    const widened = await world.refresh(app, String(next.body['refresh_token']), { resource: api });
     expect(widened.body['error']).toBe('invalid_target');
   });
 

@@ -9,6 +9,8 @@ import {
 } from '../../support/platform.ts';
 
 export const REDIRECT_URI = 'https://crm.example/oauth/callback?tenant=7';
+/** RFC 7636, appendix B: of the challenge that an authorize request has. */
+export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
 /** Paths of this server. A client reads them in the discovery document. */
 export const PATHS = {
   authorize: '/oauth/authorize',

@@ -1,0 +1,35 @@
+import { expect } from 'vitest';
+import { encode, type Fields, type OauthReply, type OauthWorld } from './oauth-fixture.ts';
+
+export const FORM = 'application/x-www-form-urlencoded';
+
+/** A page as a browser holds it: its text, its cookie, and the hidden fields of its first form. */
+export interface Page {
+  readonly reply: OauthReply;
+  readonly cookie: string;
+  readonly fields: Fields;
+  readonly values: (name: string) => string[];
+}
+
+export function readPage(reply: OauthReply, cookie = ''): Page {
+  const values = (name: string): string[] =>
+    [...reply.text.matchAll(new RegExp(`name="${name}" value="([^"]*)"`, 'g'))].map(
+      ([, value]) => value ?? '',
+    );
+  return {
+    reply,
+    cookie: reply.headers.get('set-cookie')?.split(';')[0] ?? cookie,
+    fields: { consent: values('consent')[0], form: values('form')[0] },
+    values,
+  };
+}
+
+/** Sends a form as a browser does, which follows a redirect to a page of the same server. */
+export async function postForm(world: OauthWorld, fields: Fields, cookie: string): Promise<OauthReply> {
+  const headers = { 'content-type': FORM, cookie };
+  const reply = await world.send('POST', '/oauth/consent', { headers, body: encode(fields) });
+  const location = reply.headers.get('location') ?? '';
+  if (!location.startsWith('/oauth/consent?')) return reply;
+  expect(reply.status).toBe(303);
+  return world.send('GET', location, { headers: { cookie } });
+}
