@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
 import { PROJECTS } from './test/support/projects.ts';
 
-const { unit, process: processes, campaign } = PROJECTS;
+const { unit, process: processes, docs, campaign } = PROJECTS;
 
 const TESTING = fileURLToPath(new URL('src/testing/index.ts', import.meta.url));
 
@@ -18,10 +18,11 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: [...unit, ...processes, ...campaign],
+          exclude: [...unit, ...processes, ...docs, ...campaign],
         },
       },
       { test: { name: 'process', include: [...processes] } },
+      { test: { name: 'docs', include: [...docs] } },
       // They take the machine to its limits and measure what is left: two at a time, after all others. How long one
       // takes says more about the machine than about the code.
       {

@@ -7,6 +7,7 @@ export const PROJECTS = {
     'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'test/conformance/{judgement,reports,requests}.test.ts',
+    'test/docs/{fidelity,links,secrets}.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat}.test.ts',
     'test/runtime/http-server/{bound-json,memory-budget}.test.ts',
@@ -39,10 +40,9 @@ export const PROJECTS = {
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
     'test/index.test.ts',
-    'test/{cli,console,docs}/**/*.test.ts',
+    'test/{cli,console}/**/*.test.ts',
     'test/package/dependencies.test.ts',
     'test/conformance/command.test.ts',
-    'test/examples/receivers.test.ts',
     'test/connector/{canary,canary-of-parts,processes}.test.ts',
     'test/connector/doctor/stores.test.ts',
     'test/connector/feed/sequencer.test.ts',
@@ -54,7 +54,14 @@ export const PROJECTS = {
     'test/runtime/database/{database,pgbouncer,tls}.test.ts',
     'test/runtime/database/embedded/*.test.ts',
     'test/runtime/{lifecycle,node-version,notifier}/*.test.ts',
-    'test/testing/{examples,shared-server}.test.ts',
+    'test/testing/shared-server.test.ts',
+  ],
+  /** Runs the commands that the documents show, and the examples. */
+  docs: [
+    'test/docs/{certify,conformance,contributing,deploy,oauth,operations,patterns,proxy,readme}.test.ts',
+    'test/docs/{sandbox,scenarios,tools,your-crm}.test.ts',
+    'test/examples/*.test.ts',
+    'test/testing/examples.test.ts',
   ],
   /**
    * Kills, loses and restarts for minutes in real time, measures, takes the memory of the machine, works for long, or
