@@ -7,7 +7,7 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
 import { boundJson } from '../../runtime/http-server/bound-json.ts';
-import { declaresMore } from '../../runtime/http-server/declares-more.ts';
+import { declaresMore } from '../../runtime/http-server/request-body.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { ApiError, tooLarge } from './api-error.ts';

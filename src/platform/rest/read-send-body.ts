@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { declaresMore } from '../../runtime/http-server/declares-more.ts';
+import { declaresMore } from '../../runtime/http-server/request-body.ts';
 import { endedEarly, parseJson, requirePlain } from '../calls/read-body.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { addressKey, findEntry } from '../addresses/address-ranges.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
-import { discardBody } from './discard-body.ts';
+import { discardBody } from './request-body.ts';
 
 /** Limits on the number of connections. */
 export interface ConnectionLimits {

@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import type { Deadline } from '../../runtime/clock/deadline.ts';
-import { discardBody, freeBytes } from '../../runtime/http-server/discard-body.ts';
+import type { Deadline } from '../clock/deadline.ts';
+
+/** Whether a request declares a body of more than `limit` bytes. */
+export function declaresMore({ headers }: Pick<IncomingMessage, 'headers'>, limit: number): boolean {
+  return Number(headers['content-length'] ?? 0) > limit;
+}
 
 /** A received body, or the reason why there is none. */
 export type RawBody =
@@ -47,4 +51,19 @@ export function readRawBody(
     request.on('error', () => undefined);
     deadline.onPass(() => finish({ kind: 'too_slow' }));
   });
+}
+
+/**
+ * Releases the memory of bytes that are no longer needed, and leaves them empty. The garbage collector would
+ * only do it once 64 MiB or more of such memory has accumulated, and never in an idle process. Bytes that
+ * share their memory with others are left unchanged.
+ */
+export function freeBytes({ buffer, byteLength }: Buffer): void {
+  const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  if (isOwn && !buffer.detached) buffer.transfer(0);
+}
+
+/** Reads the rest of a body and discards it. Other readers of the body receive nothing more. */
+export function discardBody(request: IncomingMessage): void {
+  request.removeAllListeners('data').on('data', freeBytes).resume();
 }
