@@ -367,21 +367,26 @@ describe('a service that was reset while its connector was stopped', () => {
 });
 
 describe('a loop that cannot start', () => {
-  it('closes everything that it has opened, so that the next start succeeds', async () => {
-    const database = await createTestDatabase({ connector: true, platform: true });
-    const holder = createServer().listen(0, '127.0.0.1');
-    await once(holder, 'listening');
-    const { port } = holder.address() as AddressInfo;
+  it.each([
+    ['service', 'platform'],
+    ['connector', 'connector'],
+  ])(
+    'because the port of the %s is in use closes everything that it has opened, so that the next start succeeds',
+    async (_, name) => {
+      const database = await createTestDatabase({ connector: true, platform: true });
+      const holder = createServer().listen(0, '127.0.0.1');
+      await once(holder, 'listening');
+      const { port } = holder.address() as AddressInfo;
+      const options = loopOptions(database.url);
 
-    const options = loopOptions(database.url);
+      await expect(startLoop({ ...options, ports: { ...portsFrom(0), [name]: port } })).rejects.toThrow(
+        `port ${port}: the port is in use`,
+      );
 
-    await expect(startLoop({ ...options, ports: { ...portsFrom(0), connector: port } })).rejects.toThrow(
-      `port ${port}: the port is in use`,
-    );
-
-    const loop = await startLoop(options);
-    await loop.close();
-    holder.close();
-    await database.drop();
-  });
+      const loop = await startLoop(options);
+      await loop.close();
+      holder.close();
+      await database.drop();
+    },
+  );
 });

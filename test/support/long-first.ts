@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Projects whose files start processes and wait for them, the longest first. */
-const ORDER = ['campaign', 'process', 'service', 'unit'];
+const ORDER = ['campaign', 'docs', 'process', 'service', 'unit'];
 
 /**
  * Begins with the projects whose files take long, so that a run does not end with one of them and idle workers.

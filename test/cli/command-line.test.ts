@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { readCommandLine, readPortBase } from '../../src/commands/command-line.ts';
+import { startOptions } from '../../src/commands/start-options.ts';
+
+const START = {
+  name: 'start',
+  summary: 'runs the loop',
+  options: {
+    json: { type: 'boolean', description: 'print JSON' },
+    'port-base': { type: 'string', value: 'N', description: 'listen on N' },
+    'data-dir': { type: 'string', value: 'DIR', description: 'folder for data' },
+  },
+} as const;
+
+describe('a command line', () => {
+  const read = (words: readonly string[], env = {}): string => {
+    let printed = '';
+    const given = readCommandLine(
+      START,
+      words,
+      (text) => {
+        printed += text;
+      },
+      env,
+    );
+    readPortBase(given?.options['port-base']);
+    return printed;
+  };
+
+  it.each([
+    [['--prot-base', '0'], '--prot-base'],
+    [['4000'], '4000'],
+    [['--port-base'], '--port-base'],
+    [['--port-base', '80'], '"80"'],
+    [['--port-base', '65516'], '"65516"'],
+    [['--port-base', '4000.5'], '"4000.5"'],
+  ])('is refused for %j, with the argument', (words, named) => {
+    expect(() => read(words)).toThrow(
+      expect.objectContaining({ name: 'UsageError', message: expect.stringContaining(named) }),
+    );
+  });
+
+  it.each([['0'], ['1024'], ['65515']])('may give %s as the port base', (base) => {
+    expect(readPortBase(base)).toBe(Number(base));
+  });
+
+  it('with --version prints the version only', () => {
+    expect(read(['--version'])).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([
+    [['4200'], { npm_config_port_base: 'true' }, 'npm start -- --port-base 4200'],
+    [[], { npm_config_port_base: '4200' }, 'npm start -- --port-base 4200'],
+    [
+      ['4200', '/tmp/x'],
+      { npm_config_port_base: 'true', npm_config_data_dir: 'true' },
+      'npm start -- --port-base 4200 --data-dir /tmp/x',
+    ],
+  ])(
+    'without -- before the arguments, which npm has consumed, is refused with the line that works: %j',
+    (words, env, line) => {
+      expect(() => read(words, env)).toThrow(
+        expect.objectContaining({
+          name: 'UsageError',
+          message: expect.stringMatching(new RegExp(`Put -- before it: ${line}$`)),
+        }),
+      );
+    },
+  );
+});
+
+describe('the settings of npm start', () => {
+  it('may not name a database on another machine without saying so', () => {
+    const read = (env: Record<string, string>) => startOptions(env, () => undefined);
+    const remote = 'postgres://crm:geheim@db.example.com/crm';
+    let message = '';
+    try {
+      read({ DATABASE_URL: remote });
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    expect(message).toMatch(/^.*DATABASE_URL.*PLATFORM_DATABASE_URL/s);
+    expect(message).not.toContain('geheim');
+    expect(read({ DATABASE_URL: remote, PLATFORM_DATABASE_URL: remote }).databaseUrl?.reveal()).toBe(remote);
+  });
+});
