@@ -9,10 +9,15 @@ const CONTACT = '447700900201';
 
 describe('a test loop', () => {
   const seen: Change[] = [];
+  /** The handler accepts a change once this has resolved. */
+  let handling = Promise.resolve();
   let loop: TestLoop;
 
   beforeAll(async () => {
-    const onChange = (change: Change): void => void seen.push(change);
+    const onChange = async (change: Change): Promise<void> => {
+      await handling;
+      seen.push(change);
+    };
     loop = await startTestLoop({ databaseUrl: inject('databaseUrl'), handlers: { onChange } });
   });
   afterAll(() => loop.close());
@@ -60,6 +65,31 @@ describe('a test loop', () => {
     await expect(loop.waitFor({ list: 'calls', q: 'path:/nowhere', timeoutMs: 0 })).rejects.toThrow(
       'calls path:/nowhere: 0 of 1 found.',
     );
+  });
+
+  it('lets what is in progress end before a wait fails', async () => {
+    const id = await write('Hello');
+    await loop.settle();
+    const { connectionId } = await loop.connector.getMessage({ params: { id } });
+    const body = { connectionId, to: CONTACT, text: 'Good morning', reference: 'slow' };
+    await loop.connector.queueMessage({ body });
+    expect(await loop.waitFor({ list: 'messages', q: 'direction:outgoing', timeoutMs: 1 })).toMatchObject([
+      { direction: 'outgoing' },
+    ]);
+
+    const gate = Promise.withResolvers<void>();
+    handling = gate.promise;
+    const messageId = await write('Slow');
+    let evaluations = 0;
+    await loop.waitFor(
+      () => {
+        evaluations += 1;
+        if (evaluations === 2) gate.resolve();
+        return seen.some((change) => 'messageId' in change && change.messageId === messageId);
+      },
+      { timeoutMs: 1 },
+    );
+    expect(evaluations).toBe(3);
   });
 
   it('records what came from outside as a scenario', async () => {
