@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askAs } from '../../support/ask-as.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -54,6 +55,11 @@ describe('the address of a caller behind trusted proxies', () => {
       const value = name === 'forwarded' ? 'for=203.0.113.7' : '203.0.113.7';
       expect([name, await ask({ [name]: value })]).toEqual([name, 403]);
     }
+  });
+
+  it('permits any host', async () => {
+    const path = '/.well-known/oauth-authorization-server';
+    expect((await askAs('auth.example.com', service.port, path)).status).toBe(200);
   });
 
   it('does not matter for a key without an allowlist', proves('auth.key.no-allowlist'), async () => {

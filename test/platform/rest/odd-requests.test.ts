@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askAs } from '../../support/ask-as.ts';
 import { parsedTexts } from '../../support/parsed-texts.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw, openRaw } from '../../support/raw-exchange.ts';
 
+const DISCOVERY = '/.well-known/oauth-authorization-server';
 const NOT_FOUND = [404, { error: 'not_found' }];
 const NOT_ALLOWED = [405, { error: 'method_not_allowed' }];
 const BAD_BODY = [400, { error: 'invalid_request', field: 'body', hint: expect.any(String) }];
@@ -354,6 +356,27 @@ describe('odd requests', () => {
     const lines = ['PUT /api/v1/webhook HTTP/1.1', 'Host: localhost', ...headers, 'Connection: close'];
     const { statuses } = await exchangeRaw(service.port, `${lines.join('\r\n')}\r\n\r\n${rest}`);
     expect(statuses).toEqual([400]);
+  });
+
+  it('for a rebound name is refused at every address', proves('choice.host.foreign'), async () => {
+    for (const path of ['/api/v1/connections', '/oauth/authorize', '/api/mcp', '/media/x', '/nothing']) {
+      for (const host of [
+        'evil.example.com',
+        '127.0.0.1.evil.example.com',
+        'localhost@evil.example.com',
+        'a b',
+      ]) {
+        const { status, text } = await askAs(host, service.port, path);
+        expect([path, host, status]).toEqual([path, host, 400]);
+        expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', field: 'Host' });
+      }
+    }
+  });
+
+  it('for every name of this machine are answered', async () => {
+    for (const host of ['localhost', 'LOCALHOST', `127.0.0.1:${service.port}`, '127.8.8.8', '[::1]:80']) {
+      expect((await askAs(host, service.port, DISCOVERY)).status).toBe(200);
+    }
   });
 
   it('serves the next request', async () => {
