@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { webhookEvent } from '../../src/contract/service/events.ts';
 import { PlatformAlreadyRuns } from '../../src/platform/db/process-lease.ts';
 import { createPlatform } from '../../src/platform/platform.ts';
@@ -15,16 +15,17 @@ import { type Receiver, startReceiver } from '../support/receiver.ts';
 describe('platform', () => {
   let service: TestPlatform;
   let receiver: Receiver;
-  beforeEach(async () => {
-    receiver = await startReceiver();
+  beforeAll(async () => {
     service = await startTestPlatform({
       ports: { hosts: { target: (host) => (host === 'hooks.example.com' ? receiver.origin : undefined) } },
     });
   });
-  afterEach(async () => {
-    await service.close();
-    await receiver.close();
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    receiver = await startReceiver();
+    await service.platform.reset();
   });
+  afterEach(() => receiver.close());
 
   async function seedWithWebhook() {
     const seeded = await seedWorkspace(service);
@@ -65,6 +66,7 @@ describe('platform', () => {
     );
     const write = service.platform.messages.receive(connectionId, { from: '4915900000002', text: 'never' });
     await expect(write).rejects.toThrow('no');
+    await service.database.query('DROP FUNCTION platform.refuse() CASCADE');
     await service.platform.settle();
     expect(receiver.requests).toEqual([]);
     expect(await service.platform.ledger.read(0, 10)).toEqual([]);
@@ -102,28 +104,6 @@ describe('platform', () => {
     await expect(start()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
   });
 
-  test('releases the database if a start fails', async () => {
-    await service.platform.close();
-    await service.database.query('ALTER TABLE platform.timers RENAME TO timers_hidden');
-    const start = () =>
-      createPlatform({
-        database: service.database,
-        systemClock: service.clock,
-        logger: silentLogger,
-        baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
-        sendScale: 0,
-      });
-    await expect(start()).rejects.toThrow('timers');
-    await service.database.query('ALTER TABLE platform.timers_hidden RENAME TO timers');
-    await (await start()).close();
-  });
-
-  test('leaves no timer behind when it is closed', async () => {
-    await seedWithWebhook();
-    await service.platform.close();
-    expect(service.clock.pending).toBe(0);
-  });
-
   test('removes keys, webhooks and people at a reset, and resets the pace', async () => {
     const { key } = await seedWithWebhook();
     await service.platform.contacts.put('4915900000003', { onNetwork: false });
@@ -140,5 +120,29 @@ describe('platform', () => {
     for (const scale of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => service.platform.timing.setSendScale(scale)).toThrow('sendScale');
     }
+  });
+
+  test('leaves no timer behind when it is closed', async () => {
+    await seedWithWebhook();
+    await service.platform.close();
+    expect(service.clock.pending).toBe(0);
+    await service.restart();
+  });
+
+  test('releases the database if a start fails', async () => {
+    await service.platform.close();
+    await service.database.query('ALTER TABLE platform.timers RENAME TO timers_hidden');
+    const start = () =>
+      createPlatform({
+        database: service.database,
+        systemClock: service.clock,
+        logger: silentLogger,
+        baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
+        sendScale: 0,
+      });
+    await expect(start()).rejects.toThrow('timers');
+    await service.database.query('ALTER TABLE platform.timers_hidden RENAME TO timers');
+    await (await start()).close();
+    await service.restart();
   });
 });

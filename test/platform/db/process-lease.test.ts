@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { currentProcess, findState } from '../../../src/platform/db/process-identity.ts';
 import { PlatformAlreadyRuns, takeProcessLease } from '../../../src/platform/db/process-lease.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -14,7 +14,7 @@ import { WatchedClock } from '../../support/watched-clock.ts';
 describe('process lease', () => {
   let testDatabase: TestDatabase;
   let database: Database;
-  beforeEach(async () => {
+  beforeAll(async () => {
     testDatabase = await createTestDatabase({ platform: true });
     database = openDatabase({
       url: testDatabase.url,
@@ -23,10 +23,11 @@ describe('process lease', () => {
       logger: silentLogger,
     });
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await database.close();
     await testDatabase.drop();
   });
+  beforeEach(() => database.query('DELETE FROM platform.process_lease'));
 
   const take = (clock = new ManualClock(), onLost = (): void => {}) =>
     takeProcessLease({ database, clock, logger: silentLogger, onLost });

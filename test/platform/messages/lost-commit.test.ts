@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
-import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { replaceTransactions } from '../../support/replace-transactions.ts';
 
@@ -22,29 +22,32 @@ function unreliable() {
 }
 
 describe('a send whose commit fails', () => {
-  const to = '4916100000001';
+  const { plan, wrap } = unreliable();
+  let service: TestPlatform;
+  let nextPhone = 4916100000001;
+  beforeAll(async () => {
+    service = await startTestPlatform({ wrapDatabase: wrap, ports: { random: () => 0.999 } });
+  });
+  afterAll(() => service.close());
 
   async function sendThrough(...fates: ('refuse' | 'lose')[]) {
-    const { plan, wrap } = unreliable();
-    const service = await startTestPlatform({ wrapDatabase: wrap, ports: { random: () => 0.999 } });
-    try {
-      const { key, connectionId } = await seedWorkspace(service);
-      const body = { connectionId, to, text: 'hello', idempotencyKey: 'k' };
-      plan.push(...fates);
-      const answer = await service.call('POST', '/messages', { key, body });
-      const repeat = await service.call('POST', '/messages', { key, body });
-      await service.platform.time.advance({ ms: 60_000 });
-      return {
-        status: answer.status,
-        answer: sendMessageAnswer.parse(answer.body),
-        repeat: repeat.body,
-        phone: await service.platform.contacts.received(to),
-        page: (await service.call('GET', '/messages', { key })).body,
-        told: (await service.platform.ledger.read(0, 100)).map((entry) => entry.status),
-      };
-    } finally {
-      await service.close();
-    }
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = String(nextPhone++);
+    const body = { connectionId, to, text: 'hello', idempotencyKey: 'k' };
+    await service.platform.settle();
+    plan.push(...fates);
+    const answer = await service.call('POST', '/messages', { key, body });
+    const repeat = await service.call('POST', '/messages', { key, body });
+    await service.platform.time.advance({ ms: 60_000 });
+    const ledger = await service.platform.ledger.read(0, 100);
+    return {
+      status: answer.status,
+      answer: sendMessageAnswer.parse(answer.body),
+      repeat: repeat.body,
+      phone: await service.platform.contacts.received(to),
+      page: (await service.call('GET', '/messages', { key })).body,
+      told: ledger.filter((entry) => entry.connectionId === connectionId).map(({ status }) => status),
+    };
   }
 
   test.each([
@@ -72,22 +75,20 @@ describe('a send whose commit fails', () => {
   );
 
   test('after the commit, with its answer lost: its events are delivered', async () => {
-    const { plan, wrap } = unreliable();
-    const service = await startTestPlatform({ wrapDatabase: wrap });
-    try {
-      const { connectionId } = await seedWorkspace(service);
-      const write = () => service.platform.messages.receive(connectionId, { from: to, text: 'hello' });
-      plan.push('lose');
-      await expect(write()).rejects.toThrow('the connection ended');
-      plan.push('refuse');
-      await expect(write()).rejects.toThrow('the connection ended');
-      await service.platform.settle();
-      const meant = await service.platform.ledger.read(0, 10);
-      expect(meant).toHaveLength(1);
-      const delivered = await service.platform.delivery.list({ limit: 10 });
-      expect(delivered.map(({ messageId }) => messageId)).toEqual([meant[0]?.messageId]);
-    } finally {
-      await service.close();
-    }
+    const { connectionId } = await seedWorkspace(service);
+    const from = String(nextPhone++);
+    const write = () => service.platform.messages.receive(connectionId, { from, text: 'hello' });
+    await service.platform.settle();
+    plan.push('lose');
+    await expect(write()).rejects.toThrow('the connection ended');
+    plan.push('refuse');
+    await expect(write()).rejects.toThrow('the connection ended');
+    await service.platform.settle();
+    const ledger = await service.platform.ledger.read(0, 100);
+    const meant = ledger.filter((entry) => entry.connectionId === connectionId);
+    expect(meant).toHaveLength(1);
+    const delivered = await service.platform.delivery.list({ limit: 100 });
+    const its = delivered.filter((entry) => entry.connectionId === connectionId);
+    expect(its.map(({ messageId }) => messageId)).toEqual([meant[0]?.messageId]);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { newIdentifier } from '../../../src/platform/kernel/identifiers.ts';
 import { answerSend, claimSend, type SendClaim } from '../../../src/platform/messages/send-journal.ts';
@@ -10,11 +10,14 @@ describe('a send whose process died', () => {
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   const to = '4915300000001';
-  beforeEach(async () => {
+  beforeAll(async () => {
     service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    await service.platform.reset();
     seeded = await seedWorkspace(service);
   });
-  afterEach(() => service.close());
 
   async function begin(idempotencyKey: string | null): Promise<SendClaim> {
     const { workspaceId, connectionId } = seeded;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { insertTimers } from '../../../src/platform/time/timers.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
@@ -9,11 +9,15 @@ const DAY = 24 * HOUR;
 describe('virtual time', () => {
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
-  beforeEach(async () => {
+  beforeAll(async () => {
     service = await startTestPlatform({ ports: { random: () => 0.999 } });
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    await service.platform.reset();
+    await service.platform.time.run();
     seeded = await seedWorkspace(service);
   });
-  afterEach(() => service.close());
 
   const to = (digit: number): string => `491560000000${digit}`;
 
@@ -226,6 +230,8 @@ describe('virtual time', () => {
     expect(await service.database.query('SELECT * FROM platform.witness')).toEqual([
       { offset_ms: at - wall, created_at: at },
     ]);
+    await service.database.query('DROP FUNCTION platform.witness() CASCADE');
+    await service.database.query('DROP TABLE platform.witness');
   });
 
   test('a license that lapses during an advance stops later events, and no earlier ones', async () => {
