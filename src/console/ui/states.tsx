@@ -4,7 +4,7 @@ import { ApiError } from '../data/client.ts';
 import { queries } from '../data/live.ts';
 import { Button } from './button.tsx';
 
-interface StateProps {
+export interface StateProps {
   readonly title: string;
   readonly hint?: ReactNode;
   readonly action?: ReactNode;

@@ -4,7 +4,7 @@ import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from '
 import { isOf } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { useRowKeys } from './row-keys.ts';
-import { EmptyState, Failure, Loading } from './states.tsx';
+import { EmptyState, Failure, Loading, type StateProps } from './states.tsx';
 import './screen.css';
 
 /** A column: its heading, its width as a track of a CSS grid, and what it shows of a row. */
@@ -164,6 +164,15 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
     </section>
   );
+}
+
+/**
+ * In place of the rows of an empty list: without a filter, what to do next; otherwise, that nothing of its `kind`
+ * matches.
+ */
+export function EmptyList({ q, kind, ...state }: StateProps & { readonly q: string; readonly kind: string }) {
+  if (q === '') return <EmptyState {...state} />;
+  return <EmptyState title={`No ${kind} matches`} hint="Press / to change the filter." />;
 }
 
 interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'to' | 'search'> {

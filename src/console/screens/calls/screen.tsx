@@ -7,8 +7,8 @@ import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
-import { type Column, Table } from '../../ui/table.tsx';
+import { Loading, ReadFailure } from '../../ui/states.tsx';
+import { type Column, EmptyList, Table } from '../../ui/table.tsx';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import './calls.css';
 
@@ -89,18 +89,13 @@ export function CallsScreen() {
             to="/calls/$id"
             messageOf={({ messageIds }) => messageIds?.[0]}
             empty={
-              q === '' ? (
-                <EmptyState
-                  title="The service was not called yet"
-                  hint="Each call appears here with the reason for its response."
-                  action={<Link to="/overview">Point your application at the service</Link>}
-                />
-              ) : (
-                <EmptyState
-                  title="No call matches"
-                  hint="Only the latest calls are kept. Press / to change the filter."
-                />
-              )
+              <EmptyList
+                q={q}
+                kind="call"
+                title="The service was not called yet"
+                hint="Each call appears here with the reason for its response. Only the latest calls are kept."
+                action={<Link to="/overview">Point your application at the service</Link>}
+              />
             }
           />
         </>

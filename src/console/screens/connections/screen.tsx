@@ -8,8 +8,7 @@ import { Chip } from '../../ui/chip.tsx';
 import { useKeys } from '../../ui/keys.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState } from '../../ui/states.tsx';
-import { type Column, Table } from '../../ui/table.tsx';
+import { type Column, EmptyList, Table } from '../../ui/table.tsx';
 import { CreateConnection } from './create.tsx';
 import { ConnectionDetail } from './detail.tsx';
 import { LicenseEnd } from './license.tsx';
@@ -110,18 +109,13 @@ export function ConnectionsScreen() {
             selectedId={id}
             to="/connections/$id"
             empty={
-              q === '' ? (
-                <EmptyState
-                  title="There is no connection"
-                  hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired:"
-                  action={<code>npm run sandbox -- pair 447700900150 Tests</code>}
-                />
-              ) : (
-                <EmptyState
-                  title="No connection matches"
-                  hint="Remove a token from the filter, or press / to change it."
-                />
-              )
+              <EmptyList
+                q={q}
+                kind="connection"
+                title="There is no connection"
+                hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired:"
+                action={<code>npm run sandbox -- pair 447700900150 Tests</code>}
+              />
             }
           />
         </>

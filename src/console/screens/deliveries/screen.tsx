@@ -5,8 +5,7 @@ import { useLiveList } from '../../data/use-live-list.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState } from '../../ui/states.tsx';
-import { type Column, Table } from '../../ui/table.tsx';
+import { type Column, EmptyList, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/times.tsx';
 import { EVENTS, outcomeOf, summaryOf } from './describe.ts';
 import { DeliveryDetail } from './detail.tsx';
@@ -104,18 +103,13 @@ export function DeliveriesScreen() {
             to="/deliveries/$id"
             messageOf={({ messageId }) => messageId}
             empty={
-              q === '' ? (
-                <EmptyState
-                  title="Nothing was delivered yet"
-                  hint="Let a contact write to one of your numbers:"
-                  action={<code>npm run sandbox -- say 447700900101 447700900201 Hello</code>}
-                />
-              ) : (
-                <EmptyState
-                  title="No delivery matches"
-                  hint="Remove a token from the filter, or press / to change it."
-                />
-              )
+              <EmptyList
+                q={q}
+                kind="delivery"
+                title="Nothing was delivered yet"
+                hint="Let a contact write to one of your numbers:"
+                action={<code>npm run sandbox -- say 447700900101 447700900201 Hello</code>}
+              />
             }
           />
         </>

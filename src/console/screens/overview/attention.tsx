@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { connector, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
+import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
@@ -12,7 +13,7 @@ import {
   connectorConcerns,
   laneConcerns,
 } from './concerns.ts';
-import { counts, sync, webhooks } from './lane.tsx';
+import { counts, webhooks } from './lane.tsx';
 
 /** So many connections are named or counted; the list has all of them. */
 const FEW = '6';
@@ -44,7 +45,7 @@ export function Attention() {
     queryFn: async () => (await sandbox('GET', '/clock')).frozen,
     enabled: isSandbox,
   });
-  const synced = useQuery({ ...sync(), enabled: hasConnector });
+  const synced = useQuery({ ...syncStatus(), enabled: hasConnector });
   const ofConnector = useQuery({
     queryKey: ['connector', 'concerns'],
     enabled: hasConnector,

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { RegisteredWebhook } from '../../../contract/sandbox/deliveries.ts';
-import { connector, sandbox } from '../../data/client.ts';
+import { sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
+import { syncStatus } from '../../data/sync-status.ts';
 
 const isSandbox = (): boolean => mode().mode === 'sandbox';
 
@@ -13,14 +14,12 @@ export const webhooks = () =>
     queryKey: ['webhooks'],
     queryFn: async () => (await sandbox('GET', '/webhooks', { query: { limit: '100' } })).entries,
   }) as const;
-export const sync = () =>
-  ({ queryKey: ['connector', 'sync'], queryFn: () => connector('GET', '/v1/sync') }) as const;
 
 /** How webhooks fare: what was delivered, what was lost, and what polling repaired. */
 export function Lane() {
   const { data: total } = useQuery({ ...counts(), enabled: isSandbox() });
   const { data: registered = [] } = useQuery({ ...webhooks(), enabled: isSandbox() });
-  const { data: synced } = useQuery({ ...sync(), enabled: mode().connector });
+  const { data: synced } = useQuery({ ...syncStatus(), enabled: mode().connector });
   const repaired = synced?.accounts.reduce(
     (sum, { repaired: { messages, statuses } }) => sum + messages + statuses,
     0,

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { mode } from '../../data/live.ts';
+import { syncStatus } from '../../data/sync-status.ts';
 import { Attention } from './attention.tsx';
 import { Environment } from './environment.tsx';
-import { Lane, sync } from './lane.tsx';
+import { Lane } from './lane.tsx';
 import './overview.css';
 
 const Summary = lazy(async () => ({ default: (await import('../sync/summary.tsx')).Summary }));
@@ -14,7 +15,7 @@ const Summary = lazy(async () => ({ default: (await import('../sync/summary.tsx'
  */
 export function OverviewScreen() {
   const isSandbox = mode().mode === 'sandbox';
-  const { data } = useQuery({ ...sync(), enabled: !isSandbox });
+  const { data } = useQuery({ ...syncStatus(), enabled: !isSandbox });
   return (
     <div className="overview">
       <h1 className="visually-hidden">Overview</h1>

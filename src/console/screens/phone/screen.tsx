@@ -6,8 +6,7 @@ import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState } from '../../ui/states.tsx';
-import { type Column, Table, type TableProps } from '../../ui/table.tsx';
+import { type Column, EmptyList, Table, type TableProps } from '../../ui/table.tsx';
 import { describeContact, type ListedContact } from './chats.ts';
 import { ContactPhone } from './contact.tsx';
 import { ConnectionState, DevicePhone } from './device.tsx';
@@ -111,14 +110,12 @@ function Phones<Row>({
       <Table
         {...table}
         empty={
-          q === '' ? (
-            <EmptyState
-              title={`There are no ${table.label.toLowerCase()} yet`}
-              hint="Create a connection on the screen Connections. Whoever writes to it becomes a contact."
-            />
-          ) : (
-            <EmptyState title="No phone matches" hint="Press / to change the filter." />
-          )
+          <EmptyList
+            q={q}
+            kind="phone"
+            title={`There are no ${table.label.toLowerCase()} yet`}
+            hint="Create a connection on the screen Connections. Whoever writes to it becomes a contact."
+          />
         }
       />
     </>

@@ -8,6 +8,7 @@ import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/c
 import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { mode, queries } from '../../data/live.ts';
+import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -28,11 +29,7 @@ async function readAgain(): Promise<void> {
 }
 
 export function SyncScreen() {
-  const { data, error } = useQuery({
-    queryKey: ['sync'],
-    queryFn: () => connector('GET', '/v1/sync'),
-    enabled: mode().connector,
-  });
+  const { data, error } = useQuery({ ...syncStatus(), enabled: mode().connector });
   const poll = useAction({
     mutationFn: () => connector('POST', '/v1/sync', { body: {} }),
     onSettled: readAgain,
