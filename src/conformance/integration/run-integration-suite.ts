@@ -1,6 +1,5 @@
-import { createReport, type Report } from '../report/report.ts';
-import type { Clock } from '../runner/clock.ts';
-import { type CheckResult, runChecks } from '../runner/run-checks.ts';
+import type { Report } from '../report/report.ts';
+import { runSuite, type SuiteRun, selectById } from '../run-suite.ts';
 import { pollChecks } from './checks/polls.ts';
 import { refusedKeyChecks, sendChecks } from './checks/sends.ts';
 import { sessionChecks } from './checks/sessions.ts';
@@ -15,23 +14,17 @@ export const INTEGRATION_CHECKS: readonly IntegrationCheck[] = [
   ...refusedKeyChecks,
 ];
 
-export interface IntegrationSuiteOptions {
+export interface IntegrationSuiteOptions extends SuiteRun {
   readonly inputs: IntegrationInputs;
-  /** Runs only checks whose ids start with one of these; default: all. */
-  readonly only?: readonly string[] | undefined;
-  readonly clock: Clock;
-  /** Ends the run after the check that it interrupts. */
-  readonly signal: AbortSignal;
   /** The command that runs one check. */
   readonly repeat?: (id: string) => string;
-  readonly onResult?: (result: CheckResult) => void;
 }
 
 const TIMEOUT_MS = 150_000;
 
 /** The checks that `only` selects. */
 export function selectIntegrationChecks(only?: readonly string[]): readonly IntegrationCheck[] {
-  return INTEGRATION_CHECKS.filter(({ id }) => only?.some((prefix) => id.startsWith(prefix)) ?? true);
+  return selectById(INTEGRATION_CHECKS, only);
 }
 
 /** A check after which the sandbox has no faults. */
@@ -55,33 +48,14 @@ function withoutTraces(check: IntegrationCheck): IntegrationCheck {
 export async function runIntegrationSuite(options: IntegrationSuiteOptions): Promise<Report> {
   const { inputs, clock, signal, only } = options;
   const context = await createContext(inputs, clock, signal);
-  const startedAt = new Date(clock.now()).toISOString();
-  const began = clock.elapsed();
-  const checks = selectIntegrationChecks(only).map(withoutTraces);
-  const results = await runChecks<IntegrationContext>({
-    checks,
+  return await runSuite<IntegrationContext>(options, {
+    about: { suite: 'integration', target: inputs.sandboxUrl, profile: 'messaging' },
+    checks: selectIntegrationChecks(only).map(withoutTraces),
     context,
-    journal: context.journal,
-    secrets: context.secrets,
-    clock,
     timeoutMs: TIMEOUT_MS,
-    signal,
     unexpected: 'harness',
     repeat: options.repeat,
     findLock: (check) => findLock(check as IntegrationCheck, inputs),
-    ...(options.onResult === undefined ? {} : { onResult: options.onResult }),
+    conclusion: { demandsAll: true },
   });
-  return createReport(
-    {
-      suite: 'integration',
-      target: inputs.sandboxUrl,
-      profile: 'messaging',
-      startedAt,
-      ms: Math.round(clock.elapsed() - began),
-      notRun: checks.slice(results.length).map(({ id }) => id),
-      leftBehind: [],
-      results,
-    },
-    { demandsAll: true },
-  );
 }

@@ -1,8 +1,7 @@
-import { createReport, type Report } from '../report/report.ts';
+import type { Report } from '../report/report.ts';
+import { runSuite, type SuiteRun, selectById } from '../run-suite.ts';
 import { Violation } from '../runner/check.ts';
-import type { Clock } from '../runner/clock.ts';
 import type { Exchange } from '../runner/exchange.ts';
-import { type CheckResult, runChecks } from '../runner/run-checks.ts';
 import { deliveryChecks } from './checks/delivery.ts';
 import { effectChecks } from './checks/effects.ts';
 import { payloadChecks } from './checks/payload.ts';
@@ -18,24 +17,16 @@ export const RECEIVER_CHECKS: readonly ReceiverCheck[] = [
   ...effectChecks,
 ];
 
-export interface ReceiverSuiteOptions {
+export interface ReceiverSuiteOptions extends SuiteRun {
   readonly inputs: ReceiverInputs;
   readonly tiers: readonly Tier[];
-  /** Runs only checks whose ids start with one of these; default: all. */
-  readonly only?: readonly string[] | undefined;
-  readonly clock: Clock;
-  /** Ends the run after the check that it interrupts. */
-  readonly signal: AbortSignal;
-  readonly onResult?: (result: CheckResult) => void;
 }
 
 const TIMEOUT_MS = 15_000;
 
 /** The checks of these levels that `only` selects. */
 export function selectChecks(tiers: readonly Tier[], only?: readonly string[]): readonly ReceiverCheck[] {
-  return RECEIVER_CHECKS.filter(
-    ({ id, tier }) => tiers.includes(tier) && (only?.some((prefix) => id.startsWith(prefix)) ?? true),
-  );
+  return selectById(RECEIVER_CHECKS, only).filter(({ tier }) => tiers.includes(tier));
 }
 
 /** There is no receiver at the address; nothing was checked. */
@@ -50,8 +41,6 @@ export class NoReceiver extends Error {
 export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<Report> {
   const { inputs, clock, signal, tiers, only } = options;
   const context = createContext(inputs, clock);
-  const startedAt = new Date(clock.now()).toISOString();
-  const began = clock.elapsed();
   context.journal.begin(signal, () => undefined);
   await context.deliver({ body: '', method: 'GET', headers: () => [], as: 'GET' }).catch((error: unknown) => {
     const why = error instanceof Violation ? error.actual : String(error);
@@ -59,34 +48,17 @@ export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<R
       `${inputs.url} does not answer (${why}). Is the receiver running, and is this its address?`,
     );
   });
-  const checks = selectChecks(tiers, only);
-  const results = await runChecks({
-    checks,
+  return await runSuite(options, {
+    about: { suite: 'receiver', target: inputs.url, profile: inputs.profile.name },
+    checks: selectChecks(tiers, only),
     context,
-    journal: context.journal,
-    secrets: context.secrets,
-    clock,
     timeoutMs: TIMEOUT_MS,
-    signal,
     unexpected: 'harness',
     showsBytes: true,
     repeat: (_, exchange) => exchange && writeCurl(inputs.url, exchange),
     findLock: (check) => findLock(check as ReceiverCheck, inputs),
-    ...(options.onResult === undefined ? {} : { onResult: options.onResult }),
+    conclusion: { demandsAll: true },
   });
-  return createReport(
-    {
-      suite: 'receiver',
-      target: inputs.url,
-      profile: inputs.profile.name,
-      startedAt,
-      ms: Math.round(clock.elapsed() - began),
-      notRun: checks.slice(results.length).map(({ id }) => id),
-      leftBehind: [],
-      results,
-    },
-    { demandsAll: true },
-  );
 }
 
 /** A text as one word of a shell. */

@@ -1,7 +1,6 @@
-import { createReport, type Report } from '../report/report.ts';
+import type { Report } from '../report/report.ts';
+import { runSuite, type SuiteRun, selectById } from '../run-suite.ts';
 import { Skip } from '../runner/check.ts';
-import type { Clock } from '../runner/clock.ts';
-import { type CheckResult, runChecks } from '../runner/run-checks.ts';
 import { createContext, type ServiceContext } from './context.ts';
 import type { ServiceInputs } from './inputs.ts';
 import { nameAnswer } from './judge.ts';
@@ -9,23 +8,18 @@ import { findLock, type ServiceCheck } from './service-check.ts';
 import { SERVICE_CHECKS } from './suite.ts';
 import type { WebhookListener } from './webhook-listener.ts';
 
-export interface ServiceSuiteOptions {
+/** After an interruption, what was created is still removed. */
+export interface ServiceSuiteOptions extends SuiteRun {
   readonly inputs: ServiceInputs;
-  readonly clock: Clock;
   /** The listener for deliveries to `webhookUrl`. */
   readonly listener?: WebhookListener | undefined;
-  /** Runs only checks whose ids start with one of these; defaults to all. */
-  readonly only?: readonly string[] | undefined;
   /** Timeout of a check, in milliseconds; checks that send have a longer one. */
   readonly timeoutMs: number;
   /** Minimum time between two requests, in milliseconds. */
   readonly paceMs: number;
   /** How long to wait for a delivery, in milliseconds; defaults to a minute. */
   readonly arrivesMs?: number;
-  /** Ends the run after the check that it interrupts; what was created is still removed. */
-  readonly signal: AbortSignal;
   readonly onStart?: (check: ServiceCheck) => void;
-  readonly onResult?: (result: CheckResult) => void;
 }
 
 /** The service cannot be called with these inputs; nothing was checked. */
@@ -38,8 +32,7 @@ const ARRIVES_MS = 60_000;
 
 /** The checks that `only` selects. */
 export function selectChecks(only: readonly string[] | undefined): readonly ServiceCheck[] {
-  if (only === undefined) return SERVICE_CHECKS;
-  return SERVICE_CHECKS.filter(({ id }) => only.some((prefix) => id.startsWith(prefix)));
+  return selectById(SERVICE_CHECKS, only);
 }
 
 /**
@@ -50,32 +43,15 @@ export async function runServiceSuite(options: ServiceSuiteOptions): Promise<Rep
   const { inputs, clock, signal, timeoutMs } = options;
   const { listener, paceMs, arrivesMs = ARRIVES_MS } = options;
   const context = createContext({ inputs, clock, listener, paceMs, arrivesMs });
-  const startedAt = new Date(clock.now()).toISOString();
-  const began = clock.elapsed();
   await demandReachable(context, timeoutMs, signal);
-  const checks = selectChecks(options.only);
-  const results = await runChecks({
-    checks,
+  return await runSuite(options, {
+    about: { suite: 'service', target: inputs.baseUrl, profile: inputs.profile },
+    checks: selectChecks(options.only),
     context,
-    journal: context.journal,
-    secrets: context.secrets,
-    clock,
     timeoutMs,
-    signal,
     findLock: (check) => findLock(check, inputs),
     onStart: options.onStart,
-    onResult: options.onResult,
-  });
-  const leftBehind = await cleanUp(context);
-  return createReport({
-    suite: 'service',
-    target: inputs.baseUrl,
-    profile: inputs.profile,
-    startedAt,
-    ms: Math.round(clock.elapsed() - began),
-    notRun: checks.slice(results.length).map(({ id }) => id),
-    leftBehind,
-    results,
+    cleanUp: () => cleanUp(context),
   });
 }
 
