@@ -1,79 +1,10 @@
-import { writeFileSync } from 'node:fs';
-import { ADVANCE_FORMS, type Advance, readAdvance } from '../contract/sandbox/advance.ts';
-import { FAULT_ACTIONS } from '../contract/sandbox/fault-actions.ts';
-import type { FaultActionType, FaultSurface } from '../contract/sandbox/faults.ts';
 import { givenFields } from '../sandbox/endpoints/given-fields.ts';
-import { record } from '../scenario/replay.ts';
-import { writeScenario } from '../scenario/scenario.ts';
-import type { CallPort, CallSandbox } from './call-sandbox.ts';
-import type { CommandDefinition, CommandOptions } from './command-line.ts';
 import { UsageError } from './command-line.ts';
 import { describeReset, describeService } from './describe-loop.ts';
-
-/** The input of a subcommand. */
-interface Given {
-  readonly call: CallSandbox;
-  readonly callPort: CallPort;
-  /** The required argument with this name in its usage. */
-  readonly word: (name: string) => string;
-  /** The same for an optional argument. */
-  readonly optional: (name: string) => string | undefined;
-  readonly options: CommandOptions;
-}
-
-/** The output of a subcommand: for `--json`, and as text. */
-interface Answered {
-  readonly json: unknown;
-  readonly text: string;
-  /** True ends the command with exit code 1. */
-  readonly failed?: boolean;
-}
-
-/** A subcommand: it calls the control API and describes the response. */
-interface Subcommand {
-  /** Its arguments, as in `CommandDefinition`. */
-  readonly words: string;
-  readonly summary: string;
-  readonly options?: CommandDefinition['options'];
-  readonly run: (given: Given) => Promise<Answered>;
-}
-
-function advanceOf(text: string): Advance {
-  const advance = readAdvance(text);
-  if (advance === null) throw new UsageError(`"${text}" is not a time: ${ADVANCE_FORMS}.`);
-  return advance;
-}
-
-function readNumber(text: unknown, what: string): number | undefined {
-  if (text === undefined) return undefined;
-  if (typeof text === 'string' && /^\d+(\.\d+)?$/.test(text)) return Number(text);
-  throw new UsageError(`${what} must be a number, not "${String(text)}".`);
-}
-
-function readText(options: CommandOptions, name: string): string | undefined {
-  const text = options[name];
-  return typeof text === 'string' ? text : undefined;
-}
-
-const ID = /^c[a-z0-9]{24}$/;
-const LONGEST_PAGE = '1000';
-
-/**
- * The id of a connection, given its id, its phone number or its label. Of several, the newest one in the workspace of
- * the API key, or else the newest one.
- */
-async function readConnection(call: CallSandbox, word: string): Promise<string> {
-  if (ID.test(word)) return word;
-  const isNumber = /^\d+$/.test(word);
-  const query = isNumber ? { phoneNumber: word } : { limit: LONGEST_PAGE };
-  const { entries } = await call('listConnections', { query });
-  const { workspaceId } = await call('getInfo');
-  const named = entries.filter(({ label, phoneNumber }) => (isNumber ? phoneNumber : label) === word);
-  const found = named.findLast((entry) => entry.workspaceId === workspaceId) ?? named.at(-1);
-  if (found === undefined)
-    throw new Error(`No connection has the id, the phone number or the label "${word}".`);
-  return found.id;
-}
+import { FAULTS } from './fault-subcommand.ts';
+import { LISTS } from './list-subcommands.ts';
+import { RECORD } from './record-subcommand.ts';
+import { advanceOf, readConnection, readNumber, readText, type Subcommand, table } from './subcommand.ts';
 
 /** The value at `a.0.b`, as text. */
 function readField(json: unknown, path: string): string {
@@ -96,65 +27,12 @@ function readHeader(text: string | undefined): Record<string, string> | undefine
   return { [name.trim()]: value };
 }
 
-function readAction(word: string): FaultActionType {
-  const known = [...new Set(Object.values(FAULT_ACTIONS).flat())];
-  const action = known.find((name) => name === word);
-  if (action === undefined) {
-    throw new UsageError(`There is no fault "${word}". Use clear, or one of ${known.join(', ')}.`);
-  }
-  return action;
-}
-
-/** The surface that supports an action. Of several: calls if the options describe a call, otherwise webhooks. */
-function surfaceOf(action: FaultActionType, options: CommandOptions): FaultSurface {
-  const { webhook, api }: Readonly<Record<FaultSurface, readonly FaultActionType[]>> = FAULT_ACTIONS;
-  const isCall = options['path'] !== undefined || options['method'] !== undefined;
-  const named = readText(options, 'surface');
-  if (named !== undefined) return named as FaultSurface;
-  return webhook.includes(action) && !(isCall && api.includes(action)) ? 'webhook' : 'api';
-}
-
-function table(rows: readonly (readonly (string | number | null)[])[], none: string): string {
-  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-')));
-  const widths = (cells[0] ?? []).map((_, place) => Math.max(...cells.map((row) => row[place]?.length ?? 0)));
-  const lines = cells.map((row) => row.map((cell, place) => cell.padEnd(widths[place] ?? 0)).join('  '));
-  return lines.length === 0 ? none : lines.map((line) => line.trimEnd()).join('\n');
-}
-
-/** A delay of a contact. */
-function after(ms: number | null): string {
-  return ms === null ? 'never' : `after ${ms} ms`;
-}
-
 /** What a phone blocks, in words. */
 function blocks(numbers: readonly string[]): string[] {
   return numbers.length === 0 ? [] : [`blocks ${numbers.join(' ')}`];
 }
 
-const LIMIT = {
-  limit: { type: 'string', value: 'N', description: 'number of entries (default 10)' },
-} as const;
-const WORKSPACE = {
-  workspace: { type: 'string', value: 'ID', description: 'only entries of this workspace' },
-} as const;
-const FILTER = {
-  q: {
-    type: 'string',
-    value: 'FILTER',
-    description: 'only entries that match, for example "status:dropped !type:message.status"',
-  },
-} as const;
-const DEFAULT_LIMIT = '10';
-
-/** The query of a list. */
-function page(options: CommandOptions): { readonly query: Readonly<Record<string, string | undefined>> } {
-  const workspaceId = readText(options, 'workspace');
-  return {
-    query: { limit: readText(options, 'limit') ?? DEFAULT_LIMIT, workspaceId, q: readText(options, 'q') },
-  };
-}
-
-/** The subcommands of `sandbox` by name. `<connection>` is an id, a phone number or a label. */
+/** The subcommands of `sandbox` by name, in the order of its help. `<connection>` is an id, a phone number or a label. */
 export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   info: {
     words: '[field]',
@@ -180,23 +58,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json: { id }, text: id };
     },
   },
-  connections: {
-    words: '',
-    summary: 'lists the connections of all workspaces, oldest first.',
-    options: { ...LIMIT, ...WORKSPACE, ...FILTER },
-    async run({ call, options }) {
-      const json = await call('listConnections', page(options));
-      const rows = json.entries.map((entry) => [
-        entry.id,
-        entry.phoneNumber,
-        entry.provider,
-        entry.outage === null ? entry.status : `${entry.status}, outage ${entry.outage}`,
-        `license ${entry.licenseStatus}`,
-        entry.label,
-      ]);
-      return { json, text: table(rows, 'no connections') };
-    },
-  },
+  connections: LISTS.connections,
   connection: {
     words: '<connection>',
     summary:
@@ -304,17 +166,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json, text: json.messageId };
     },
   },
-  received: {
-    words: '<number>',
-    summary: "lists the messages that a contact's phone received, oldest first.",
-    options: LIMIT,
-    async run({ call, word, options }) {
-      const params = { phone: word('number') };
-      const json = await call('listContactMessages', { params, ...page(options) });
-      const rows = json.entries.map(({ at, from, messageId, text }) => [at, from, messageId, text]);
-      return { json, text: table(rows, 'no messages') };
-    },
-  },
+  received: LISTS.received,
   outage: {
     words: '<connection> [cause]',
     summary:
@@ -353,58 +205,8 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json, text: `sends take ${json.sendScale} × their real time` };
     },
   },
-  faults: {
-    words: '[action]',
-    summary:
-      'lists the fault rules; an action (drop, duplicate, delay, status, …) replaces them with one rule; clear removes them.',
-    options: {
-      surface: {
-        type: 'string',
-        value: 'NAME',
-        description: 'webhook, api or oauth (default: the one that supports the action)',
-      },
-      event: { type: 'string', value: 'TYPE', description: 'only webhooks of this event' },
-      connection: { type: 'string', value: 'CONNECTION', description: 'only webhooks of this connection' },
-      workspace: { type: 'string', value: 'ID', description: 'only webhooks and calls of this workspace' },
-      method: { type: 'string', value: 'METHOD', description: 'only calls with this method' },
-      path: { type: 'string', value: 'PATH', description: 'only calls to this path; may end in *' },
-      first: { type: 'string', value: 'N', description: 'only the first N that match' },
-      probability: { type: 'string', value: 'P', description: 'probability for each match, 0 to 1' },
-      ms: { type: 'string', value: 'N', description: 'delay, slow: milliseconds' },
-      times: { type: 'string', value: 'N', description: 'duplicate: number of extra copies' },
-      code: { type: 'string', value: 'N', description: 'status: HTTP status, 400 to 599' },
-      error: { type: 'string', value: 'CODE', description: 'status: error code of the body' },
-      'retry-after': { type: 'string', value: 'S', description: 'status: Retry-After in seconds' },
-    },
-    async run({ call, optional, options }) {
-      const word = optional('action');
-      const json = await changeFaults(call, word, options);
-      const rows = json.rules.map(({ id, match, action, hits }) => [
-        id,
-        JSON.stringify(match),
-        JSON.stringify(action),
-        `${hits} hits`,
-      ]);
-      return { json, text: table(rows, 'no faults') };
-    },
-  },
-  deliveries: {
-    words: '',
-    summary: 'lists webhook deliveries and their outcome, newest first.',
-    options: { ...LIMIT, ...WORKSPACE, ...FILTER },
-    async run({ call, options }) {
-      const json = await call('listDeliveries', page(options));
-      const rows = json.entries.map(({ id, copyOf, createdAt, event, messageId, outcome, attempts }) => [
-        copyOf === undefined ? id : `${id} copy of ${copyOf}`,
-        createdAt,
-        event,
-        messageId,
-        outcome,
-        attempts.map(({ status, error }) => error ?? status).join(', '),
-      ]);
-      return { json, text: table(rows, 'no deliveries') };
-    },
-  },
+  faults: FAULTS,
+  deliveries: LISTS.deliveries,
   copy: {
     words: '<delivery>',
     summary: 'sends a copy of a delivery, changed and signed with the current secret, and prints its id.',
@@ -522,113 +324,12 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json, text };
     },
   },
-  calls: {
-    words: '',
-    summary: 'lists calls to the service with the check that refused them, newest first.',
-    options: { ...LIMIT, ...WORKSPACE, ...FILTER },
-    async run({ call, options }) {
-      const json = await call('listCalls', page(options));
-      const rows = json.entries.map(({ at, method, path, status, code, trace }) => [
-        at,
-        method,
-        path,
-        status ?? 'reset',
-        code,
-        trace.findLast(({ passed }) => !passed)?.why ?? '',
-      ]);
-      return { json, text: table(rows, 'no calls') };
-    },
-  },
-  messages: {
-    words: '',
-    summary: 'lists the messages of all workspaces as the service stores them, newest first.',
-    options: { ...LIMIT, ...FILTER },
-    async run({ call, options }) {
-      const json = await call('listStoredMessages', page(options));
-      const rows = json.entries.map(({ createdAt, direction, peer, status, id, text, mediaType }) => [
-        createdAt,
-        direction,
-        peer,
-        status,
-        id,
-        text ?? mediaType,
-      ]);
-      return { json, text: table(rows, 'no messages') };
-    },
-  },
-  contacts: {
-    words: '',
-    summary: 'lists the people whose behavior was set.',
-    options: { ...LIMIT, ...FILTER },
-    async run({ call, options }) {
-      const json = await call('listContacts', page(options));
-      const rows = json.entries.map(({ phone, onNetwork, deliverAfterMs, readAfterMs, autoReply }) => [
-        phone,
-        onNetwork ? `delivered ${after(deliverAfterMs)}, read ${after(readAfterMs)}` : 'not on the network',
-        autoReply === null ? '' : `replies "${autoReply}"`,
-      ]);
-      return { json, text: table(rows, 'no contacts') };
-    },
-  },
-  workspaces: {
-    words: '',
-    summary: 'lists workspaces with their slots and API keys.',
-    options: LIMIT,
-    async run({ call, options }) {
-      const json = await call('listWorkspaces', page(options));
-      const rows = json.entries.map(({ id, kind, slots, apiKeys }) => [
-        id,
-        kind,
-        `${slots.used} of ${slots.total} slots used`,
-        `${apiKeys.filter(({ revokedAt }) => revokedAt === null).length} API keys`,
-      ]);
-      return { json, text: table(rows, 'no workspaces') };
-    },
-  },
-  webhooks: {
-    words: '',
-    summary: 'lists the webhooks of workspaces and apps with the outcome of their last deliveries.',
-    options: LIMIT,
-    async run({ call, options }) {
-      const json = await call('listWebhooks', page(options));
-      const rows = json.entries.map(({ subscription: { kind, id }, url, lastDeliveries }) => [
-        `${kind} ${id}`,
-        url,
-        lastDeliveries.map(({ outcome }) => outcome).join(', '),
-      ]);
-      return { json, text: table(rows, 'no webhooks') };
-    },
-  },
-  record: {
-    words: '[file]',
-    summary:
-      'writes what came from outside since the last reset as a scenario, which "scenario replay" repeats.',
-    options: {
-      last: { type: 'string', value: 'TIME', description: 'only causes of this virtual time, such as 5m' },
-    },
-    async run({ callPort, optional, options }) {
-      const last = readText(options, 'last');
-      const advance = last === undefined ? undefined : advanceOf(last);
-      if (advance !== undefined && 'to' in advance) throw new UsageError('--last must be a time such as 5m.');
-      const { scenario, differences, unknownIds } = await record(callPort, advance?.ms);
-      const lines = writeScenario(scenario);
-      const file = optional('file');
-      if (file === undefined) return { json: scenario, text: lines.trimEnd() };
-      writeFileSync(file, lines);
-      const { causes, observations, complete } = scenario;
-      const text = [
-        `${causes.length} causes and ${observations.length} observations are in ${file}`,
-        ...(complete ? [] : ['earlier causes are missing, so a replay may differ: reset the sandbox first']),
-        ...(unknownIds.length === 0
-          ? []
-          : [`the origin of these ids is not known: ${unknownIds.join(', ')}`]),
-        ...differences.map(
-          ({ of, field, expected, actual }) => `${of}: ${field} is ${actual}, but should be ${expected}`,
-        ),
-      ].join('\n');
-      return { json: { file, causes: causes.length, observations: observations.length, differences }, text };
-    },
-  },
+  calls: LISTS.calls,
+  messages: LISTS.messages,
+  contacts: LISTS.contacts,
+  workspaces: LISTS.workspaces,
+  webhooks: LISTS.webhooks,
+  record: RECORD,
   tunnel: {
     words: '<host> <target>',
     summary: 'forwards a public host to a program on this machine, for example http://127.0.0.1:3000.',
@@ -648,15 +349,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       return { json, text: json.id };
     },
   },
-  snapshots: {
-    words: '',
-    summary: 'lists the snapshots, oldest first.',
-    async run({ call }) {
-      const json = await call('listSnapshots');
-      const rows = json.entries.map(({ id, now, label }) => [id, now, label]);
-      return { json, text: table(rows, 'no snapshots') };
-    },
-  },
+  snapshots: LISTS.snapshots,
   restore: {
     words: '<snapshot>',
     summary: 'returns to a snapshot, with the same ids, keys and virtual time.',
@@ -674,33 +367,3 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     },
   },
 };
-
-async function changeFaults(call: CallSandbox, word: string | undefined, options: CommandOptions) {
-  if (word === undefined) return await call('getFaults');
-  if (word === 'clear') return await call('deleteFaults');
-  const action = readAction(word);
-  const connection = readText(options, 'connection');
-  const number = (name: string): number | undefined => readNumber(options[name], `--${name}`);
-  const text = (name: string): string | undefined => readText(options, name);
-  const rule = {
-    id: action,
-    match: {
-      surface: surfaceOf(action, options),
-      ...givenFields({
-        event: text('event'),
-        method: text('method'),
-        path: text('path'),
-        workspaceId: text('workspace'),
-      }),
-      ...(connection === undefined ? {} : { connectionId: await readConnection(call, connection) }),
-    },
-    action: {
-      type: action,
-      ...givenFields({ ms: number('ms'), times: number('times'), code: number('code') }),
-      ...givenFields({ error: text('error') }),
-      ...givenFields({ retryAfter: number('retry-after') }),
-    },
-    ...givenFields({ first: number('first'), probability: number('probability') }),
-  };
-  return await call('putFaults', { body: { rules: [rule] } });
-}
