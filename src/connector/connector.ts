@@ -122,7 +122,10 @@ export interface Connector {
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { database, receiverDatabase = database, notifier, clock, logger, keyRing, role } = options;
   const random = options.random ?? Math.random;
-  const presence = createPresence({ database, clock, logger, works: role !== 'web' });
+  const base = { database, clock, logger };
+  const presence = createPresence({ ...base, works: role !== 'web' });
+  /** What work under leases needs. */
+  const working = { ...base, notifier, presence, random };
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
   const guard = createTokenGuard({ tokens: tokensOf(options), audit, clock });
@@ -132,7 +135,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   await ensureFirstAccount(first);
   if (options.oauth !== undefined) {
     await ensureAppSubscription(
-      { database, keyRing, clock, logger, audit, publicUrl: options.webhookPublicUrl },
+      { ...base, keyRing, audit, publicUrl: options.webhookPublicUrl },
       options.oauth,
     );
   }
@@ -147,11 +150,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   );
   measureState(metrics, database, clock);
   const onRefreshEnd = countRefreshes(metrics);
-  const feed = createFeed({ database, clock, logger });
-  const licenses = createLicenseWatch({ database, clock, logger, onChanged: () => feed.notify() });
-  const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
+  const feed = createFeed(base);
+  const licenses = createLicenseWatch({ ...base, onChanged: () => feed.notify() });
+  const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
-  const admission = createAdmission({ database, clock, logger, audit }, candidate);
+  const admission = createAdmission({ ...base, audit }, candidate);
   // A process without a configured service does not call it, even if another process has stored its key.
   const mayUse = (account: Account): boolean => {
     if (account.kind === 'oauth')
@@ -162,11 +165,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     options.oauth === undefined
       ? null
       : createOauth({
+          ...base,
           app: options.oauth,
-          database,
           keyRing,
-          clock,
-          logger,
           owner: presence.id,
           random,
           onRefreshEnd,
@@ -178,7 +179,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
             await reconciler.pollSoon(accountId);
           },
         });
-  const appAdmission = createAdmission({ database, clock, logger, audit }, oauth?.candidate);
+  const appAdmission = createAdmission({ ...base, audit }, oauth?.candidate);
   await Promise.all([admission.checkNow(), appAdmission.checkNow()]);
   const grants = oauth?.credentials;
   const openFile = createFileOpener({
@@ -186,36 +187,21 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     ownService: (accountId) => readOwnService(database, accountId),
   });
   const outbox = createOutbox({
-    database,
-    notifier,
-    clock,
-    logger,
-    presence,
-    random,
+    ...working,
     metrics: createOutboxMetrics(metrics),
     clientFor: (accountId) => openSendingClient({ database, keyRing, clock, grants, mayUse }, accountId),
     fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.notify(),
   });
   const dispatch = createDispatch({
-    database,
-    notifier,
-    clock,
-    logger,
-    presence,
-    random,
+    ...working,
     metrics: createDispatchMetrics(metrics),
     feed,
     handlers: role === 'web' ? undefined : options.handlers,
   });
   const reconciler = createReconciler({
-    database,
-    notifier,
-    clock,
-    logger,
+    ...working,
     keyRing,
-    presence,
-    random,
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
     onCommitted: () => feed.notify(),
@@ -223,20 +209,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     polls: mayUse,
     grants,
   });
-  const subscriptions = createSubscriptionSecrets({
-    database: receiverDatabase,
-    keyRing,
-    clock,
-  });
+  const subscriptions = createSubscriptionSecrets({ database: receiverDatabase, keyRing, clock });
   await subscriptions.load();
   const accounts = createAccounts({
-    database,
+    ...working,
     keyRing,
-    clock,
-    logger,
-    presence,
-    notifier,
-    random,
     publicUrl: options.webhookPublicUrl,
     noticeMs: options.rotationNoticeMs,
     mayUse,
@@ -253,13 +230,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     onRemoved: oauth?.revokeRemoved,
   });
   const calls = createConnectionCalls({
-    database,
+    ...working,
     keyRing,
-    clock,
-    logger,
-    presence,
-    notifier,
-    random,
     grants,
     mayUse,
     finishes: role !== 'web',
@@ -276,10 +248,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   });
   let stopRetention = (): Promise<void> => Promise.resolve();
   const probes = {
-    database,
+    ...base,
     notifier,
-    clock,
-    logger,
     metrics,
     guard,
     hosts: options.hosts,
@@ -311,12 +281,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   function createWebSide() {
-    const tally = createReceiverTally({ database: receiverDatabase, clock, logger });
+    const tally = createReceiverTally({ ...base, database: receiverDatabase });
     const receiver = createReceiver({
+      ...base,
       database: receiverDatabase,
       subscriptions,
-      clock,
-      logger,
       metrics,
       tally,
       audit,
@@ -359,7 +328,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     untilReady: readiness.untilReady,
     async start() {
       await presence.start();
-      if (role !== 'web') stopRetention = startRetention({ database, clock, logger, presence });
+      if (role !== 'web') stopRetention = startRetention({ ...base, presence });
       feed.start();
       stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
