@@ -2,7 +2,7 @@ import { is } from 'drizzle-orm';
 import { type PgColumn, PgEnumColumn } from 'drizzle-orm/pg-core';
 import { sqlType } from './column-sql.ts';
 
-/* The parameters of statements that take any number of rows: see `merge-statement.ts` and `connection-rows.ts`. */
+/* The parameters of statements that take any number of rows: see `merge-statement.ts` and `connection-listing.ts`. */
 
 /** A column of the rows that a statement is given: one array, an element for each row. */
 export interface InputColumn<Row> {

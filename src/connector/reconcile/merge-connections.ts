@@ -5,7 +5,7 @@ import {
   type ListedConnection,
   type ListingRows,
   listingCtes,
-} from '../db/connection-rows.ts';
+} from '../db/connection-listing.ts';
 import { Parameters } from '../db/input-columns.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 

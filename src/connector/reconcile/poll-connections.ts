@@ -1,5 +1,5 @@
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { readKnownVersions } from '../db/connection-rows.ts';
+import { readKnownVersions } from '../db/connection-listing.ts';
 import { mergeConnections } from './merge-connections.ts';
 import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
 
