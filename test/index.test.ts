@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { loadedBy } from './support/loaded-modules.ts';
 import { ROOT } from './support/root.ts';
 
-it('an import of the package index loads the connector and nothing of the service', async () => {
+it('importing the package index loads the connector but not the service', async () => {
   const loaded = await loadedBy('./src/index.ts', ROOT);
   expect(loaded.filter((url) => /\/src\/(?:platform|sandbox|conformance|console)\//.test(url))).toEqual([]);
   expect(loaded.filter((url) => /\/node_modules\/(?:@modelcontextprotocol|pngjs|qr)\//.test(url))).toEqual(

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { checkAnswer } from '../support/check-answer.ts';
 import { readSources, type SourceFile } from './source-files.ts';
-import { lineAt, takeApart } from './source-parts.ts';
+import { lineAt, splitSource } from './source-parts.ts';
 
-/** Files that call the API by themselves, and why. Everybody else goes through callers that check. */
+/** Files that call the API directly, and why. All others use callers that check. */
 const CALLERS: Readonly<Record<string, string>> = {
   'test/support/platform.ts': 'checks every answer',
   'test/platform/media/upload-places.test.ts': 'begins bodies that never end, and checks every answer',
@@ -15,7 +15,7 @@ const CALLERS: Readonly<Record<string, string>> = {
 const SENDS = /\b(?:fetch|ky(?:\.\w+)?|http\.request|openRequest)\s*\(/g;
 const LEADS_TO_API = /\/api\/v1\b|\b\w*[bB]aseUrl\b/;
 
-/** What stands between the parenthesis at `from` and its end. */
+/** The text from the parenthesis at `from` to its match. */
 function argumentsAt({ code, source }: SourceFile, from: number): string {
   let depth = 0;
   for (let at = from; at < code.length; at += 1) {
@@ -32,16 +32,16 @@ function findCalls(file: SourceFile): string[] {
     .map(({ index }) => `${file.path}:${lineAt(file.source, index)}`);
 }
 
-const parse = (source: string): SourceFile => ({ path: 'test/x.test.ts', source, ...takeApart(source) });
+const parse = (source: string): SourceFile => ({ path: 'test/x.test.ts', source, ...splitSource(source) });
 const files = readSources('test');
 
 describe('answers of the API in tests', () => {
-  it('are checked: nobody calls it past the callers that check (use `call` of test/support/platform.ts)', () => {
+  it('are checked: no test bypasses the callers that check (use `call` of test/support/platform.ts)', () => {
     const others = files.filter(({ path }) => !Object.hasOwn(CALLERS, path));
     expect(others.flatMap(findCalls)).toEqual([]);
   });
 
-  it('have no exemption that nobody needs any more', () => {
+  it('have no unused exemption', () => {
     const calling = files.filter((file) => findCalls(file).length > 0).map(({ path }) => path);
     expect(Object.keys(CALLERS).filter((path) => !calling.includes(path))).toEqual([]);
   });
@@ -51,12 +51,12 @@ describe('answers of the API in tests', () => {
     `fetch(\`\${info.baseUrl}/messages\`, { method: 'POST' })`,
     "ky.get(legacyBaseUrl + '/connections')",
     "http.request({ path: '/api/v1/webhook' })",
-  ])('are looked for in %s', (source) => {
+  ])('are found in %s', (source) => {
     expect(findCalls(parse(source))).toHaveLength(1);
   });
 
   it.each(["fetch(url + '/healthz')", "call('GET', '/connections')", "// fetch('/api/v1/x')"])(
-    'are not looked for in %s',
+    'are not found in %s',
     (source) => {
       expect(findCalls(parse(source))).toEqual([]);
     },
@@ -85,7 +85,7 @@ describe('the check of an answer', () => {
     ['a key too few', 'GET', '/webhook', 200, { url: null, events: [] }, {}],
     ['another type', 'GET', '/webhook', 200, { ...webhook, secretSet: 'no' }, {}],
     ['another success', 'GET', '/webhook', 201, webhook, {}],
-    ['a replay that does not say so', 'POST', '/connections', 200, { connection: {} }, {}],
+    ['a replay that is not marked as one', 'POST', '/connections', 200, { connection: {} }, {}],
     ['a code that this call cannot answer', 'GET', '/webhook', 404, { error: 'not_found' }, {}],
     ['a code that nobody knows', 'GET', '/webhook', 400, { error: 'teapot' }, {}],
     ['a code under another status', 'GET', '/messages', 422, { error: 'invalid_request', field: 'x' }, {}],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findImports } from './import-rules.ts';
 import { readSources, readSql, type SourceFile } from './source-files.ts';
-import { lineAt, takeApart } from './source-parts.ts';
+import { lineAt, splitSource } from './source-parts.ts';
 
 /**
  * The clock itself, and the page, which runs in a browser. `setImmediate` is free for all: it waits for no time.
@@ -16,7 +16,7 @@ const CLOCK_READS = [
   /\bprocess\s*\.\s*(?:hrtime|uptime)\b/g,
   /\bset(?:Timeout|Interval)\b/g,
 ];
-/** A command talks to real servers in real time; whatever it composes must not. */
+/** A command talks to real servers in real time; the parts that it composes must not. */
 const DEADLINE = /\bAbortSignal\s*\.\s*timeout\b/g;
 const COMMANDS = /^src\/commands\//;
 const TIMER_MODULES = /^(?:node:)?(?:timers(?:\/promises)?|perf_hooks)$/;
@@ -45,13 +45,13 @@ function findSqlClocks(file: SourceFile): string[] {
 }
 
 function parse(source: string): SourceFile {
-  return { path: 'src/x/y.ts', source, ...takeApart(source) };
+  return { path: 'src/x/y.ts', source, ...splitSource(source) };
 }
 
 const files = readSources('src').filter(({ path }) => !EXEMPT.test(path));
 
 describe('time', () => {
-  it('is read through the clock alone (take a Clock as a parameter)', () => {
+  it('is read only through the clock (take a Clock as a parameter)', () => {
     expect(files.flatMap(findClockReads)).toEqual([]);
   });
 
@@ -63,7 +63,7 @@ describe('time', () => {
     expect(inMigrations).toEqual([]);
   });
 
-  it('is looked for in files and migrations that are there', () => {
+  it('is searched for in existing files and migrations', () => {
     expect(files.length).toBeGreaterThan(50);
     expect(readSql('drizzle').length).toBeGreaterThan(1);
   });
@@ -84,7 +84,7 @@ describe('the rule about time', () => {
     'AbortSignal.timeout(5)',
     "import { setTimeout as wait } from 'node:timers/promises';",
     `const text = \`\${Date.now()}\`;`,
-  ])('sees %s', (source) => {
+  ])('reports %s', (source) => {
     expect(findClockReads(parse(source)).length).toBeGreaterThan(0);
   });
 
@@ -96,7 +96,7 @@ describe('the rule about time', () => {
     "const text = 'Date.now()';",
     'setImmediate(run)',
     'const pattern = /setTimeout\\(/;',
-  ])('does not mind %s', (source) => {
+  ])('allows %s', (source) => {
     expect(findClockReads(parse(source))).toEqual([]);
   });
 
@@ -107,7 +107,7 @@ describe('the rule about time', () => {
     "query('select clock_timestamp()')",
     'const at = timestamp().defaultNow();',
     "query('set x = LOCALTIMESTAMP')",
-  ])('sees in SQL %s', (source) => {
+  ])('reports in SQL %s', (source) => {
     expect(findSqlClocks(parse(source)).length).toBe(1);
   });
 

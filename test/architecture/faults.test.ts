@@ -2,19 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { readSources } from './source-files.ts';
 import { lineAt } from './source-parts.ts';
 
-/** The words of faults: what they are, and what they do to a call or a delivery. `default` is none, nor is SQL. */
+/** The words for faults and for their effect on a call or a delivery. `default` and SQL are excluded. */
 const WORDS =
   /(?<![dD]e)[fF]ault|[tT]amper|[rR]eorder|[dD]uplicat|[tT]runcat|[lL]ost_?[aA]nswer|[nN]ot_?[pP]ersisted|[sS]tale_?[tT]imestamp/g;
 
-/** What a person does to a delivery, through the sandbox. */
+/** What a person can do to a delivery through the sandbox. */
 const BY_HAND = /(?<![pP])[rR]esen[dt]|\b(?:held|holds?|holding)\b|[hH]eldDeliver|[rR]elease/g;
 
 function findWords(source: string, words = WORDS): { readonly word: string; readonly line: number }[] {
   return [...source.matchAll(words)].map(({ 0: word, index }) => ({ word, line: lineAt(source, index) }));
 }
 
-describe('the faithful code of the service', () => {
-  it('knows no fault: they act around its calls, its attempts and its storing', () => {
+describe('the code of the service', () => {
+  it('contains no faults, which act around its calls, attempts and writes', () => {
     const files = readSources('src/platform');
     expect(files.length).toBeGreaterThan(100);
     const found = files.flatMap(({ path, source }) =>
@@ -23,7 +23,7 @@ describe('the faithful code of the service', () => {
     expect(found).toEqual([]);
   });
 
-  it('delivers without knowing who keeps a delivery back or sends one again', () => {
+  it('delivers without knowing who holds or resends a delivery', () => {
     const files = readSources('src/platform/webhooks');
     expect(files.length).toBeGreaterThan(10);
     const found = files.flatMap(({ path, source }) =>
@@ -33,7 +33,7 @@ describe('the faithful code of the service', () => {
   });
 
   it.each(['resendDelivery', 'resent', 'HeldDeliveries', 'is held', 'release(id)'])(
-    'would be caught with %s',
+    'must not contain %s',
     (text) => {
       expect(findWords(text, BY_HAND)).toHaveLength(1);
     },
@@ -47,11 +47,11 @@ describe('the faithful code of the service', () => {
     'not_persisted',
     'ReorderPile',
     'staleTimestamp',
-  ])('would be caught with %s', (text) => {
+  ])('must not contain %s', (text) => {
     expect(findWords(text)).toHaveLength(1);
   });
 
-  it.each(['isDefault', 'by default', 'TRUNCATE platform.ledger', 'the order'])('may say %s', (text) => {
+  it.each(['isDefault', 'by default', 'TRUNCATE platform.ledger', 'the order'])('may contain %s', (text) => {
     expect(findWords(text)).toEqual([]);
   });
 });

@@ -1,24 +1,24 @@
 import { posix } from 'node:path';
 import { lineAt } from './source-parts.ts';
 
-/** What a file imports, type imports included. */
+/** An import of a file, possibly of types. */
 export interface Import {
   readonly from: string;
   readonly line: number;
   readonly specifier: string;
-  /** The path of the file, where it is one of ours. */
+  /** The path of the imported file, if it belongs to the project. */
   readonly target: string | undefined;
 }
 
-/** A folder of `src/`: whom it may import besides itself, and which packages. Undefined: all of them. */
+/** A folder of `src/`: the folders and packages that it may import besides itself. Undefined: all. */
 export interface FolderRule {
   readonly folders: readonly string[];
   readonly packages?: RegExp;
-  /** Its files stand alone. */
+  /** Its files import no other file. */
   readonly alone?: true;
 }
 
-/** Who may import whom. */
+/** Which folder may import which. */
 export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   contract: { folders: [], packages: /^zod$/ },
   patterns: { folders: [], packages: /^node:/, alone: true },
@@ -28,7 +28,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   conformance: { folders: ['contract'] },
   scenario: { folders: ['contract', 'conformance'] },
-  // Browser code. Of the contract it imports types and `contract/console`: a test looks at what is built.
+  // Browser code. It imports only types and `contract/console` of the contract: a test checks the build.
   console: { folders: ['contract'], packages: /^(?:react|react-dom|@tanstack|zod)(?:\/|$)/ },
   'console-host': { folders: ['contract', 'runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
@@ -51,7 +51,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   },
 };
 
-/** What the package is imported by. It only names what others hold. */
+/** The entry point of the package. It only re-exports. */
 export const PACKAGE_INDEX = 'src/index.ts';
 const PACKAGE_INDEX_RULE: FolderRule = {
   folders: ['commands', 'connector', 'contract', 'runtime'],
@@ -97,7 +97,7 @@ export function judgeImport(found: Import): string | undefined {
   return rule.folders.includes(to) ? undefined : `${from} may not import ${to}`;
 }
 
-/** The first cycle of imports, as the files on its way; undefined where there is none. */
+/** The first import cycle, as its files in order; undefined if there is none. */
 export function findCycle(imports: readonly Import[]): string[] | undefined {
   const next = new Map<string, string[]>();
   for (const { from, target } of imports) {
@@ -122,7 +122,7 @@ export function findCycle(imports: readonly Import[]): string[] | undefined {
   return undefined;
 }
 
-/** The folder of a file inside of its part of `src`; files that lie in the part itself are a folder, too. */
+/** The folder of a file inside its part of `src`; files directly in the part count as a folder. */
 function insideOf(path: string): string | undefined {
   const [src, part, ...rest] = path.split('/');
   if (src !== 'src' || part === undefined || rest.length === 0) return undefined;
@@ -140,7 +140,7 @@ function betweenFolders(imports: readonly Import[]): Import[] {
   });
 }
 
-/** Folders of one part that import each other, as `a ⇄ b`. */
+/** Pairs of folders of one part that import each other, as `a ⇄ b`. */
 export function findMutualFolders(imports: readonly Import[]): string[] {
   const arrows = new Set(betweenFolders(imports).map(({ from, target }) => `${from} ${target}`));
   return [...arrows]
@@ -150,7 +150,7 @@ export function findMutualFolders(imports: readonly Import[]): string[] {
     .sort();
 }
 
-/** The first circle of folders inside of one part, of any length; undefined where there is none. */
+/** The first cycle of folders inside one part, of any length; undefined if there is none. */
 export function findFolderCycle(imports: readonly Import[]): string[] | undefined {
   return findCycle(betweenFolders(imports));
 }
@@ -158,7 +158,7 @@ export function findFolderCycle(imports: readonly Import[]): string[] | undefine
 /** The files that importing `start` can ever load, directly or through others, dynamic imports included. */
 export function reachableFrom(start: string, imports: readonly Import[]): Set<string> {
   const reached = new Set([start]);
-  // A set hands out what is added while it is walked.
+  // Iterating a set includes what is added meanwhile.
   for (const file of reached) {
     for (const { from, target } of imports) if (from === file && target !== undefined) reached.add(target);
   }

@@ -14,13 +14,13 @@ import {
   reachableFrom,
 } from './import-rules.ts';
 import { readSources } from './source-files.ts';
-import { takeApart } from './source-parts.ts';
+import { splitSource } from './source-parts.ts';
 
 const files = readSources('src');
 const imports = files.flatMap(findImports);
 
 function parse(path: string, source: string): Import[] {
-  return findImports({ path, source, ...takeApart(source) });
+  return findImports({ path, source, ...splitSource(source) });
 }
 
 function judge(path: string, specifier: string): string | undefined {
@@ -28,14 +28,14 @@ function judge(path: string, specifier: string): string | undefined {
 }
 
 describe('the folders of src', () => {
-  it('are those of the architecture', () => {
+  it('are the ones in the import rules', () => {
     const unknown = readdirSync(join(ROOT, 'src')).filter(
       (name) => FOLDERS[name] === undefined && `src/${name}` !== PACKAGE_INDEX,
     );
     expect(unknown, 'add a folder to the architecture before using it').toEqual([]);
   });
 
-  it('import only whom they may', () => {
+  it('import only what they may', () => {
     const wrong = imports.flatMap((found) => {
       const reason = judgeImport(found);
       return reason === undefined
@@ -45,7 +45,7 @@ describe('the folders of src', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('hold observers of the connector that nothing they observe imports', () => {
+  it('contain observers of the connector, which what they observe never imports', () => {
     const observer = /^src\/connector\/(?:doctor|replay|state|trace)\//;
     const shows = /^src\/connector\/(?:api\/|connector\.ts$)/;
     const ofObservers = imports.filter(
@@ -56,7 +56,7 @@ describe('the folders of src', () => {
     expect(ofObservers.length).toBeGreaterThan(20);
   });
 
-  it('import files that exist, by their whole names', () => {
+  it('import files that exist, by their full names', () => {
     const known = new Set(files.map(({ path }) => path));
     const isStyle = (target: string): boolean => target.endsWith('.css') && existsSync(join(ROOT, target));
     const missing = imports.filter(
@@ -65,28 +65,28 @@ describe('the folders of src', () => {
     expect(missing.map(({ from, line, specifier }) => `${from}:${line} ${specifier}`)).toEqual([]);
   });
 
-  it('import nobody in a circle', () => {
+  it('have no import cycle', () => {
     expect(findCycle(imports)?.join(' → ')).toBeUndefined();
   });
 
-  it('lead from the package index to nothing of the service', () => {
+  it('reach nothing of the service from the package index', () => {
     const reached = [...reachableFrom(PACKAGE_INDEX, imports)];
     const service = reached.filter((file) => /^src\/(?:platform|sandbox|conformance|console)\//.test(file));
     expect(service).toEqual([]);
     expect(reached).toContain('src/connector/connector.ts');
   });
 
-  it('import nobody who imports them', () => {
+  it('never import each other', () => {
     expect(findMutualFolders(imports)).toEqual([]);
   });
 
-  it.each(['platform', 'sandbox', 'runtime'])('import nobody in a circle of folders in %s', (part) => {
+  it.each(['platform', 'sandbox', 'runtime'])('have no cycle of folders in %s', (part) => {
     const inside = imports.filter(({ from }) => from.startsWith(`src/${part}/`));
     expect(inside.length).toBeGreaterThan(50);
     expect(findFolderCycle(inside)?.join(' → ')).toBeUndefined();
   });
 
-  it('reach the phone network only through its port; the composition at the root makes it', () => {
+  it('reach the phone network only through its port, which the composition root creates', () => {
     const inside = imports.filter(({ target }) => target?.startsWith('src/platform/network/'));
     expect(inside.length).toBeGreaterThan(20);
     const past = inside.filter(
@@ -96,7 +96,7 @@ describe('the folders of src', () => {
     expect(past.map(({ from, line, specifier }) => `${from}:${line} ${specifier}`)).toEqual([]);
   });
 
-  it('are really read: there are imports of every kind', () => {
+  it('are parsed: there are imports of every kind', () => {
     expect(imports.length).toBeGreaterThan(100);
     expect(imports.some(({ specifier }) => specifier.startsWith('node:'))).toBe(true);
     expect(imports.some(({ target }) => target?.startsWith('src/contract/'))).toBe(true);
@@ -134,7 +134,7 @@ describe('the rule about imports', () => {
     expect(judge(path, specifier)).toBeUndefined();
   });
 
-  it('sees imports of every form, and none in comments and texts', () => {
+  it('finds imports of every form, and none in comments and strings', () => {
     const source = [
       "import { a } from './a.ts';",
       "import type { b } from './b.ts';",
@@ -154,7 +154,7 @@ describe('the rule about imports', () => {
     expect(found).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `./${name}.ts`));
   });
 
-  it('finds folders that import each other, files beside folders included, and circles of them', () => {
+  it('finds folders that import each other, also files next to folders, and cycles of folders', () => {
     const files = [
       ...parse('src/runtime/a/x.ts', "import '../b/y.ts'"),
       ...parse('src/runtime/b/z.ts', "import type { T } from '../c.ts'"),
@@ -183,7 +183,7 @@ describe('the rule about imports', () => {
     ]);
   });
 
-  it('finds a cycle and tells its way', () => {
+  it('finds a cycle and its path', () => {
     const chain = [
       ...parse('src/commands/a.ts', "import './b.ts'"),
       ...parse('src/commands/b.ts', "import './c.ts'"),

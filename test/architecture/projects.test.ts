@@ -12,7 +12,7 @@ function filesOf(project: string): string[] {
   return files.filter((path) => projectsOf(path).includes(project));
 }
 
-/** Everything that a test file imports by way of files below `test`. */
+/** Everything that a test file imports through files below `test`. */
 function reachedFrom(file: string): ReadonlySet<string> {
   const reached = new Set<string>();
   const follow = (path: string): void => {
@@ -44,12 +44,12 @@ function importersOf(modules: readonly string[], among: readonly string[]): stri
   });
 }
 
-describe('each test file belongs to one project', () => {
-  it('is named by no two of them', () => {
+describe('each test file', () => {
+  it('belongs to exactly one project', () => {
     expect(files.filter((file) => projectsOf(file).length !== 1)).toEqual([]);
   });
 
-  it('is there, where a project names it', () => {
+  it('matches every glob of a project', () => {
     const globs = Object.values(PROJECTS).flat();
     expect(globs.filter((glob) => !files.some((file) => matchesGlob(file, glob)))).toEqual([]);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { readSources, type SourceFile } from './source-files.ts';
-import { lineAt, takeApart } from './source-parts.ts';
+import { lineAt, splitSource } from './source-parts.ts';
 
 /*
- * A signature covers the bytes that were sent. A body parser before the receiver would eat them, and a plain
- * comparison would tell by its duration how much of a forged signature is right.
+ * A signature covers the bytes that were sent. A body parser before the receiver would consume them, and a plain
+ * comparison would reveal by its duration how much of a forged signature is correct.
  */
 
 const RECEIVER = /\breceiver\s*\.\s*router\b/g;
@@ -24,7 +24,7 @@ const COMPARISON = /([\w$.?\])]+|['"])\s*(?:={2,3}|!={1,2})\s*(typeof\s+)?([\w$.
 const SECRET_NAME = /(?:signature|hmac|digest|secret|token|apiKey)$/i;
 const HARMLESS = /^(?:undefined|null|true|false|-?\d+|['"])$/;
 
-/** Comparisons of signatures and secrets with `===` and its kin. Asking whether one is there is harmless. */
+/** Comparisons of signatures and secrets with `===` and similar operators. Checking whether one exists is harmless. */
 function findPlainComparisons(file: SourceFile): string[] {
   return [...file.code.matchAll(COMPARISON)]
     .filter(({ 1: left = '', 3: right = '' }) => {
@@ -35,17 +35,17 @@ function findPlainComparisons(file: SourceFile): string[] {
 }
 
 function parse(source: string): SourceFile {
-  return { path: 'src/x/y.ts', source, ...takeApart(source) };
+  return { path: 'src/x/y.ts', source, ...splitSource(source) };
 }
 
 const files = readSources('src');
 
 describe('the webhook receiver', () => {
-  it('gets the bytes before any body parser does', proves('delivery.verify.raw-bytes'), () => {
+  it('receives the bytes before any body parser', proves('delivery.verify.raw-bytes'), () => {
     expect(files.flatMap(findEarlyParsers)).toEqual([]);
   });
 
-  it('parses no body before it was verified', proves('delivery.verify.raw-bytes'), () => {
+  it('parses no body before it is verified', proves('delivery.verify.raw-bytes'), () => {
     const inbox = files.filter(({ path }) => path.startsWith('src/connector/inbox/'));
     expect(inbox.length).toBeGreaterThan(0);
     const parsers = inbox.flatMap((file) => [
@@ -54,7 +54,7 @@ describe('the webhook receiver', () => {
     expect(parsers).toEqual([]);
   });
 
-  it('is mounted in a file that this rule reads', () => {
+  it('is mounted in a file that this rule checks', () => {
     expect(files.filter(({ code }) => code.search(RECEIVER) !== -1).map(({ path }) => path)).toEqual([
       expect.stringMatching(/^src\/connector\//),
     ]);
@@ -72,7 +72,7 @@ describe('the rules about the receiver', () => {
     'app.use(express.json()); app.use(receiver.router);',
     'app.use(json({ limit: 1 }));\napp.use(parts.receiver.router);',
     'app.use(express.raw({ type: all }), x); app.use(receiver.router);',
-  ])('see the parser in %s', (source) => {
+  ])('find the parser in %s', (source) => {
     expect(findEarlyParsers(parse(source))).toHaveLength(1);
   });
 
@@ -89,7 +89,7 @@ describe('the rules about the receiver', () => {
     'if (expected != request.signature) return;',
     'const same = digest !== hmac;',
     'return given === options.apiToken;',
-  ])('see the comparison in %s', (source) => {
+  ])('find the comparison in %s', (source) => {
     expect(findPlainComparisons(parse(source))).toHaveLength(1);
   });
 

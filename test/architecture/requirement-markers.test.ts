@@ -3,21 +3,21 @@ import { findMutant } from '../mutants/find-mutant.ts';
 import { MUTANTS } from '../mutants/mutants.ts';
 import { REQUIREMENTS, type RequirementId } from '../requirements.ts';
 import { readSources } from './source-files.ts';
-import { lineAt, takeApart } from './source-parts.ts';
+import { lineAt, splitSource } from './source-parts.ts';
 
 /** Rules that no line implements, and why. */
 const WITHOUT_A_LINE: Readonly<Partial<Record<RequirementId, string>>> = {
   'webhook.config.no-delete': 'The table of endpoints has no such row.',
 };
 
-/** More places would make a search for an id useless. */
+/** With more places, searching for an id would be useless. */
 const PLACES_MAX = 4;
 
 /** An id in brackets in a comment: `// [limits.text]`, or at the end of a doc comment. */
 const MARKER = /\[([a-z-]+(?:\.[\w-]+)+)\]/g;
 
 function findMarkers(source: string): readonly { readonly id: string; readonly line: number }[] {
-  const { code, texts } = takeApart(source);
+  const { code, texts } = splitSource(source);
   const isText = (at: number): boolean =>
     texts.some(({ text, at: from }) => at >= from && at <= from + text.length);
   return [...source.matchAll(MARKER)]
@@ -28,14 +28,14 @@ function findMarkers(source: string): readonly { readonly id: string; readonly l
 const markers = readSources('src').flatMap(({ path, source }) =>
   findMarkers(source).map(({ id, line }) => ({ id, path, place: `${path}:${line}` })),
 );
-/** The suite of `src/conformance` checks rules of any service. It implements none. */
+/** The suites in `src/conformance` check the rules of any service and implement none. */
 const implementing = Map.groupBy(
   markers.filter(({ path }) => !path.startsWith('src/conformance/')),
   ({ id }) => id,
 );
 
 describe('the source', () => {
-  it('names the id of each rule where it is implemented: a marker moves with its code', () => {
+  it('names the id of each rule where it is implemented, by a marker that moves with its code', () => {
     const excused = new Set(Object.keys(WITHOUT_A_LINE));
     const missing = REQUIREMENTS.filter(
       ({ id, kind }) => kind === 'proven' && !implementing.has(id) && !excused.has(id),
@@ -53,20 +53,20 @@ describe('the source', () => {
     expect(often.map(([id, places]) => [id, places.map(({ place }) => place)])).toEqual([]);
   });
 
-  it('names a rule in each file whose change breaks it, as the mutants show', () => {
+  it('names a rule in each file in which a mutant breaks it', () => {
     const broken = MUTANTS.map((mutant) => ({ id: mutant.rule, path: findMutant(mutant).path }));
     const isNamed = ({ id, path }: (typeof broken)[number]): boolean =>
       implementing.get(id)?.some((marker) => marker.path === path) === true;
     expect(broken.filter((place) => !isNamed(place))).toEqual([]);
   });
 
-  it('excuses no rule that it names', () => {
+  it('exempts no rule that it names', () => {
     expect(Object.keys(WITHOUT_A_LINE).filter((id) => implementing.has(id))).toEqual([]);
   });
 });
 
 describe('a marker', () => {
-  it('stands in a comment, with others or behind a sentence', () => {
+  it('is in a comment, with others or after a sentence', () => {
     const source = [
       '/** Reads a page. [limits.page] */',
       'const size = row.limit; // [messages.list.limit] [limits.page]',

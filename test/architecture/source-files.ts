@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { ROOT } from '../support/root.ts';
-import { takeApart } from './source-parts.ts';
+import { splitSource } from './source-parts.ts';
 
-/** A file and what it holds. */
+/** A file and its text. */
 export interface SourceFile {
   /** From the root of the repository, with forward slashes. */
   readonly path: string;
@@ -23,7 +23,7 @@ function listFiles(folder: string, endings: RegExp): string[] {
 export function readSources(folder: string): SourceFile[] {
   return listFiles(folder, /\.(?:tsx?|mjs)$/).map((path) => {
     const source = readFileSync(join(ROOT, path), 'utf8');
-    return { path, source, ...takeApart(source) };
+    return { path, source, ...splitSource(source) };
   });
 }
 

@@ -1,17 +1,17 @@
-/** A source file, taken apart: rules about code must not trip over comments and texts, nor the other way round. */
+/** A source file, split so that rules about code ignore comments and strings, and vice versa. */
 export interface SourceParts {
-  /** The code. Comments are blank, and so is what stands between quotes; positions and lines stay as they were. */
+  /** The code. Comments and the contents of quotes are blanked; positions and lines are unchanged. */
   readonly code: string;
-  /** What stands between quotes, and the fixed parts of templates, with their positions. */
+  /** The contents of quotes and the fixed parts of templates, with their positions. */
   readonly texts: readonly { readonly text: string; readonly at: number }[];
 }
 
-/** After one of these a slash begins a regular expression. */
+/** A slash after one of these begins a regular expression. */
 const BEFORE_REGEX =
   /(?:^|[(,=:[!&|?{};+\-*%^<>~]|\b(?:return|typeof|case|in|of|delete|void|throw|await|yield))\s*$/;
 
-/** Takes TypeScript apart. A lexer, no parser: it knows comments, strings, templates and regular expressions. */
-export function takeApart(source: string): SourceParts {
+/** Splits TypeScript. A lexer, not a parser: it knows comments, strings, templates and regular expressions. */
+export function splitSource(source: string): SourceParts {
   const code = source.split('');
   const texts: { text: string; at: number }[] = [];
   /** For each open template: how many braces are open in its current `${…}`. */
@@ -32,7 +32,7 @@ export function takeApart(source: string): SourceParts {
     blank(at + 1, end);
     at = end + 1;
   };
-  /** From behind a backtick or the brace that ends a placeholder, up to the next placeholder or the end. */
+  /** From after a backtick or the brace that ends a placeholder to the next placeholder or the end. */
   const readTemplate = (): void => {
     const from = at;
     while (at < source.length && source[at] !== '`' && !source.startsWith('${', at))
@@ -88,7 +88,7 @@ export function takeApart(source: string): SourceParts {
   return { code: code.join(''), texts };
 }
 
-/** The line of a position, counted from 1. */
+/** The line number of a position, from 1. */
 export function lineAt(source: string, at: number): number {
   return source.slice(0, at).split('\n').length;
 }

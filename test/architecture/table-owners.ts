@@ -1,5 +1,5 @@
 /**
- * Which folder writes the rows of each table. Other folders call it, or take the pieces of their statement from it.
+ * Which folder writes the rows of each table. Other folders call it, or use its parts of a statement.
  * `connector.feed` is not here: only the function `connector.number_changes` writes it.
  */
 export const OWNERS: Readonly<Record<string, string>> = {
@@ -66,7 +66,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'platform.sandbox_transitions': 'src/sandbox/',
 };
 
-/** Files that write tables which are only named when the program runs, and which those are. */
+/** Files that write tables whose names are known only at run time, and which tables these are. */
 export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/connector/accounts/remove-account.ts': 'the tables of an account, from a list',
   'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
@@ -75,7 +75,7 @@ export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/platform/oauth/token/use-up.ts': 'codes and refresh tokens, which are used up alike',
 };
 
-/** Files that run SQL as text, and why drizzle does not serve there. */
+/** Files that run SQL as text, and why drizzle does not suffice there. */
 export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/runtime/database/inspect-migrations.ts': 'reads the catalog and the journal of migrations',
   'src/runtime/database/saved-tables.ts': 'reads and writes the rows of any table, from the catalog',

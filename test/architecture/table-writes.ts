@@ -7,11 +7,11 @@ import { lineAt } from './source-parts.ts';
 export interface TableWrite {
   readonly path: string;
   readonly line: number;
-  /** `schema.table`; `schema.*` where the table is only known when the program runs. */
+  /** `schema.table`, or `schema.*` if the table is known only at run time. */
   readonly table: string;
 }
 
-/** The name of each exported table, as code names it, and the table behind it. */
+/** The exported name of each table in code, and the table. */
 export function namesOfTables(schema: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(schema).flatMap(([name, value]) => {
@@ -33,15 +33,15 @@ const SQL_WRITE = new RegExp(String.raw`${VERB}"?(connector|platform)"?\s*\.\s*(
 /** `sql\`update ${accounts} …\``: the text ends behind the verb, and the code goes on with a table. */
 const ENDS_WITH_VERB = new RegExp(`${VERB}$`, 'i');
 const PLACEHOLDER = /^\$\{\s*(?:\w+\s*\.\s*)?(\w+)\s*\}/;
-/** What precedes a write for certain; elsewhere `.delete(key)` may be a map's. */
+/** What certainly precedes a write; elsewhere `.delete(key)` may belong to a map. */
 const ON_HANDLE = /\borm\([\w.#]+\)\s*$/;
 /** `.update(accounts)`, `.delete(tables.accounts)`. */
 const DRIZZLE_WRITE = /\.\s*(?:insert|update|delete)\s*\(\s*(?:\w+\s*\.\s*)?(\w+)\s*\)/g;
 
 /**
- * Where a file writes tables. `names` are the tables of drizzle that it may mean: see `namesOfTables`. Looks into
- * texts for SQL and into the code for drizzle, so a table must be
- * named where it is written: an import under another name is not seen, and a table in a parameter is `schema.*`.
+ * Where a file writes tables. `names` are the drizzle tables that it may mean: see `namesOfTables`. Searches
+ * strings for SQL and the code for drizzle, so a table must be
+ * named where it is written: a renamed import is not found, and a table in a parameter is `schema.*`.
  */
 export function findWrites(
   { path, source, code, texts }: SourceFile,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import * as connectorTables from '../../src/connector/db/schema.ts';
 import * as platformTables from '../../src/platform/db/schema.ts';
 import { readSources, type SourceFile } from './source-files.ts';
-import { takeApart } from './source-parts.ts';
+import { splitSource } from './source-parts.ts';
 import { OWNERS, RAW_SQL, WRITE_NAMED_TABLES } from './table-owners.ts';
 import { findWrites, namesOfTables, runsRawSql } from './table-writes.ts';
 
@@ -14,7 +14,7 @@ const isNamedLater = (table: string): boolean => table.endsWith('.*');
 const raw = files.filter(runsRawSql).map(({ path }) => path);
 
 describe('each table', () => {
-  it('is written by its owner only (see table-owners.ts)', () => {
+  it('is written only by its owner (see table-owners.ts)', () => {
     const others = writes.filter(
       ({ path, table }) => !isNamedLater(table) && !path.startsWith(OWNERS[table] ?? 'nowhere'),
     );
@@ -30,7 +30,7 @@ describe('each table', () => {
     expect(idle).toEqual([]);
   });
 
-  it('is named where it is written, but in the files that say which tables they mean', () => {
+  it('is named where it is written, except in the files that list their tables', () => {
     const found = new Set(writes.filter(({ table }) => isNamedLater(table)).map(({ path }) => path));
     expect([...found].sort()).toEqual(Object.keys(WRITE_NAMED_TABLES).sort());
   });
@@ -47,13 +47,13 @@ describe('each table', () => {
 });
 
 describe('SQL as text', () => {
-  it('is run by the files of table-owners.ts only (use `orm(db)`)', () => {
+  it('is run only by the files in table-owners.ts (use `orm(db)`)', () => {
     expect([...raw].sort()).toEqual(Object.keys(RAW_SQL).sort());
   });
 });
 
 describe('the rule about tables', () => {
-  const parse = (source: string): SourceFile => ({ path: 'src/x/y.ts', source, ...takeApart(source) });
+  const parse = (source: string): SourceFile => ({ path: 'src/x/y.ts', source, ...splitSource(source) });
   const tablesIn = (source: string) =>
     findWrites(parse(source), NAMES.connector).map(({ table, line }) => `${line} ${table}`);
 
@@ -69,7 +69,7 @@ describe('the rule about tables', () => {
     ['orm(db)\n  .update(tables.pollStates)\n  .set({})', ['2 connector.poll_states']],
     ['await orm(tx).delete(outbound).where(x)', ['1 connector.outbound']],
     ['await orm(change.tx)\n  .update(table)\n  .set(x)', ['2 connector.*']],
-  ])('sees a write in %s', (source, expected) => {
+  ])('finds a write in %s', (source, expected) => {
     expect(tablesIn(source)).toEqual(expected);
   });
 
@@ -81,7 +81,7 @@ describe('the rule about tables', () => {
     '// insert into connector.accounts',
     "query('select 1 from connector.accounts for update of a')",
     "say('nothing to update')",
-  ])('sees no write in %s', (source) => {
+  ])('finds no write in %s', (source) => {
     expect(tablesIn(source)).toEqual([]);
   });
 

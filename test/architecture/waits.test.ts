@@ -4,28 +4,28 @@ import { readSources } from './source-files.ts';
 /** A wait in real time. */
 const WAITS = /\b(?:setTimeout|setInterval)\s*\(|\bsystemClock\s*\.\s*sleep\s*\(|\bAtomics\s*\.\s*wait\b/g;
 
-/** Files outside of the campaigns that wait in real time, and why. */
+/** Files outside the campaigns that wait in real time, and why. */
 const REASONS: Readonly<Record<string, string>> = {
-  // Parts of the campaigns, which take place in real time.
+  // Parts of the campaigns, which run in real time.
   'test/support/crashing-connector.ts': 'kills at random moments',
   'test/support/crm-sender.ts': 'a CRM that sends at a pace',
   'test/support/follow-feed.ts': 'a reader that comes back',
   'test/support/kill-backends.ts': 'kills at a pace',
   'test/support/recovery-world.ts': 'looks at other processes',
-  'test/support/rotation-world.ts': 'senders at a pace',
-  'test/support/sends-world.ts': 'a CRM that tries again',
-  'test/support/dependency-outages.ts': 'measures at a pace',
-  'test/support/hostile-client.ts': 'a hostile client at a pace',
-  // Other programs say nothing when they are ready.
+  'test/support/rotation-world.ts': 'paced senders',
+  'test/support/sends-world.ts': 'a CRM that retries',
+  'test/support/dependency-outages.ts': 'paced measurements',
+  'test/support/hostile-client.ts': 'a paced hostile client',
+  // Other programs do not report when they are ready.
   'test/support/haproxy.ts': 'asks the proxy until all servers are up',
   'test/support/pgbouncer.ts': 'connects until the pooler listens',
   'test/support/read-connector.ts': 'reads until no send is open',
-  // What is tested.
-  'test/conformance/broken-courier.ts': 'a sender that gives up after a second',
-  'test/conformance/integration-gallery.test.ts': 'the clock of a service, which waits for real',
-  'test/conformance/own-integration.test.ts': 'the clock of a loop, which goes on by itself',
+  // The test is about real time.
+  'test/conformance/broken-courier.ts': 'a sender with a timeout of a second',
+  'test/conformance/integration-gallery.test.ts': 'the clock of a service, which waits in real time',
+  'test/conformance/own-integration.test.ts': 'the clock of a loop, which advances by itself',
   'test/runtime/clock/system-clock.test.ts': 'the system clock itself',
-  'test/runtime/http-server/http-server.test.ts': 'a client that sends a byte now and then',
+  'test/runtime/http-server/http-server.test.ts': 'a client that sends a byte periodically',
   'test/runtime/lifecycle/signal-fixture.ts': 'a process that waits for a signal',
   'test/testing/use-shared-server.ts': 'a process that waits for a signal',
 };
@@ -35,8 +35,8 @@ const waiting = readSources('test')
   .filter(({ code }) => code.match(WAITS) !== null)
   .map(({ path }) => path);
 
-describe('outside of the campaigns', () => {
-  it('nothing waits in real time but what the list names, with the reason', () => {
+describe('outside the campaigns', () => {
+  it('only the listed files wait in real time, each with a reason', () => {
     expect(waiting).toEqual(Object.keys(REASONS).sort());
   });
 

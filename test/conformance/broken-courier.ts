@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { closeServer } from './graded-service.ts';
 
-/** A delivery on its way to the listener. */
+/** A delivery in transit to the listener. */
 export interface Parcel {
   readonly method: string;
   readonly path: string;
@@ -11,15 +11,15 @@ export interface Parcel {
   body: Buffer;
 }
 
-/** Hands a parcel over and tells the status that the listener gave. */
+/** Passes a parcel on and returns the status with which the listener answered. */
 export type HandOver = (
   parcel: Parcel,
 ) => Promise<{ readonly status: number; readonly location: string | null }>;
 
-/** How deliveries break one rule: what the service is told in the end. */
+/** How deliveries break one rule: the answer that the service gets in the end. */
 export type Courier = (parcel: Parcel, handOver: HandOver) => Promise<number>;
 
-/** Carries deliveries from the service to a listener, in a way that breaks a rule. */
+/** Carries deliveries from the service to a listener and breaks a rule on the way. */
 export async function startCourier(target: string, courier: Courier) {
   const handOver: HandOver = async ({ method, path, headers, body }) => {
     const flat = Object.entries(headers).flatMap(([name, value]) =>
@@ -54,14 +54,14 @@ export async function startCourier(target: string, courier: Courier) {
   return { url: `http://127.0.0.1:${port}`, close: () => closeServer(server) };
 }
 
-/** Deliveries that break one rule, and the check that must say so. */
+/** Deliveries that break one rule, and the check that must report it. */
 export interface BrokenDelivery {
   readonly what: string;
   readonly found: string;
   readonly courier: Courier;
 }
 
-/** Changes each parcel; all else is as it should be. */
+/** Changes each parcel; everything else is correct. */
 function changing(change: (parcel: Parcel) => void): Courier {
   return async (parcel, handOver) => {
     change(parcel);
@@ -83,7 +83,7 @@ const SIGNATURE = 'x-service-signature';
 
 export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
   {
-    what: 'events that never come',
+    what: 'events that never arrive',
     found: 'delivery.arrives',
     courier: async () => 200,
   },
@@ -107,14 +107,14 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
     }),
   },
   {
-    what: 'a signature of something else',
+    what: 'a wrong signature',
     found: 'delivery.signature',
     courier: changing(({ headers }) => {
       headers[SIGNATURE] = `sha256=${'0'.repeat(64)}`;
     }),
   },
   {
-    what: 'bytes that were written anew',
+    what: 'a body that was serialized again',
     found: 'delivery.signature',
     courier: changing((parcel) => {
       parcel.body = Buffer.from(`${parcel.body} `);
@@ -128,7 +128,7 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
     }),
   },
   {
-    what: 'PUT in place of POST',
+    what: 'PUT instead of POST',
     found: 'delivery.method',
     courier: async (parcel, handOver) => (await handOver({ ...parcel, method: 'PUT' })).status,
   },
@@ -210,7 +210,7 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
     },
   },
   {
-    what: 'attempts that are signed afresh',
+    what: 'a new timestamp for each attempt',
     found: 'delivery.identical',
     courier: changing(({ headers }) => {
       headers[TIMESTAMP] = String(Date.now()).padStart(13, '0');
@@ -228,13 +228,13 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
     },
   },
   {
-    what: 'an attempt that is given up too soon',
+    what: 'an attempt with too short a timeout',
     found: 'delivery.timeout',
     courier: (parcel, handOver) =>
       Promise.race([handOver(parcel).then(({ status }) => status), systemClock.sleep(1_000).then(() => 504)]),
   },
   {
-    what: 'an event again after its success',
+    what: 'an event that is sent again after success',
     found: 'delivery.success',
     courier: async (parcel, handOver) => {
       const { status } = await handOver(parcel);

@@ -1,6 +1,6 @@
 import type { Breakage, PassingAnswer, PassingRequest } from './broken-proxy.ts';
 
-/** How an authorization server or a tool server breaks a rule, and the check that must say so. */
+/** How an authorization server or a tool server breaks a rule, and the check that must report it. */
 export interface BrokenOauth {
   readonly what: string;
   readonly found: string;
@@ -12,7 +12,7 @@ const AUTHORIZE = /^\/oauth\/authorize/;
 const TOKEN = /^\/oauth\/token/;
 const TOOLS = /^\/api\/mcp/;
 
-/** Gives some fields other values. */
+/** Overrides some fields. */
 const setting =
   (fields: object) =>
   (target: object): void =>
@@ -40,7 +40,7 @@ function replacing(path: RegExp, replace: (request: PassingRequest) => PassingAn
 const query = ({ path }: PassingRequest): URLSearchParams => new URL(path, 'http://any').searchParams;
 const form = ({ body }: PassingRequest): URLSearchParams => new URLSearchParams(String(body));
 
-/** A consent to any request that `mistaken` picks. */
+/** Grants consent to any request that `mistaken` selects. */
 function consenting(mistaken: (asked: URLSearchParams) => boolean) {
   return replacing(AUTHORIZE, (request) => {
     const asked = query(request);
@@ -67,7 +67,7 @@ function toolAnswer(method: string, change: (result: Record<string, unknown>, na
 
 const TOKENS = { access_token: 'a.b.c', refresh_token: 'another', token_type: 'Bearer', expires_in: 900 };
 
-/** Accepts a form that `mistaken` picks. */
+/** Accepts any form that `mistaken` selects. */
 function accepting(mistaken: (asked: URLSearchParams, request: PassingRequest) => boolean) {
   return replacing(TOKEN, (request) => (mistaken(form(request), request) ? json(200, TOKENS) : undefined));
 }
@@ -85,7 +85,7 @@ function acceptingAgain(parameter: string) {
   };
 }
 
-/** Keeps a second use of a parameter away from the server, which then ends nothing. */
+/** Hides the second use of a parameter from the server, which then revokes nothing. */
 function forgetting(parameter: string) {
   return (): Breakage => {
     const seen = new Set<string>();
@@ -109,7 +109,7 @@ const refusing = (error: string, as: string) =>
     if (answer.body?.error === error) answer.body = { error: as };
   });
 
-/** Authorization servers and tool servers that are right but for one mistake. */
+/** Authorization servers and tool servers that are correct except for one mistake. */
 export const BROKEN_OAUTH: readonly BrokenOauth[] = [
   {
     what: 'discovery names no token endpoint',
@@ -156,7 +156,7 @@ export const BROKEN_OAUTH: readonly BrokenOauth[] = [
     breakage: consenting((asked) => asked.get('response_type') === 'token'),
   },
   {
-    what: 'any redirect URI is told of an error',
+    what: 'errors are sent to any redirect URI',
     found: 'oauth.authorize.redirect',
     breakage: replacing(AUTHORIZE, (request) => {
       const uri = query(request).get('redirect_uri') ?? '';
@@ -192,7 +192,7 @@ export const BROKEN_OAUTH: readonly BrokenOauth[] = [
     breakage: accepting((_, { headers }) => headers['authorization'] !== undefined),
   },
   {
-    what: 'a wrong refresh token is another error',
+    what: 'a wrong refresh token causes another error',
     found: 'oauth.refresh.unknown',
     breakage: refusing('invalid_grant', 'invalid_request'),
   },
@@ -268,7 +268,7 @@ export const BROKEN_OAUTH: readonly BrokenOauth[] = [
     breakage: forgetting('code'),
   },
   {
-    what: 'the tool server answers anyone',
+    what: 'the tool server requires no token',
     found: 'tools.none',
     breakage: replacing(TOOLS, ({ headers }) =>
       headers['authorization'] === undefined ? json(200, { jsonrpc: '2.0', id: 1, result: {} }) : undefined,
@@ -334,10 +334,10 @@ export const BROKEN_OAUTH: readonly BrokenOauth[] = [
 
 const REST: RegExp = /^\/connections(\?|$)/;
 
-/** What a REST API makes of access tokens. */
+/** How a REST API treats access tokens. */
 export const BROKEN_GRANTS: readonly BrokenOauth[] = [
   {
-    what: 'REST challenges nobody',
+    what: 'REST sends no challenge',
     found: 'oauth.token.invalid',
     breakage: answering(REST, ({ headers }) => void delete headers['www-authenticate']),
   },
@@ -349,7 +349,7 @@ export const BROKEN_GRANTS: readonly BrokenOauth[] = [
     }),
   },
   {
-    what: 'a grant lists the connections of others',
+    what: 'a grant lists connections of other workspaces',
     found: 'oauth.grant.isolation',
     breakage: answering(REST, (answer) => {
       if (answer.status === 200) answer.body = { connections: [{ id: 'cshared00000000000000000000' }] };

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { closeServer } from './graded-service.ts';
 
-/** A request on its way to the service; what a mutation changes is what is sent. */
+/** A request on its way to the service. It is sent as the mutation leaves it. */
 export interface PassingRequest {
   readonly method: string;
   /** Relative to the base address, with its query. */
@@ -62,7 +62,7 @@ function print(body: unknown): string | undefined {
   return body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
 }
 
-/** Has every address in an answer name the proxy instead of what is behind it. */
+/** Replaces the service's address with the proxy's in an answer. */
 function moveTo(answer: PassingAnswer, from: string, to: string): void {
   answer.body = parse((print(answer.body) ?? '').replaceAll(from, to));
   for (const name of ['location', 'www-authenticate']) {

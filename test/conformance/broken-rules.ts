@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServiceInputs } from '../../src/conformance/service/inputs.ts';
 import type { Breakage, PassingAnswer, PassingRequest } from './broken-proxy.ts';
 
-/** A rule that is broken, and the check that must say so. */
+/** A broken rule, and the check that must report it. */
 export interface BrokenRule {
   readonly what: string;
   readonly found: string;
@@ -36,7 +36,7 @@ function answering(
   });
 }
 
-/** Breaks answers that succeeded. */
+/** Breaks successful answers. */
 function succeeding(method: string, path: RegExp, change: (answer: PassingAnswer) => void) {
   return answering(method, path, (answer) => void (answer.status < 300 && change(answer)));
 }
@@ -66,7 +66,7 @@ function refusing(code: string, change: (answer: PassingAnswer) => void) {
   return (): Breakage => ({ answer: (answer) => void (answer.body?.error === code && change(answer)) });
 }
 
-/** Gives the first value that a field had, for ever. */
+/** Repeats the first value of a field forever. */
 function freezing(method: string, path: RegExp, field: string) {
   return (): Breakage => {
     let first: unknown;
@@ -85,7 +85,7 @@ const TINY = 'data:image/png;base64,iVBORw0KGgo=';
 
 export const BROKEN_RULES: readonly BrokenRule[] = [
   {
-    what: 'a 403 in place of the 401 for an unknown key',
+    what: 'a 403 instead of a 401 for an unknown key',
     found: 'auth.unknown-key.refused',
     breakage: refusing('invalid_key', (answer) => {
       answer.status = 403;
@@ -111,7 +111,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     ),
   },
   {
-    what: 'a scope that nobody looks at',
+    what: 'a scope that is not checked',
     found: 'scope.send.needed',
     breakage: refusing('insufficient_scope', (answer) => {
       answer.status = 404;
@@ -169,7 +169,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     breakage: answering('GET', /[?&]cursor=/, ({ body }) => void body.messages?.shift()),
   },
   {
-    what: 'a message that comes twice',
+    what: 'a message that is listed twice',
     found: 'messages.walk',
     breakage: () => {
       const last: unknown[] = [];
@@ -209,7 +209,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a limit of 101 taken',
+    what: 'a limit of 101 that is accepted',
     found: 'messages.limit.outside',
     breakage: asking('GET', /limit=101/, (request) => {
       request.path = '/messages?limit=100';
@@ -230,7 +230,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a filter that is not looked at',
+    what: 'a filter that is ignored',
     found: 'messages.filter.outside',
     breakage: asking('GET', PAGE, (request) => {
       request.path = request.path.replace(/connectionId=[^&]*/, 'limit=20');
@@ -244,14 +244,14 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a recipient that is cleaned up',
+    what: 'a recipient that is normalized',
     found: 'send.to.refused',
     breakage: replacing('POST', SENDS, ({ body }) =>
       typeof body?.to === 'string' && /\D/.test(body.to) ? json(200, { messageId: 'x' }) : undefined,
     ),
   },
   {
-    what: 'a shorter longest text',
+    what: 'a maximum length of text that is too short',
     found: 'send.text.longest',
     breakage: replacing('POST', SENDS, ({ body }) =>
       body?.text?.length > 4000 ? json(400, { error: 'invalid_request', field: 'text' }) : undefined,
@@ -300,7 +300,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     ),
   })),
   {
-    what: 'a refused address that is stored all the same',
+    what: 'a refused address that is stored anyway',
     found: 'webhook.put.refusal-changes-nothing',
     breakage: () => {
       let stored: string | undefined;
@@ -320,14 +320,14 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a picture that is cut off',
+    what: 'a truncated picture',
     found: 'create.picture',
     breakage: succeeding('POST', LIST, ({ body }) => {
       body.connection.qr = body.connection.qr.slice(0, 400);
     }),
   },
   {
-    what: 'a replay that does not say so',
+    what: 'a replay that is not marked as one',
     found: 'create.replay',
     breakage: answering('POST', LIST, ({ headers }) => void delete headers['idempotency-replayed']),
   },
@@ -337,7 +337,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     breakage: freezing('POST', LIST, 'qr'),
   },
   {
-    what: 'bodies compared as they are written',
+    what: 'bodies that are compared as text',
     found: 'create.replay.canonical-body',
     breakage: () => {
       const refuse = json(400, { error: 'idempotency_key_reuse' });
@@ -353,14 +353,14 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     },
   },
   {
-    what: 'a key that is good for any body',
+    what: 'a key that matches any body',
     found: 'create.reuse',
     breakage: asking('POST', LIST, ({ headers, body }) => {
       if (headers['idempotency-key'] !== undefined && body !== undefined) body.label = 'Conformance check';
     }),
   },
   {
-    what: 'keys that nobody looks at',
+    what: 'keys that are ignored',
     found: 'create.at-once',
     breakage: asking('POST', LIST, ({ headers }) => void delete headers['idempotency-key']),
   },
@@ -373,7 +373,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a blank key that is a key',
+    what: 'a blank key that counts as a key',
     found: 'create.key.blank',
     breakage: asking('POST', LIST, ({ headers }) => {
       if (headers['idempotency-key']?.trim() === '') headers['idempotency-key'] = 'blank-but-a-key';
@@ -385,14 +385,14 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     breakage: freezing('GET', DETAIL, 'qr'),
   },
   {
-    what: 'a picture that is none',
+    what: 'a picture that is no image',
     found: 'picture.png',
     breakage: succeeding('GET', DETAIL, ({ body }) => {
       body.connection.qr = TINY;
     }),
   },
   {
-    what: 'a number that is cleaned up',
+    what: 'a number that is normalized',
     found: 'pairing.phone.invalid',
     breakage: asking('POST', CODE, ({ body }) => {
       if (typeof body?.phoneNumber === 'string') body.phoneNumber = body.phoneNumber.replace(/[^\da-z]/g, '');
@@ -432,7 +432,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     },
   },
   {
-    what: 'a cap that does not say how long',
+    what: 'a cap without Retry-After',
     found: 'pairing.cap.retry-after',
     breakage: refusing('rate_limited', ({ headers }) => void delete headers['retry-after']),
   },
@@ -465,31 +465,31 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     },
   },
   {
-    what: 'a restart that does not tell',
+    what: 'a restart without recreated',
     found: 'restart.shape',
     breakage: succeeding('POST', /\/restart$/, ({ body }) => void delete body.recreated),
   },
   {
-    what: 'a repeated send that goes out again',
+    what: 'a repeated send that is sent again',
     found: 'send.repeat.once',
     breakage: asking('POST', SENDS, ({ body }) => {
       body.idempotencyKey = randomUUID();
     }),
   },
   {
-    what: 'sends at once that all go out',
+    what: 'concurrent sends that are all sent',
     found: 'send.at-once',
     breakage: asking('POST', SENDS, ({ body }) => void delete body.idempotencyKey),
   },
   {
-    what: 'a messageId that joins nothing',
+    what: 'a messageId that matches no message',
     found: 'send.text.listed',
     breakage: succeeding('POST', SENDS, ({ body }) => {
       body.messageId = body.waMessageId ?? 'other';
     }),
   },
   {
-    what: 'a number off the network as a common fault',
+    what: 'a generic error for a number that is not on the network',
     found: 'send.absent',
     breakage: refusing('recipient_not_on_whatsapp', (answer) => {
       Object.assign(answer, json(502, { error: 'send_failed' }));
@@ -501,14 +501,14 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     breakage: succeeding('POST', /^\/messages\/read$/, ({ body }) => void delete body.marked),
   },
   {
-    what: 'an address list that nobody looks at',
+    what: 'an address list that is ignored',
     found: 'address.refused',
     breakage: refusing('ip_not_allowed', (answer) => {
       Object.assign(answer, json(200, { connections: [] }));
     }),
   },
   {
-    what: 'an address that is merely claimed',
+    what: 'an address that is taken from a header',
     found: 'address.forwarded',
     breakage: replacing('GET', LIST, ({ headers }) =>
       headers['x-forwarded-for'] === '10.0.0.1' ? json(200, { connections: [] }) : undefined,
@@ -535,14 +535,14 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a page in place of an error body',
+    what: 'a page instead of an error body',
     found: 'wire.error-body',
     breakage: refusing('invalid_request', (answer) => {
       answer.body = '<h1>Bad request</h1>';
     }),
   },
   {
-    what: 'a page in place of a generic error',
+    what: 'a page instead of a generic error',
     found: 'wire.generic-errors',
     breakage: refusing('not_found', (answer) => {
       answer.body = '<h1>Not found</h1>';

@@ -13,7 +13,7 @@ import { closeServer } from './graded-service.ts';
 
 const KEY = 'a-key-that-no-report-shows';
 
-/** Lists nothing; everything else is not there. Asked for its account it never answers. */
+/** Has empty lists and nothing else. A request for its account is never answered. */
 function startBareService() {
   const asked = Promise.withResolvers<void>();
   const server = createServer(({ url, headers }, response) => {
@@ -49,7 +49,7 @@ describe('npm run conformance', () => {
   const grade = (...words: readonly string[]) =>
     run('service', '--base-url', baseUrl, '--api-key', KEY, '--pace', '0', ...words);
 
-  it('ends with 0 where nothing is violated, and with 1 where something is', async () => {
+  it('exits with 0 if nothing is violated, and with 1 if something is', async () => {
     const file = (name: string): string => join(folder, name);
     const [kept, broken] = await Promise.all([
       grade('--only', 'connections.list.shape').ended,
@@ -81,7 +81,7 @@ describe('npm run conformance', () => {
     expect(broken.stdout).toContain('<API key>');
   });
 
-  it('ends with 2 where nothing can be graded', async () => {
+  it('exits with 2 if nothing can be graded', async () => {
     const nowhere = ['service', '--base-url', 'http://127.0.0.1:9/api/v1', '--api-key', KEY];
     const origin = new URL(baseUrl).origin;
     const elsewhere = ['service', '--base-url', origin, '--api-key', KEY];
@@ -103,7 +103,7 @@ describe('npm run conformance', () => {
     ]);
   });
 
-  it('says what the profile full creates and deletes before it does, and colours a terminal alone', async () => {
+  it('warns what the profile full creates and deletes before it starts, and uses color only on a terminal', async () => {
     const only = ['--only', 'connections.list.shape', '--profile', 'full'];
     const [plain, sending] = await Promise.all([
       grade(...only).ended,
@@ -116,7 +116,7 @@ describe('npm run conformance', () => {
     expect(plain.stdout).not.toContain('\u001b[');
   });
 
-  it('reports what ran when it is interrupted', async () => {
+  it('reports the completed checks when it is interrupted', async () => {
     const command = grade('--only', 'connections.list.shape,account.shape,messages', '--json');
     await asked;
     command.signal('SIGINT');
@@ -131,7 +131,7 @@ describe('npm run conformance', () => {
     expect(report.notRun).toContain('messages.walk');
   });
 
-  it('refuses options that cannot be followed, and repeats no key', () => {
+  it('refuses invalid options without printing the key', () => {
     const read = (options: Record<string, string>) => () =>
       readConformanceOptions({ 'base-url': 'https://x.example/api/v1', 'api-key': KEY, ...options }, {});
     for (const wrong of [
@@ -150,7 +150,7 @@ describe('npm run conformance', () => {
     expect(() => readConformanceOptions({}, {})).toThrow('--base-url is required');
   });
 
-  it('takes address and key from the environment as well', () => {
+  it('also reads address and key from the environment', () => {
     const env = { SERVICE_BASE_URL: 'https://x.example/api/v1/', SERVICE_API_KEY: KEY };
     expect(
       readConformanceOptions({ 'webhook-url': 'https://h.example/in', 'webhook-listen': '0.0.0.0:80' }, env),

@@ -23,7 +23,7 @@ const ABSENT = '447700900302';
 const MESSAGES = 9;
 let workspaces = 0;
 
-/** What people and portals would do. */
+/** What people and the portal would do. */
 function drive(service: TestService) {
   const sandbox = <Answer>(method: string, path: string, body: unknown): Promise<Answer> =>
     callJson<Answer>(`${service.info.sandboxUrl}/sandbox/v1${path}`, { method, body });
@@ -49,7 +49,7 @@ function drive(service: TestService) {
   };
 }
 
-/** Makes what deliveries need, and no more. `between` may put something before the listener. */
+/** Creates only what deliveries need. `between` can put something in front of the listener. */
 export async function makeDeliveredWorkspace(
   service: TestService,
   between: (target: string) => Promise<string> = async (target) => target,
@@ -82,7 +82,7 @@ export async function makeDeliveredWorkspace(
   };
 }
 
-/** Makes one with everything that the suite can look at. */
+/** Creates one with everything that the suite can examine. */
 export async function makeGradedWorkspace(service: TestService): Promise<GradedWorkspace> {
   const { sandbox, makeWorkspace, makeKey, makeApp, pair } = drive(service);
   const { workspaceId, number, ...made } = await makeDeliveredWorkspace(service);

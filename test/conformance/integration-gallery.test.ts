@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { type Mistakes, startGalleryIntegration, WRONG_INTEGRATIONS } from './gallery/integrations.ts';
 
 const SLOW_MS = 120_000;
-/** Waits of the service that are this long are those of a fault. */
+/** Waits of the service that are this long are caused by a fault. */
 const OF_A_FAULT_MS = 100_000;
 const SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'];
 
@@ -21,7 +21,7 @@ let service: TestService;
 let time = new ManualClock();
 let number = 0;
 
-/** Time of the service; its long waits end when the clock of the test is moved. */
+/** The clock of the service. Its long waits end when the test's clock is moved. */
 const servedBy: Clock = {
   ...systemClock,
   after: (ms, run, options) =>
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Every check of an integration that has these mistakes, with an app and a workspace of its own. */
+/** Runs all checks on an integration with these mistakes, which has its own app and workspace. */
 async function certify(mistakes: Mistakes): Promise<Report> {
   const { sandbox, info } = service;
   number += 1;
@@ -68,7 +68,7 @@ async function certify(mistakes: Mistakes): Promise<Report> {
   await sandbox('PUT', `/hosts/${host}`, { target: integration.webhookTarget });
   const { key } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
   await createCaller(info.baseUrl, key)('PUT', '/webhook', { url: `https://${host}/webhooks` });
-  /** Moves the time of the integration and that of the service together. */
+  /** Advances the clocks of the integration and of the service together. */
   const sleep = async (ms: number): Promise<void> => {
     const end = time.elapsed() + ms;
     while (time.elapsed() < end) {
@@ -103,7 +103,7 @@ async function certify(mistakes: Mistakes): Promise<Report> {
   }
 }
 
-describe('a right integration', () => {
+describe('a correct integration', () => {
   it(
     'passes every check',
     async () => {
@@ -116,9 +116,9 @@ describe('a right integration', () => {
   );
 });
 
-describe('the gallery of wrong integrations', () => {
+describe('the gallery of faulty integrations', () => {
   it.each(WRONG_INTEGRATIONS)(
-    '$name: fails its checks, and no others',
+    '$name: fails exactly its checks',
     async ({ mistakes, fails }) => {
       const { results } = await certify(mistakes);
       const failed = results.filter(({ result }) => result !== 'pass');
@@ -129,7 +129,7 @@ describe('the gallery of wrong integrations', () => {
     SLOW_MS,
   );
 
-  it('fails each check at least once', () => {
+  it('covers every check', () => {
     const failed = new Set(WRONG_INTEGRATIONS.flatMap(({ fails }) => fails));
     expect(INTEGRATION_CHECKS.map(({ id }) => id).filter((id) => !failed.has(id))).toEqual([]);
   });

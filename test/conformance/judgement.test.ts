@@ -10,7 +10,7 @@ import { readQr } from '../support/read-qr.ts';
 
 const TEXT = 'a code that a phone can read';
 
-/** A picture of a code, as a service would draw it. */
+/** A picture of a code, as a service would generate it. */
 function drawCode(): PNG {
   const modules = encodeQr(TEXT, 'raw', { scale: 4, border: 4 });
   const side = modules.length;
@@ -25,10 +25,10 @@ function drawCode(): PNG {
 
 const toUri = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString('base64')}`;
 
-describe('a picture', () => {
+describe('a QR code picture', () => {
   const bytes = PNG.sync.write(drawCode());
 
-  it('is whole where another reader finds the code in it', () => {
+  it('is valid if an independent reader finds the code in it', () => {
     const png = readPng(toUri(bytes));
     if (typeof png === 'string') throw new Error(png);
     expect(readQr(toUri(bytes))).toMatchObject({ text: TEXT, side: png.width });
@@ -75,16 +75,19 @@ describe('a signature', () => {
       typeof one.signature_header === 'string',
   );
 
-  it.each(plain.map((one) => [one.name, one] as const))('is the one of the vectors: %s', (_, one) => {
-    const body =
-      one.body_base64 === undefined
-        ? Buffer.from(one.body_utf8 ?? '')
-        : Buffer.from(one.body_base64, 'base64');
-    const signed = signDelivery(one.secret, String(one.timestamp_header), body);
-    expect(signed).toBe(String(one.signature_header).toLowerCase());
-  });
+  it.each(plain.map((one) => [one.name, one] as const))(
+    'equals the signature in the vectors: %s',
+    (_, one) => {
+      const body =
+        one.body_base64 === undefined
+          ? Buffer.from(one.body_utf8 ?? '')
+          : Buffer.from(one.body_base64, 'base64');
+      const signed = signDelivery(one.secret, String(one.timestamp_header), body);
+      expect(signed).toBe(String(one.signature_header).toLowerCase());
+    },
+  );
 
-  it('has vectors to be held against', () => {
+  it('is compared with at least eleven vectors', () => {
     expect(plain.length).toBeGreaterThan(10);
   });
 });
@@ -100,7 +103,7 @@ describe('a shape', () => {
     return { faults: faults.map(({ path, actual }) => `${path}: ${actual}`), extras: [...extras] };
   };
 
-  it('takes what fits, and tells of further fields', () => {
+  it('accepts a value that fits, and reports additional fields', () => {
     const value = {
       people: [
         { name: 'A', age: null, shoe: 44 },
@@ -111,7 +114,7 @@ describe('a shape', () => {
     expect(comparison(value)).toEqual({ faults: [], extras: ['people[].shoe', 'at'] });
   });
 
-  it('tells where something does not fit, and what is there', () => {
+  it('reports the path and the value of each mismatch', () => {
     expect(comparison({ people: [{ name: '', age: 1.5, born: 'yesterday' }, 7] }).faults).toEqual([
       'people[0].name: ""',
       'people[0].age: 1.5',

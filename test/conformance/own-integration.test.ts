@@ -12,15 +12,15 @@ import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { findPortBase } from '../support/spawn-command.ts';
 
-/** The number of the workspace whose owner consents at once. */
+/** The number of the workspace whose owner grants consent at once. */
 const NUMBER = '447700900111';
-/** How long the loop may take before its time goes on: one that waits for a held send is idle only afterwards. */
+/** The longest wait for an idle loop before time advances. A loop with a held send is idle only afterwards. */
 const LONGEST_IDLE_MS = 500;
 const STEP_MS = 1_000;
-/** Nothing tells when the reads behind a pairing stream are over. */
+/** Nothing reports when the reads behind a pairing stream have ended. */
 const PAIRING_STEP_MS = 100;
 
-describe('our own connector, as any other integration', () => {
+describe('the connector, graded like any other integration', () => {
   const clock = new ManualClock(systemClock.now());
   let loop: TestLoop;
   let stopTime = (): void => undefined;
@@ -29,7 +29,7 @@ describe('our own connector, as any other integration', () => {
   let connection: { readonly id: string; readonly workspaceId: string };
 
   beforeAll(async () => {
-    // Time goes on by itself, and a check that waits moves it on at once.
+    // Time advances by itself; a check that waits advances it at once.
     const pump = setInterval(() => void clock.advance(5), 5);
     stopTime = () => clearInterval(pump);
     loop = await startTestLoop({
@@ -62,7 +62,7 @@ describe('our own connector, as any other integration', () => {
   });
 
   let patience = LONGEST_IDLE_MS;
-  /** Moves the time of the loop on, as fast as the loop follows. */
+  /** Advances the time of the loop as fast as the loop can follow. */
   const sleep = async (ms: number): Promise<void> => {
     const end = clock.elapsed() + ms;
     while (clock.elapsed() < end) {
@@ -106,8 +106,8 @@ describe('our own connector, as any other integration', () => {
       },
       signal: new AbortController().signal,
     });
-    const told = results.map(({ id, result, reason, actual }) => [id, result, reason ?? actual]);
-    expect(told.filter(([, result]) => result !== 'pass')).toEqual([]);
+    const outcomes = results.map(({ id, result, reason, actual }) => [id, result, reason ?? actual]);
+    expect(outcomes.filter(([, result]) => result !== 'pass')).toEqual([]);
     expect(results).toHaveLength(INTEGRATION_CHECKS.length);
     expect(verdict).toBe('conforms');
   });

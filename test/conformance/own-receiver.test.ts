@@ -8,7 +8,7 @@ import { startTestLoop, type TestLoop } from '../support/loop.ts';
 
 const SECRET = 'whsec_b3VyLW93bi1zZWNyZXQ=';
 
-describe('our own connector, as any other receiver', () => {
+describe('the connector, graded like any other receiver', () => {
   let loop: TestLoop;
   beforeAll(async () => {
     loop = await startTestLoop({ webhookSecret: SECRET });

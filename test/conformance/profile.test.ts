@@ -15,7 +15,7 @@ function profileOf(name: string): Profile {
 }
 
 describe('the profile messaging', () => {
-  it('signs as the vectors of the specification do', () => {
+  it('signs like the vectors of the specification', () => {
     const body = Buffer.from('{}');
     const sent = { secret: 'whsec_7f3a9c1e5b2d4860a1f0', body, at: 1_763_700_000_000, deliveryId: 'any' };
     expect(profileOf('messaging').sign(sent)).toEqual([
@@ -29,7 +29,7 @@ describe('the profile standard-webhooks', () => {
   // The example of the Standard Webhooks specification.
   const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-  it('signs as the example of its specification', () => {
+  it('signs like the example in its specification', () => {
     const body = Buffer.from('{"test": 2432232314}');
     const deliveryId = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
     const sent = { secret: SECRET, body, at: 1_614_265_330_000, deliveryId };
@@ -44,11 +44,11 @@ describe('the profile standard-webhooks', () => {
     [SECRET, undefined],
     ['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'must be whsec_ and the key in base64'],
     ['whsec_not base64', 'must be whsec_ and the key in base64'],
-  ])('says of the secret %s: %s', (secret, problem) => {
+  ])('reports for the secret %s: %s', (secret, problem) => {
     expect(profileOf('standard-webhooks').refuseSecret(secret)).toBe(problem);
   });
 
-  it('is passed by a receiver that is right', async () => {
+  it('is passed by a correct receiver', async () => {
     const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
     const isGenuine = ({ headersDistinct: headers }: IncomingMessage, body: Buffer): boolean => {
       const [id] = headers['webhook-id'] ?? [];

@@ -13,7 +13,7 @@ import {
   WRONG_RECEIVERS,
 } from './gallery/receivers.ts';
 
-/** A clock on which a wait is over at once. */
+/** A clock on which every wait ends at once. */
 function impatientClock(): Clock {
   let waited = 0;
   return {
@@ -28,7 +28,7 @@ function impatientClock(): Clock {
   };
 }
 
-/** Every check of a receiver that has these mistakes. */
+/** Runs all checks on a receiver with these mistakes. */
 async function certify(mistakes: Mistakes) {
   const receiver = await startGalleryReceiver(mistakes);
   const [profile] = Object.values(PROFILES);
@@ -52,7 +52,7 @@ async function certify(mistakes: Mistakes) {
   }
 }
 
-describe('a right receiver', () => {
+describe('a correct receiver', () => {
   it('passes every check', async () => {
     const { verdict, results } = await certify({});
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([]);
@@ -61,8 +61,8 @@ describe('a right receiver', () => {
   });
 });
 
-describe('the gallery of wrong receivers', () => {
-  it.each(WRONG_RECEIVERS)('$name: fails its checks, and no others', async ({ mistakes, fails }) => {
+describe('the gallery of faulty receivers', () => {
+  it.each(WRONG_RECEIVERS)('$name: fails exactly its checks', async ({ mistakes, fails }) => {
     const { results } = await certify(mistakes);
     const failed = results.filter(({ result }) => result !== 'pass');
     expect(failed.map(({ id, result }) => `${id} ${result}`).sort()).toEqual(
@@ -71,7 +71,7 @@ describe('the gallery of wrong receivers', () => {
     for (const { hint, repeat } of failed) expect([typeof hint, typeof repeat]).toEqual(['string', 'string']);
   });
 
-  it('fails each check at least once', () => {
+  it('covers every check', () => {
     const failed = new Set(WRONG_RECEIVERS.flatMap(({ fails }) => fails));
     expect(RECEIVER_CHECKS.map(({ id }) => id).filter((id) => !failed.has(id))).toEqual([]);
   });

@@ -49,7 +49,7 @@ const startedAt = '2026-01-15T12:00:00.000Z';
 const report = createReport({ ...parts, startedAt, notRun: [], leftBehind: ['connection c1'], results });
 
 describe('evidence', () => {
-  it('has neither credentials nor private words nor pictures', () => {
+  it('contains no credentials, private text or pictures', () => {
     expect(evidence[0]).toEqual({
       request: 'POST /messages?key=<API key> (API key)',
       requestHeaders: { 'content-type': 'application/json' },
@@ -61,7 +61,7 @@ describe('evidence', () => {
     });
   });
 
-  it('is a line alone for a rule that is kept', () => {
+  it('is only a request line for a rule that is kept', () => {
     const brief = describeExchange(exchange, hide, false);
     expect(brief).not.toHaveProperty('body');
     expect(brief).not.toHaveProperty('requestBody');
@@ -69,7 +69,7 @@ describe('evidence', () => {
 });
 
 describe('a report', () => {
-  it('violates where a must fails, and only then', () => {
+  it('has the verdict "violates" only if a rule of level must fails', () => {
     const verdict = (of: readonly CheckResult[], notRun: readonly string[] = []) =>
       createReport({ ...parts, startedAt, notRun, leftBehind: [], results: of }).verdict;
     expect(report).toMatchObject({ verdict: 'violates', violations: 1, advice: 1 });
@@ -79,7 +79,7 @@ describe('a report', () => {
     expect(verdict(results, ['area.one'])).toBe('violates');
   });
 
-  it('tells in text what failed, with its evidence, and what would unlock the rest', () => {
+  it('lists as text what failed with its evidence, and which option enables the rest', () => {
     const text = writeText(report);
     expect(text).toContain('FAIL  area.two  violates: Somewhere');
     expect(text).toContain('DIFFERS  other.one  differs from our interpretation: Somewhere');
@@ -95,7 +95,7 @@ describe('a report', () => {
     );
   });
 
-  it('is JUnit XML that a machine can read', () => {
+  it('is well-formed JUnit XML', () => {
     const xml = writeJunit(report);
     expect(xml).toContain(
       '<testsuites name="conformance service" tests="5" failures="2" skipped="1" errors="0"',
@@ -114,7 +114,7 @@ describe('a report', () => {
     expect(open).toEqual([]);
   });
 
-  it('is a page that needs nothing else and runs nothing', () => {
+  it('is a self-contained page without scripts', () => {
     const html = writeHtml(report);
     expect(html).toContain("default-src 'none'");
     expect(html).not.toMatch(/<script|<link|<img|\ssrc=|url\(|@import|\son\w+=/);
@@ -123,14 +123,14 @@ describe('a report', () => {
     expect(html.match(/<details [^>]*open>/g)).toHaveLength(3);
   });
 
-  it('shows no key in any form', () => {
+  it('contains no key in any format', () => {
     const forms = [writeText(report), writeJunit(report), writeHtml(report), JSON.stringify(report)];
     for (const form of forms) expect(form).not.toMatch(/very-secret|Private words|whsec/);
   });
 });
 
-describe('marked-up text', () => {
-  it('stands for itself, whatever it holds', () => {
+describe('text in markup', () => {
+  it('is escaped, whatever it contains', () => {
     expect(escapeMarkup(`<a b='c'>&"\u0007\ud800😀`)).toBe('&lt;a b=&#39;c&#39;&gt;&amp;&quot;��😀');
   });
 });

@@ -15,7 +15,7 @@ describe('the harmless requests', () => {
     );
   });
 
-  it('name every scope', () => {
+  it('cover every scope', () => {
     expect(SCOPES).toEqual([...CONTRACT_SCOPES]);
   });
 });

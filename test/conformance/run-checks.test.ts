@@ -30,12 +30,12 @@ function start(checks: readonly Check<Journal>[], interrupt = new AbortControlle
 const never = (): Promise<void> => new Promise(() => undefined);
 
 describe('a check', () => {
-  it('passes when nothing is thrown, with its remarks', async () => {
+  it('passes with its notes if nothing is thrown', async () => {
     const { results } = start([check(async (_, { note }) => [note('one'), note('one')].forEach(String))]);
     expect(await results).toMatchObject([{ result: 'pass', notes: ['one'] }]);
   });
 
-  it('fails, differs or is skipped by what is thrown and by its level', async () => {
+  it('fails, differs or is skipped depending on what is thrown and on its level', async () => {
     const violate: Run = async () => {
       throw new Violation('this', 'that');
     };
@@ -60,7 +60,7 @@ describe('a check', () => {
     ]);
   });
 
-  it('fails by itself when it throws anything else, in a suite that says so', async () => {
+  it('counts as a harness failure for any other exception, in a suite that configures it', async () => {
     const clock = new ManualClock();
     const journal = createJournal();
     const checks = [
@@ -79,7 +79,7 @@ describe('a check', () => {
     ]);
   });
 
-  it('fails when its time is up, and those after it still run', async () => {
+  it('fails at its timeout, and the checks after it still run', async () => {
     const { clock, results } = start([check(never), check(async () => undefined)]);
     await clock.advance(1_000);
     expect(await results).toMatchObject([
@@ -88,7 +88,7 @@ describe('a check', () => {
     ]);
   });
 
-  it('has the time it names, and more when it has to wait', async () => {
+  it('has its own timeout, which it can extend', async () => {
     const seen: string[] = [];
     const extended: Run = async (_, { extend, signal }) => {
       extend(5_000);
@@ -104,7 +104,7 @@ describe('a check', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is cut short by an interruption, and none follows', async () => {
+  it('is stopped by an interruption, and no other check starts', async () => {
     const interrupt = new AbortController();
     const stop: Run = async () => {
       interrupt.abort();
@@ -114,25 +114,25 @@ describe('a check', () => {
     expect(await results).toMatchObject([{ result: 'skip', reason: 'the run was interrupted' }]);
   });
 
-  it('shows no secret, wherever one turns up', async () => {
-    const tell: Run = async (_, { note }) => {
+  it('reveals no secret, wherever it occurs', async () => {
+    const leak: Run = async (_, { note }) => {
       note('with very-secret');
       throw new Violation('no very-secret', 'a "very-secret"');
     };
-    const { results } = start([check(tell)]);
+    const { results } = start([check(leak)]);
     expect(JSON.stringify(await results)).not.toContain('very-secret');
   });
 });
 
-describe('what is needed by several checks', () => {
-  it('is made once', async () => {
+describe('a prerequisite shared by several checks', () => {
+  it('is created once', async () => {
     const once = createOnce();
     let made = 0;
     const make = async (): Promise<number> => ++made;
     expect([await once('a thing', make), await once('a thing', make)]).toEqual([1, 1]);
   });
 
-  it('fails the first check that asks for it, and is a reason to skip the others', async () => {
+  it('fails the first check that needs it, and skips the others', async () => {
     const once = createOnce();
     const make = async (): Promise<void> => {
       throw new Violation('this', 'that');
@@ -143,7 +143,7 @@ describe('what is needed by several checks', () => {
 });
 
 describe('secrets', () => {
-  it('are hidden in plain, URL and JSON spelling, the longer one first', () => {
+  it('are redacted as plain text, in URLs and in JSON, longer ones first', () => {
     const { add, hide } = createSecretBook();
     add('se/cr"et', 'short');
     add('se/cr"et-and-more', 'long');
@@ -169,7 +169,7 @@ describe('the client', () => {
 
   afterAll(() => closeServer(server));
 
-  /** A client whose waits are over at once, and are told. */
+  /** A client whose waits end at once and are recorded. */
   function makeClient() {
     const waits: number[] = [];
     const clock = Object.assign(new ManualClock(), {
@@ -187,7 +187,7 @@ describe('the client', () => {
     };
   }
 
-  it('waits as long as a rate limit asks, and the check gets the time back', async () => {
+  it('waits as long as a rate limit demands, and extends the timeout of the check by as much', async () => {
     answers.push({ status: 429, headers: { 'retry-after': '7' } }, { status: 429 }, { status: 201 });
     const { client, waits, extended, journal } = makeClient();
     expect((await client.request('GET', '/')).status).toBe(201);
@@ -196,25 +196,25 @@ describe('the client', () => {
     expect(journal.exchanges.map(({ status }) => status)).toEqual([429, 429, 201]);
   });
 
-  it('gives up on a limit that is too long', async () => {
+  it('gives up if a rate limit demands too long a wait', async () => {
     answers.push({ status: 429, headers: { 'retry-after': '900' } });
     await expect(makeClient().client.request('GET', '/')).rejects.toThrow(Skip);
   });
 
-  it('hands a rate limit over where it is looked for', async () => {
+  it('returns a rate limit to a check that asks for it', async () => {
     answers.push({ status: 429, headers: { 'retry-after': '900' } });
     const { client, waits } = makeClient();
     expect((await client.request('GET', '/', { takeRateLimit: true })).status).toBe(429);
     expect(waits).toEqual([]);
   });
 
-  it('keeps its requests apart', async () => {
+  it('spaces its requests', async () => {
     const { client, waits } = makeClient();
     for (let i = 0; i < 3; i++) await client.request('GET', '/');
     expect(waits).toEqual([100, 200]);
   });
 
-  it('tells why there was no answer', async () => {
+  it('reports why there was no answer', async () => {
     const { journal } = makeClient();
     const pace = async (): Promise<void> => undefined;
     const nobody = { baseUrl: 'http://127.0.0.1:9', as: 'nobody', clock: new ManualClock(), journal, pace };

@@ -15,7 +15,7 @@ import { BROKEN_RULES } from './broken-rules.ts';
 import { type GradedWorkspace, makeDeliveredWorkspace, makeGradedWorkspace } from './graded-service.ts';
 
 const SLOW_MS = 180_000;
-/** No check of a service next door takes so long, and none may fail for a machine that is busy. */
+/** No check of a local service takes this long, and a busy machine must not make one fail. */
 const TIMEOUT_MS = 60_000;
 const FAILED = ['fail', 'differs'];
 
@@ -41,7 +41,7 @@ function grade(
   return runServiceSuite({ inputs, listener, ...fixed, ...options });
 }
 
-/** Grades the service through a proxy; the same workspace, with other inputs if told. */
+/** Grades the service through a proxy, in the same workspace, optionally with other inputs. */
 async function gradeThrough(
   breakage: Breakage,
   options: Partial<ServiceSuiteOptions> = {},
@@ -56,11 +56,11 @@ async function gradeThrough(
   }
 }
 
-/** For what never comes; it would be waited for to no end. */
+/** A short wait for what never comes. */
 const SHORT_MS = 3_000;
 const NEVER_COME = ['delivery.arrives', 'delivery.three-attempts', 'delivery.redirect'];
 
-/** The checks that a rule is looked for with: those that look back at the run need a run. */
+/** The checks to run for a rule. Those that review the run need a run to review. */
 function selectionFor(found: string): readonly string[] {
   return found.startsWith('wire.') ? ['wire.'] : [found];
 }
@@ -68,12 +68,12 @@ function selectionFor(found: string): readonly string[] {
 /* They wait more than they work, each in a workspace of its own. */
 describe.concurrent('the suite', () => {
   it(
-    'finds nothing to blame in our service',
+    'finds no violation in the service of this repository',
     async () => {
-      // What takes long has a test of its own, beside this one.
+      // Slow checks have a test of their own, which runs concurrently.
       const report = await grade({ ...graded, inputs: { ...graded.inputs, patient: false } });
-      const told = report.results.filter(({ result }) => FAILED.includes(result));
-      expect(told).toEqual([]);
+      const failed = report.results.filter(({ result }) => FAILED.includes(result));
+      expect(failed).toEqual([]);
       expect(report.leftBehind).toEqual([]);
       expect(report.verdict).toBe('conforms');
       const skipped = report.results.filter(({ result }) => result === 'skip').map(({ id }) => id);
@@ -89,7 +89,7 @@ describe.concurrent('the suite', () => {
   );
 
   it(
-    'finds nothing to blame in how our service waits for an answer',
+    'finds no violation in how the service of this repository waits for an answer',
     async () => {
       const own = await makeDeliveredWorkspace(service);
       const report = await grade(own, { only: ['delivery.timeout', 'delivery.success'] });
@@ -126,9 +126,9 @@ describe.concurrent('the suite', () => {
   );
 });
 
-describe('our service', () => {
+describe('the service of this repository', () => {
   it(
-    'is left as it was by the read-only profile',
+    'is not changed by the read-only profile',
     async () => {
       const { report, passed } = await gradeThrough({}, {}, { profile: 'read-only' });
       expect(report.counts).toMatchObject({ fail: 0, differs: 0 });
@@ -140,7 +140,7 @@ describe('our service', () => {
   );
 
   it(
-    'tells of an outage and of its end as the specification has it',
+    'reports an outage and its end as specified',
     async () => {
       const own = await makeDeliveredWorkspace(service);
       const { connectionId, listener, inputs } = own;
@@ -214,7 +214,7 @@ describe('a broken service', () => {
   );
 
   it(
-    'is found out when a rotation changes nothing',
+    'is detected if a rotation changes nothing',
     async () => {
       const secret = 'a-secret-that-nobody-signs-with';
       const breakage: Breakage = {
@@ -230,7 +230,7 @@ describe('a broken service', () => {
   );
 
   it(
-    'is found out when two workspaces are one',
+    'is detected if two workspaces are the same',
     async () => {
       const inputs = { ...graded.inputs, secondApiKey: graded.inputs.apiKey };
       const report = await grade({ ...graded, inputs }, { only: ['isolation.', 'create.key.per-workspace'] });
@@ -241,7 +241,7 @@ describe('a broken service', () => {
   );
 
   it(
-    'is found out when the legacy address says something else',
+    'is detected if the legacy address answers differently',
     async () => {
       const legacy = await startBrokenProxy(service.info.legacyBaseUrl, {
         answer: ({ body }) => {
@@ -261,7 +261,7 @@ describe('a broken service', () => {
     SLOW_MS,
   );
 
-  it('is looked for by checks that there are', () => {
+  it('is detected by checks that exist', () => {
     const ids = SERVICE_CHECKS.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     const named = [...BROKEN_RULES, ...BROKEN_DELIVERIES, ...BROKEN_OAUTH, ...BROKEN_GRANTS].map(

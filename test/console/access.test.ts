@@ -15,18 +15,18 @@ beforeAll(async () => {
   });
 });
 
-/** A key for everything, in the workspace that is there from the beginning. */
+/** A key with all scopes, in the initial workspace. */
 async function createKey(): Promise<{ readonly id: string; readonly key: string }> {
   const { workspaceId } = test.loop.info();
   return await test.sandbox<{ id: string; key: string }>('POST', `/workspaces/${workspaceId}/api-keys`, {});
 }
 
-/** Lists connections with a key; throws with the status of a refusal. */
+/** Lists connections with a key; throws an error with the status if refused. */
 const listWith = (key: string): Promise<unknown> =>
   createCaller(test.loop.info().baseUrl, key)('GET', '/connections');
 
 describe('Access', () => {
-  it('narrows a key, whose next call is refused with the check that refused it, by keyboard alone', async () => {
+  it('reduces the scopes of a key, whose next call then shows the check that refused it, by keyboard alone', async () => {
     const { id, key } = await createKey();
     await listWith(key);
     const { page, complaints } = await openPage(url('/access'));
@@ -44,7 +44,7 @@ describe('Access', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('limits a key to addresses, tries one, and says which entry is wrong, by keyboard alone', async () => {
+  it('restricts a key to addresses, tests one, and names an invalid entry, by keyboard alone', async () => {
     const { id } = await createKey();
     const { page } = await openPage(url(`/access/key-${id}`));
     const addresses = page.getByLabel('Addresses');
@@ -67,7 +67,7 @@ describe('Access', () => {
     expect(await page.locator(':focus').innerText()).toBe('Try');
   });
 
-  it('creates a key and shows it once, and revokes it when asked twice, by keyboard alone', async () => {
+  it('creates a key and shows it once, and revokes it after a confirmation, by keyboard alone', async () => {
     const { page } = await openPage(url('/access'));
     await KEYBOARD.press(page.getByRole('link', { name: 'Create key' }));
     await KEYBOARD.press(page.getByRole('button', { name: 'Create key' }));
@@ -82,7 +82,7 @@ describe('Access', () => {
     await page.getByText('revoked').first().waitFor();
     await expect(listWith(key)).rejects.toThrow('answered 401');
 
-    // Esc returns to the row, and from there `k` goes on.
+    // Esc returns to the row, and `k` moves on from there.
     await page.keyboard.press('Escape');
     const rows = page.locator('.access .row');
     const at = () => rows.evaluateAll((all) => all.findIndex((row) => row.matches(':focus')));
@@ -94,7 +94,7 @@ describe('Access', () => {
     expect(await at()).toBe(before);
   });
 
-  it('registers an app, and shows a name as the text that it is, by keyboard alone', async () => {
+  it('registers an app, and shows markup in its name as text, by keyboard alone', async () => {
     const { page } = await openPage(url('/access'));
     await page.getByRole('link', { name: '<img src=x onerror=alert(1)>' }).waitFor();
     await KEYBOARD.press(page.getByRole('link', { name: 'Register app' }));

@@ -140,7 +140,7 @@ const find = (facts: JourneyFacts, key: string): Step | undefined =>
   buildJourney(facts).steps.find((step) => step.key === key);
 
 describe('the journey of a message', () => {
-  it('leads from the phone to the CRM, and says that the webhook was first', () => {
+  it('leads from the phone to the CRM, and states that the webhook was first', () => {
     const facts = { stored: STORED, deliveries: [RECEIVED], calls: [], trace: traceOf([BY_WEBHOOK]) };
     expect(lines(facts)).toEqual([
       'phone: +447700900201 wrote a text',
@@ -152,7 +152,7 @@ describe('the journey of a message', () => {
     expect(texts(facts)).toEqual(['A webhook reported it first.']);
   });
 
-  it('says that a webhook was dropped, and that polling repaired it', () => {
+  it('states that a webhook was dropped and repaired by polling', () => {
     const facts = {
       stored: STORED,
       deliveries: [LOST],
@@ -175,7 +175,7 @@ describe('the journey of a message', () => {
     });
   });
 
-  it('says that a dropped webhook is not repaired yet', () => {
+  it('states that a dropped webhook is not repaired yet', () => {
     expect(texts({ stored: STORED, deliveries: [LOST] })).toEqual([
       'Its webhook was dropped, and the connector does not know it yet. The next poll repairs that.',
     ]);
@@ -196,7 +196,7 @@ describe('the journey of a message', () => {
     ]);
   });
 
-  it('says when a poll was quicker than the webhook, and what copies and conflicts did', () => {
+  it('states when a poll preceded the webhook, and what copies and conflicts changed', () => {
     const copy: TraceEntry = {
       ...BY_WEBHOOK,
       changed: [],
@@ -251,7 +251,7 @@ describe('the journey of a message', () => {
       calls: [call],
       // Newest first, as the sandbox lists them.
       deliveries: [
-        // An advance of virtual time makes both at the same real time.
+        // Advancing virtual time creates both at the same real time.
         statusDelivery('read', '02.000', { createdAt: at('01.000') }),
         statusDelivery('delivered', '01.000'),
       ],
@@ -268,7 +268,7 @@ describe('the journey of a message', () => {
     ]);
   });
 
-  it('keeps the order of real time where virtual time was advanced, and shows both', () => {
+  it('keeps the order of real time if virtual time was advanced, and shows both', () => {
     const ahead = new Date(epoch('00.000') + HOUR_MS).toISOString();
     const body = JSON.stringify({ message: { id: 'm1', timestamp: epoch('00.000') + HOUR_MS } });
     const facts = {
@@ -288,7 +288,7 @@ describe('the journey of a message', () => {
     expect(buildJourney({ ...facts, stored: STORED, deliveries: [RECEIVED] }).isShifted).toBe(false);
   });
 
-  it('marks a copy that somebody sent, which is no event of the phone', () => {
+  it('marks a copy that was sent by hand, which is no event of the phone', () => {
     const copy = statusDelivery('read', '02.000', { id: 'd9', copyOf: 'read' });
     expect(lines({ deliveries: [copy] })).toEqual([
       'attempts: Copy of read: message.status read: accepted after 1 attempt',
@@ -306,7 +306,7 @@ describe('the journey of a message', () => {
     ]);
   });
 
-  it('ends at a dead letter of this message, and not of another', () => {
+  it('ends at a dead letter of this message, not of another', () => {
     const letter = (messageId: string): DeadLetter => ({
       id: `feed-${messageId}`,
       attempts: 12,
@@ -335,7 +335,7 @@ describe('the journey of a message', () => {
     ]);
   });
 
-  it('needs nothing but the trace of the connector', () => {
+  it('needs only the trace of the connector', () => {
     const facts = { trace: traceOf([BY_POLL], { firstSeenBy: 'poll' }) };
     expect(lines(facts)).toEqual([
       'service: The service created it',

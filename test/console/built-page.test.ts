@@ -22,7 +22,7 @@ interface Chunk {
   readonly css?: readonly string[];
 }
 
-/** The files that are loaded until the first screen is there: the page's and the overview's. */
+/** The files that the first screen loads: those of the page and of the overview. */
 function firstScreen(): ReadonlySet<string> {
   const text = readFileSync(join(BUILT_PAGE, '.vite/manifest.json'), 'utf8');
   const chunks = JSON.parse(text) as Readonly<Record<string, Chunk>>;
@@ -56,7 +56,7 @@ describe('the built page', () => {
     expect(scripts.filter((script) => /ZodError|safeParse/.test(script))).toEqual([]);
   });
 
-  it('is made of at most 12,000 lines', () => {
+  it('has at most 12,000 lines of source', () => {
     const sources = globSync('src/console/**/*.{ts,tsx,css}', { cwd: ROOT });
     const lines = sources.reduce(
       (sum, path) => sum + readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1,

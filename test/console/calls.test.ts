@@ -6,7 +6,7 @@ import { loopOfFile } from '../support/loop-of-file.ts';
 const test = loopOfFile();
 
 describe('Calls', () => {
-  it('says which check refused a call, as it happens, by keyboard alone', async () => {
+  it('shows live which check refused a call, by keyboard alone', async () => {
     const { baseUrl, sandboxUrl } = test.loop.info();
     const { page, complaints } = await openPage(`${sandboxUrl}/calls?q=status:4*`);
     await page.getByText('No call matches').waitFor();
@@ -27,7 +27,7 @@ describe('Calls', () => {
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
-  it('keeps a number in its address as text', async () => {
+  it('keeps a number in the URL as text', async () => {
     const { page, complaints } = await openPage(`${test.loop.info().sandboxUrl}/calls?q=401`);
     await page.getByRole('combobox', { name: 'Filter' }).waitFor({ timeout: 5_000 });
     expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).toBe('401');

@@ -33,7 +33,7 @@ describe('a phone', () => {
     ]);
   });
 
-  it('shows what it received without a record of the service, no older than what is shown', () => {
+  it('adds received messages that the service did not record, unless they are older than the list', () => {
     const received = (messageId: string, second: number, connectionId = 'c1') => ({
       messageId,
       connectionId,
@@ -53,7 +53,7 @@ describe('a phone', () => {
     [{ deliverAfterMs: null, readAfterMs: null, failAfterMs: 2_000 }, 'fails after 2 s, receives nothing'],
     [{ deliverAfterMs: 1, readAfterMs: 1_000, autoReply: 'Hi' }, 'reads after 1 s, replies'],
     [{ onNetwork: false }, 'not on the network'],
-  ])('belongs to somebody who, with %j, %s', (behavior, words) => {
+  ])('with %j, has an owner described as "%s"', (behavior, words) => {
     const silent = { onNetwork: true, deliverAfterMs: 0, readAfterMs: 0, failAfterMs: null, autoReply: null };
     expect(describeContact({ ...silent, ...behavior })).toBe(words);
   });

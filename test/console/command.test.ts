@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 describe('messaging-connector console', () => {
-  it('forwards reads with the token, which the page never sees, and refuses to write', async () => {
+  it('forwards reads with the token, which the page never sees, and refuses writes', async () => {
     const url = await start([]);
     expect(await (await fetch(`${url}console.json`)).json()).toEqual({
       mode: 'production',
@@ -70,7 +70,7 @@ describe('messaging-connector console', () => {
     expect([page.status, await page.text()]).toEqual([200, expect.not.stringContaining(TOKEN)]);
   });
 
-  it('writes with --write, but for no page of another origin', async () => {
+  it('forwards writes with --write, except for pages of another origin', async () => {
     const url = await start(['--write']);
     const foreign = await fetch(`${url}connector/v1/sync`, {
       method: 'POST',
@@ -87,7 +87,7 @@ describe('messaging-connector console', () => {
     expect(connector.requests.at(-1)).toMatchObject({ method: 'POST', path: '/v1/sync' });
   });
 
-  it('reads the token from a file, says where it is, and ends by SIGTERM', async () => {
+  it('reads the token from a file, prints its address, and exits on SIGTERM', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'token-'));
     writeFileSync(join(folder, 'token'), `${TOKEN}\n`);
     connector.script({ status: 200, body: NO_CHANGES });
@@ -108,7 +108,7 @@ describe('messaging-connector console', () => {
     [403, '{"error":"missing_right"}', 'The token has no right to read.'],
     [200, '<html></html>', 'is not a connector of this version: it returned status 200.'],
     [404, '{}', 'is not a connector of this version: it returned status 404.'],
-  ])('explains a first answer of %s %s, and ends with 1', async (status, body, words) => {
+  ])('explains a first answer of %s %s, and exits with 1', async (status, body, words) => {
     connector.script({ status, body });
     const { code, stdout, stderr } = await run(['--connector', connector.origin]).ended;
     expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(words) });

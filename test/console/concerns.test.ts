@@ -51,14 +51,14 @@ const connection = (label: string) => ({
   outage: null,
 });
 
-describe('what webhooks need', () => {
-  it('is nothing while they are quiet or accepted their last delivery', () => {
+describe('the concerns of webhooks', () => {
+  it('are none while webhooks are quiet or accepted their last delivery', () => {
     expect(laneConcerns(QUIET)).toEqual([]);
     expect(withLast({ outcome: 'delivered', status: 200 })).toEqual([]);
     expect(withLast({ outcome: 'pending' })).toEqual([]);
   });
 
-  it('is another secret if the receiver refuses the last delivery, and leads to what it refused', () => {
+  it('include a refused signature, with a link to the refused deliveries', () => {
     expect(withLast({ outcome: 'dropped', status: 401 })).toMatchObject([
       {
         tone: 'bad',
@@ -72,15 +72,15 @@ describe('what webhooks need', () => {
   it.each([
     [{ outcome: 'dropped', error: 'connection refused' }, 'A webhook fails: connection refused'],
     [{ outcome: 'pending', status: 500 }, 'A webhook fails: 500'],
-  ] as const)('is a look at the receiver after %j', (last, title) => {
+  ] as const)('include the failing receiver after %j', (last, title) => {
     expect(withLast(last)).toMatchObject([{ tone: 'bad', title, to: '/deliveries' }]);
   });
 
-  it('is no receiver whose last delivery a fault has taken', () => {
+  it('exclude a receiver whose last delivery was dropped by a fault', () => {
     expect(withLast({ outcome: 'dropped', error: 'dropped' })).toEqual([]);
   });
 
-  it('is a webhook at all, a release, the end of faults, and time that runs', () => {
+  it('include a missing webhook, held deliveries, armed faults and frozen time', () => {
     const rule = {
       id: 'lost',
       match: { surface: 'webhook' as const },
@@ -97,14 +97,14 @@ describe('what webhooks need', () => {
   });
 });
 
-describe('what connections need', () => {
+describe('the concerns of connections', () => {
   const [reconnect] = CONNECTION_CONCERNS;
   const concern = (labels: readonly string[], nextCursor?: string) =>
     reconnect === undefined
       ? null
       : connectionConcern(reconnect, { entries: labels.map(connection), nextCursor });
 
-  it('names the first of them and counts the rest', () => {
+  it('name the first connections and count the rest', () => {
     expect(concern([])).toBeNull();
     expect(concern(['Sales'])).toEqual({
       tone: 'bad',
@@ -124,7 +124,7 @@ describe('what connections need', () => {
   });
 });
 
-describe('what a connector needs', () => {
+describe('the concerns of a connector', () => {
   const account = { id: 'a1', label: 'Acme', state: 'active', secretInDoubt: false };
   const concerns = (given: object, count = 0, lastPoll: object | null = null) =>
     connectorConcerns({
@@ -133,12 +133,12 @@ describe('what a connector needs', () => {
       deadLetters: { count, hasMore: count === 100 },
     } as never).map(({ title, to }) => [title, to]);
 
-  it('is nothing while it works', () => {
+  it('are none while it works', () => {
     expect(concerns({})).toEqual([]);
     expect(concerns({}, 0, { ok: true, error: null })).toEqual([]);
   });
 
-  it('is shown where it can be mended', () => {
+  it('link to the screen where they can be resolved', () => {
     expect(concerns({}, 1)).toEqual([['1 dead letter', '/sync']]);
     expect(concerns({}, 100)).toEqual([['100 or more dead letters', '/sync']]);
     expect(concerns({ state: 'credential_refused' })).toEqual([['The service refuses an API key', '/sync']]);

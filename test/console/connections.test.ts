@@ -7,7 +7,7 @@ import { loopOfFile } from '../support/loop-of-file.ts';
 const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
-/** A number of its own, paired without the page. */
+/** A number of the test's own, paired without the page. */
 async function pair(phoneNumber: string, label: string): Promise<string> {
   const path = `/workspaces/${test.loop.info().workspaceId}/connections`;
   const body = { provider: 'qr', phoneNumber, label };
@@ -24,7 +24,7 @@ const row = (page: Page, text: string | RegExp) =>
 const transitions = (page: Page) =>
   page.getByRole('region', { name: 'Transitions' }).getByRole('listitem').allInnerTexts();
 
-it('lists the newest first, also after the screen Phone, whose list begins with the oldest', async () => {
+it('lists the newest first, even after the screen Phone, whose list begins with the oldest', async () => {
   const { page } = await openPage(url('/phone'));
   await page.getByRole('link', { name: 'Front desk' }).waitFor();
   await create('The newest');
@@ -36,7 +36,7 @@ it('lists the newest first, also after the screen Phone, whose list begins with 
 });
 
 describe('creating a connection', () => {
-  it('is done by keyboard alone, by QR code or pairing code, with errors at their fields', async () => {
+  it('works by keyboard alone, with a QR code or a pairing code, and shows errors at their fields', async () => {
     const { page } = await openPage(url('/connections'));
     await row(page, 'Front desk').waitFor();
     await page.keyboard.press('c');
@@ -86,7 +86,7 @@ describe('creating a connection', () => {
 });
 
 describe('an outage', () => {
-  it('is caused, found by the probe, and healed, with each transition and its cause', async () => {
+  it('is caused, detected by the probe and healed, and shows each transition with its cause', async () => {
     const id = await pair('447700900170', 'Outage');
     const { page, complaints } = await openPage(url(`/connections/${id}`));
     await page.getByRole('button', { name: 'Cause an outage' }).click();
@@ -137,7 +137,7 @@ describe('an outage', () => {
 });
 
 describe('a connection', () => {
-  it('is logged out, restarted and, once that is confirmed, deleted, by keyboard alone', async () => {
+  it('is logged out, restarted and, after a confirmation, deleted, by keyboard alone', async () => {
     const id = await pair('447700900172', 'Short-lived');
     const { page } = await openPage(url(`/connections/${id}`));
     await KEYBOARD.press(page.getByRole('button', { name: 'Log out' }));
@@ -154,7 +154,7 @@ describe('a connection', () => {
     await row(page, 'Short-lived').waitFor({ state: 'detached' });
   });
 
-  it('loses its license as the time moves to its end, after a preview, by keyboard alone', async () => {
+  it('loses its license when time is moved to its end, after a preview, by keyboard alone', async () => {
     const id = await create('On trial');
     await test.sandbox('POST', `/connections/${id}/scan`, { phoneNumber: '447700900173' });
     const { page } = await openPage(url(`/connections/${id}`));

@@ -25,7 +25,7 @@ const message = (id: string, peer: string | null, second: number): ConnectorMess
 });
 
 describe('conversations', () => {
-  it('have the newest message of a contact over a connection, newest first, whatever the order of arrival', () => {
+  it('show the newest message of each contact and connection, newest first, whatever the order of arrival', () => {
     const found = conversationsOf([
       message('late news of an old one', '1', 1),
       message('b', '2', 3),
@@ -39,7 +39,7 @@ describe('conversations', () => {
     ]);
   });
 
-  it('have ids that are read again', () => {
+  it('have ids that can be parsed again', () => {
     expect(readConversationId(conversationId({ connectionId: 'c1', peer: '447' }))).toEqual({
       connectionId: 'c1',
       peer: '447',
@@ -48,7 +48,7 @@ describe('conversations', () => {
     expect(readConversationId('c1')).toEqual({ connectionId: 'c1', peer: null });
   });
 
-  it('take the status of a change over into a known message, and keep its customer', () => {
+  it('apply the status of a change to a known message, and keep its customer', () => {
     const known = message('m1', '1', 1);
     const head = { seq: 1, at: known.createdAt, accountId: 'a', connectionId: 'c1', messageId: 'm1' };
     const status = { ...head, type: 'message.status', data: { status: 'read', previous: 'sent' } } as const;
@@ -62,8 +62,8 @@ describe('conversations', () => {
   });
 });
 
-describe('a send in words', () => {
-  it('says in each state what is certain, and offers a retry only where nothing or perhaps nothing was sent', () => {
+describe('the description of a send', () => {
+  it('states what is certain in each state, and offers a retry only if nothing, or perhaps nothing, was sent', () => {
     const offers = OUTBOUND_STATES.map((state) => {
       const { canCancel, canRetry } = describeSend({ state, lastError: null });
       return [state, canCancel, canRetry];
@@ -79,7 +79,7 @@ describe('a send in words', () => {
     ]);
   });
 
-  it('says what to do about the last error while it matters', () => {
+  it('advises on the last error while it matters', () => {
     expect(describeSend({ state: 'rejected', lastError: 'license_inactive' })).toMatchObject({
       certain: 'Certain: nothing was sent.',
       remedy: 'The license of the connection has ended. Renew it, then retry.',

@@ -7,7 +7,7 @@ const test = loopOfFile();
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 describe('Deliveries', () => {
-  it('shows an event as it happens; it is opened, resent with r, and left with Esc, by keyboard alone', async () => {
+  it('shows an event live; it is opened, resent with r, and closed with Esc, by keyboard alone', async () => {
     const { page, complaints } = await openPage(url('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     await test.client.write(await test.client.qrConnection(), '<b>Hello</b> from a contact');
@@ -28,7 +28,7 @@ describe('Deliveries', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('edits a copy and sends it, signed afresh and marked, by keyboard alone', async () => {
+  it('edits a copy and sends it with a new signature and a mark, by keyboard alone', async () => {
     const id = await test.client.write(await test.client.qrConnection(), 'The original');
     const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /message\.received/ }).waitFor();
@@ -69,7 +69,7 @@ describe('Deliveries', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('compares the body that a server used, with the mouse, and says what no signature can be', async () => {
+  it('compares the body that a server used, with the mouse, and rejects a malformed signature', async () => {
     const id = await test.client.write(await test.client.qrConnection(), 'Compared');
     const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /delivered message\.received/ }).click();
@@ -96,7 +96,7 @@ describe('Deliveries', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows what is wrong with a filter, in the words of the server', async () => {
+  it('shows what is wrong with a filter, as the server reports it', async () => {
     const { page } = await openPage(url('/deliveries'));
     await page.getByText('live', { exact: true }).waitFor();
     await page.keyboard.press('/');
@@ -109,7 +109,7 @@ describe('Deliveries', () => {
     expect(new URL(page.url()).searchParams.get('q')).toBe('colour:red');
   });
 
-  it('is live in every tab over one stream, and goes on when the first tab is closed', async () => {
+  it('is live in every tab over one stream, and continues when the first tab is closed', async () => {
     const first = await openPage(url('/deliveries'));
     await first.page.getByText('live', { exact: true }).waitFor();
     const others = await Promise.all(

@@ -19,10 +19,10 @@ afterEach(async () => {
 const rules = async (): Promise<{ id: string; hits: number }[]> =>
   (await test.sandbox<{ rules: { id: string; hits: number }[] }>('GET', '/faults')).rules;
 
-/** What the browser says about a call that the server refuses. */
+/** What the browser logs for a call that the server refuses. */
 const REFUSED = 'Failed to load resource: the server responded with a status of 400 (Bad Request)';
 
-/** An id that is markup, and has to be quoted in a filter. */
+/** An id that contains markup and must be quoted in a filter. */
 const OWN = '<img src="x" onerror=alert(1)>';
 
 const open = async (path: string, options: Parameters<typeof openPage>[1] = {}) => {
@@ -32,7 +32,7 @@ const open = async (path: string, options: Parameters<typeof openPage>[1] = {}) 
 };
 
 describe('Faults in the dock', () => {
-  it('arms a preset, whose hits lead to the deliveries that it has hit, by keyboard alone', async () => {
+  it('arms a preset, whose hits link to the affected deliveries, by keyboard alone', async () => {
     const { page, complaints } = await open('/deliveries');
     await page.keyboard.press('f');
     const presets = page.getByRole('region', { name: 'Presets' });
@@ -67,7 +67,7 @@ describe('Faults in the dock', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('arms a rule of one’s own, with what is wrong at its field, by keyboard alone', async () => {
+  it('arms a custom rule, with errors at their fields, by keyboard alone', async () => {
     const { page, complaints } = await open('/deliveries');
     await test.client.write(await test.client.qrConnection(), 'Before the fault');
     await page.getByRole('link', { name: /Before the fault/ }).waitFor();
@@ -104,7 +104,7 @@ describe('Faults in the dock', () => {
     expect(complaints).toEqual([REFUSED]);
   });
 
-  it('has presets that the server takes, each of which is turned off where it was armed', async () => {
+  it('has presets that the server accepts, each turned off with the button that armed it', async () => {
     const { page, complaints } = await open('/calls');
     await page.keyboard.press('f');
     for (const name of ['Lossy 10 %', 'Reorder', 'Slow webhooks', 'Outage', '429 burst']) {
@@ -118,7 +118,7 @@ describe('Faults in the dock', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('reads the form as the API takes it', () => {
+  it('reads the form as the API expects it', () => {
     expect(
       readRule([
         ['id', '7'],
@@ -156,7 +156,7 @@ describe('Time in the dock', () => {
   };
   const licenseIn = (page: Page) => page.getByRole('region', { name: 'License' });
 
-  it('shows what an advance fires before it is made, and what has fired, by keyboard alone', async () => {
+  it('shows what advancing time will fire and what it has fired, by keyboard alone', async () => {
     const id = await endLicenseSoon();
     const { page, complaints } = await open(`/connections/${id}`);
     await page.keyboard.press('t');
@@ -186,7 +186,7 @@ describe('Time in the dock', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('moves past the end of a trial, and to what is due next, by keyboard alone', async () => {
+  it('moves past the end of a trial, and to the next due timer, by keyboard alone', async () => {
     await test.sandbox('POST', '/clock/freeze');
     const id = await endLicenseSoon();
     const { page, complaints } = await open(`/connections/${id}`);
@@ -216,7 +216,7 @@ describe('Time in the dock', () => {
     expect(complaints).toEqual([REFUSED]);
   });
 
-  it('lists timers and the ends of licenses in their order', () => {
+  it('lists timers and license expiries in order', () => {
     const at = (hour: number): string => `2026-01-15T${String(hour).padStart(2, '0')}:00:00.000Z`;
     const connections = [
       { licenseExpires: at(11), phoneNumber: '447700900101' },
@@ -233,7 +233,7 @@ describe('Time in the dock', () => {
 });
 
 describe('The dock', () => {
-  it('saves what has happened as a scenario', async () => {
+  it('saves the run as a scenario', async () => {
     const id = await test.client.write(await test.client.qrConnection(), 'To be repeated');
     const { page, complaints } = await open('/deliveries');
     await page.keyboard.press('t');

@@ -19,7 +19,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** fetch would not let a test send a Host of its own. */
+/** Lets a test set the Host header, which fetch does not. */
 async function call(
   port: number,
   path: string,
@@ -78,14 +78,14 @@ describe('the console on the sandbox', () => {
     },
   );
 
-  it('serves every screen at its address and at one segment below it', async () => {
+  it('serves every screen at its path and one segment below it', async () => {
     const addresses = SCREENS.flatMap(({ path }) => [path, `${path}/one`]);
     expect(addresses).toContain('/overview');
     const answers = await Promise.all(addresses.map((path) => call(port, path)));
     expect(answers.map(({ status }) => status)).toEqual(addresses.map(() => 200));
   });
 
-  it('serves files whose names say what is in them, for good', async () => {
+  it('serves content-hashed files as immutable', async () => {
     const { text } = await call(port, '/');
     const paths = [...text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
     expect(paths.length).toBeGreaterThan(1);
@@ -100,7 +100,7 @@ describe('the console on the sandbox', () => {
     }
   });
 
-  it('says what it is connected to', async () => {
+  it('reports what it is connected to', async () => {
     const { status, headers, text } = await call(port, '/console.json');
     expect([status, headers['cache-control'], JSON.parse(text)]).toEqual([
       200,
@@ -126,7 +126,7 @@ describe('the console on the sandbox', () => {
   });
 
   it.each(['/', '/deliveries', '/console.json', '/assets/x.js', '/icon.svg'])(
-    'shows %s to no page of another origin, and under no foreign name',
+    'refuses %s to pages of another origin and under a foreign host name',
     async (path) => {
       for (const headers of [
         { host: 'evil.example.com' },
@@ -140,7 +140,7 @@ describe('the console on the sandbox', () => {
     },
   );
 
-  it('is only read', async () => {
+  it('allows only reads', async () => {
     for (const path of ['/', '/deliveries', '/console.json']) {
       const { status, headers } = await call(port, path, { method: 'POST' });
       expect([path, status, headers['allow']]).toEqual([path, 405, 'GET']);
@@ -149,8 +149,8 @@ describe('the console on the sandbox', () => {
   });
 });
 
-describe('a page that was not built', () => {
-  it('is explained, with what the build printed, as text', async () => {
+describe('a page whose build failed', () => {
+  it('is replaced by the output of the build, as text', async () => {
     const app = createJsonApp().use(
       consoleHost({
         mode: () => ({ mode: 'sandbox', write: true, connector: false }),

@@ -4,13 +4,13 @@ import { SCREENS } from '../../src/contract/console/screens.ts';
 import { openPage } from '../support/chromium.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
-/** Runs wherever it is taken for markup, for code or for an address. */
+/** Runs wherever it is interpreted as markup, as code or as a URL. */
 const HOSTILE = `"'><img src=x onerror="globalThis.ran=1"><script>globalThis.ran=1</script><a href="javascript:ran=1">`;
-/** The same in a name that sets the direction of the text after it. */
+/** The same in a name that changes the direction of the text after it. */
 const NAME = `\u202e${HOSTILE}`;
 const CONTACT = '447700900201';
 const MOST_DETAILS = 6;
-/** Screens of figures and ids, where no stranger can put a text. */
+/** Screens with only figures and ids, which show no untrusted text. */
 const WITHOUT_TEXTS: readonly string[] = ['/overview', '/calls', '/sync'];
 
 const test = loopOfFile();
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await fill();
 });
 
-/** Puts the text wherever somebody else than the reader can put one. */
+/** Puts the text wherever somebody other than the reader can. */
 async function fill(): Promise<void> {
   const { sandbox, service, connector, client } = test;
   const connectionId = await client.qrConnection();
@@ -51,27 +51,32 @@ async function visit(page: Page, path: string): Promise<void> {
   await expect.poll(() => page.locator('.loading').count()).toBe(0);
 }
 
-describe('texts of strangers', () => {
-  it.each(SCREENS.map(({ path }) => path))('are only texts on %s and on what opens from it', async (path) => {
-    const { page, complaints } = await openPage(`${test.loop.info().sandboxUrl}${path}`);
-    let dialogs = 0;
-    page.on('dialog', (dialog) => {
-      dialogs += 1;
-      void dialog.dismiss();
-    });
-    await visit(page, path);
-    const shown = [await page.locator('main').innerText()];
-    const links = await page
-      .locator(`main a[href^="${path}/"]`)
-      .evaluateAll((all: { href: string }[]) => [...new Set(all.map(({ href }) => new URL(href).pathname))]);
-    for (const detail of links.slice(0, MOST_DETAILS)) {
-      await visit(page, detail);
-      shown.push(await page.locator('main').innerText());
-    }
-    expect(await page.evaluate('globalThis.ran')).toBeUndefined();
-    expect(await page.locator('img[src="x"], a[href^="javascript:"], main script').count()).toBe(0);
-    expect(dialogs).toBe(0);
-    expect(complaints).toEqual([]);
-    if (!WITHOUT_TEXTS.includes(path)) expect(shown.join('\n')).toContain('<img src=x');
-  });
+describe('untrusted text', () => {
+  it.each(SCREENS.map(({ path }) => path))(
+    'is shown as text on %s and on what opens from it',
+    async (path) => {
+      const { page, complaints } = await openPage(`${test.loop.info().sandboxUrl}${path}`);
+      let dialogs = 0;
+      page.on('dialog', (dialog) => {
+        dialogs += 1;
+        void dialog.dismiss();
+      });
+      await visit(page, path);
+      const shown = [await page.locator('main').innerText()];
+      const links = await page
+        .locator(`main a[href^="${path}/"]`)
+        .evaluateAll((all: { href: string }[]) => [
+          ...new Set(all.map(({ href }) => new URL(href).pathname)),
+        ]);
+      for (const detail of links.slice(0, MOST_DETAILS)) {
+        await visit(page, detail);
+        shown.push(await page.locator('main').innerText());
+      }
+      expect(await page.evaluate('globalThis.ran')).toBeUndefined();
+      expect(await page.locator('img[src="x"], a[href^="javascript:"], main script').count()).toBe(0);
+      expect(dialogs).toBe(0);
+      expect(complaints).toEqual([]);
+      if (!WITHOUT_TEXTS.includes(path)) expect(shown.join('\n')).toContain('<img src=x');
+    },
+  );
 });

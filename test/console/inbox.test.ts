@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 describe('Inbox', () => {
-  it('answers a contact as it writes; the ticks rise to read, by keyboard alone', async () => {
+  it('answers a contact live, and its ticks advance to read, by keyboard alone', async () => {
     const contact = '447700900232';
     await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: 60_000 });
     const { page, complaints } = await openPage(url('/inbox'));
@@ -41,7 +41,7 @@ describe('Inbox', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says who saw a message first, and leads to its journey and its deliveries', async () => {
+  it('shows whether webhook or poll was first, and links to the journey and the deliveries', async () => {
     const seen = await say('447700900233', 'Over the webhook');
     const { page } = await openPage(url(`/inbox/${desk}~447700900233`));
     await page.getByText('webhook', { exact: true }).waitFor();
@@ -64,7 +64,7 @@ describe('Inbox', () => {
     await test.client.clearFaults();
   });
 
-  it('says what is certain of a send, and what to do about it', async () => {
+  it('shows what is certain about a send, and what to do about it', async () => {
     const { page } = await openPage(url('/inbox?peer=447700900205'));
     await page.getByRole('link', { name: 'Front desk' }).click();
     await answer(page, '447700900205').fill('Hello');
@@ -101,7 +101,7 @@ describe('Inbox', () => {
     await page.getByText('Writing it again sends a new message.').waitFor();
   });
 
-  it('reads older messages from the server, and draws those in view', async () => {
+  it('loads older messages from the server, and renders only those in view', async () => {
     await test.sandbox('POST', '/clock/run');
     for (let place = 1; place <= 120; place += 1) await say('447700900235', `Message ${place} of many`);
     await test.sandbox('POST', '/clock/freeze');
@@ -112,7 +112,7 @@ describe('Inbox', () => {
     const first = page.getByText('Message 1 of many', { exact: true });
     await expect
       .poll(async () => {
-        // Up to the beginning, and a little down again: at the same place nothing would be scrolled.
+        // To the top and slightly down again: scrolling to the same position does nothing.
         await page
           .getByRole('log')
           .evaluate((log) => void Object.assign(log, { scrollTop: log.scrollTop === 0 ? 20 : 0 }));

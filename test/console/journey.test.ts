@@ -9,7 +9,7 @@ const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 /** A message whose webhook was lost; the connector does not know it. */
 async function loseWebhook(text: string): Promise<string> {
-  // The poll of a start would find the message.
+  // The poll at startup would find the message.
   await test.loop.settle();
   await test.client.dropWebhooks();
   const id = await test.client.write(await test.client.qrConnection(), text);
@@ -19,7 +19,7 @@ async function loseWebhook(text: string): Promise<string> {
 }
 
 describe('Journey', () => {
-  it('says that a dropped webhook was repaired by polling, as it happens', async () => {
+  it('shows live that a dropped webhook was repaired by polling', async () => {
     const id = await loseWebhook(HOSTILE);
     const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
     await page.getByRole('link', { name: /dropped message\.received/ }).hover();
@@ -39,11 +39,11 @@ describe('Journey', () => {
     expect(await page.getByText('dropped by the fault lost').count()).toBe(3);
     await page.getByRole('link', { name: 'Show the delivery' }).click();
     await page.waitForURL('**/deliveries/*');
-    // The browser mentions that the connector did not know the message at first.
+    // The browser logs that the connector did not know the message at first.
     expect(complaints.filter((each) => !each.includes('404 (Not Found)'))).toEqual([]);
   });
 
-  it('is found by the id of a message and read by keyboard alone', async () => {
+  it('is found by the id of a message, by keyboard alone', async () => {
     const id = await loseWebhook('By keyboard');
     await test.client.sync();
     const { page, complaints } = await openPage(url('/deliveries'));
@@ -62,7 +62,7 @@ describe('Journey', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says what to do about an id that nobody knows', async () => {
+  it('says what to do about an unknown id', async () => {
     const { page } = await openPage(url('/journey/nobody'));
     await page.getByText('Nothing is known about this message').waitFor();
     await page.getByRole('link', { name: 'Follow another message' }).click();

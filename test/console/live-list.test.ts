@@ -32,8 +32,8 @@ describe('a live list', () => {
     vi.useRealTimers();
   });
 
-  /** So many rows come, each with an event. */
-  function come(count: number): void {
+  /** This many rows arrive, each with an event. */
+  function addRows(count: number): void {
     for (const end = next + count; next < end; next += 1)
       list.hear({ type: 'row', id: next } as unknown as StreamEvent);
     vi.advanceTimersByTime(100);
@@ -43,22 +43,22 @@ describe('a live list', () => {
     return { newest: rows[0]?.id, oldest: rows.at(-1)?.id, rows: rows.length, waiting, isCut };
   };
 
-  it('holds 5,000 rows at most, the newest', () => {
-    come(6_000);
+  it('keeps the newest 5,000 rows', () => {
+    addRows(6_000);
     expect(shown()).toEqual({ newest: 5_999, oldest: 1_000, rows: 5_000, waiting: 0, isCut: true });
   });
 
-  it('holds no more while it is paused: for each row that waits, the oldest goes', () => {
-    come(5_000);
+  it('keeps no more while paused: each waiting row evicts the oldest one', () => {
+    addRows(5_000);
     list.pause();
-    come(37);
+    addRows(37);
     expect(shown()).toEqual({ newest: 4_999, oldest: 37, rows: 4_963, waiting: 37, isCut: true });
     list.resume();
     expect(shown()).toEqual({ newest: 5_036, oldest: 37, rows: 5_000, waiting: 0, isCut: true });
   });
 
-  it('holds no more while it is paused and the newest page is read again', async () => {
-    come(5_000);
+  it('keeps no more while paused and the newest page is read again', async () => {
+    addRows(5_000);
     list.pause();
     head = [{ id: 5_001 }, { id: 5_000 }, { id: 4_999 }];
     list.refresh();
@@ -66,16 +66,16 @@ describe('a live list', () => {
     expect(shown()).toEqual({ newest: 4_999, oldest: 2, rows: 4_998, waiting: 2, isCut: true });
   });
 
-  it('has no gap after more came than could wait', () => {
-    come(5_000);
+  it('has no gap after more rows arrived than could wait', () => {
+    addRows(5_000);
     list.pause();
-    come(4_000);
+    addRows(4_000);
     expect(shown()).toMatchObject({ newest: 4_999, rows: 2_500, waiting: 2_500 });
     list.resume();
     expect(shown()).toMatchObject({ newest: 8_999, oldest: 6_500, rows: 2_500, waiting: 0 });
   });
 
-  it('reads the older page for whoever asks at each change', async () => {
+  it('reads the older page even if it is requested at each change', async () => {
     head = [{ id: 3 }, { id: 2 }];
     nextCursor = '2';
     list.subscribe(() => void list.readMore());

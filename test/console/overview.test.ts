@@ -9,7 +9,7 @@ const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' });
 
 describe('Overview', () => {
-  it('is accessible, quiet and with concerns', async () => {
+  it('is accessible, with and without concerns', async () => {
     await test.client.clearFaults();
     const { page } = await openPage(url('/overview'));
     await page.getByText('Nothing. Every number works').waitFor();
@@ -21,7 +21,7 @@ describe('Overview', () => {
     await test.client.clearFaults();
   });
 
-  it('is what the console begins with: the first message is one click away, and counted', async () => {
+  it('is the start screen: the first message is one click away, and is counted', async () => {
     await test.sandbox('POST', '/reset');
     const { page, complaints } = await openPage(url('/'));
     await page.waitForURL('**/overview');
@@ -50,7 +50,7 @@ describe('Overview', () => {
     expect([shown.includes(apiKey), shown.includes(String(connectorToken))]).toEqual([false, false]);
   });
 
-  it('shows what needs somebody, live, and leads there by keyboard alone', async () => {
+  it('shows live what needs attention, and leads there by keyboard alone', async () => {
     const { page, complaints } = await openPage(url('/overview'));
     await attention(page).getByText('Nothing. Every number works').waitFor();
     const { entries } = await test.sandbox<{ entries: { id: string }[] }>('GET', '/connections?limit=1');

@@ -4,7 +4,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 
 const NAME = 'messaging-service';
 
-describe('the console over plain HTTP, under a name of a network', () => {
+describe('the console over plain HTTP, under a network host name', () => {
   let test: TestService;
   let browser: Awaited<ReturnType<typeof launchChromium>>;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe('the console over plain HTTP, under a name of a network', () => {
     await test.close();
   });
 
-  it('is live, creates and copies, although the browser has no locks, random UUIDs and clipboard there', async () => {
+  it('is live, creates and copies, although the browser lacks locks, random UUIDs and the clipboard there', async () => {
     const { sandboxUrl } = test.info;
     expect(new URL(sandboxUrl).hostname).toBe(NAME);
     const { page, complaints } = await openPage(`${sandboxUrl}/connections`, { browser });
@@ -38,7 +38,7 @@ describe('the console over plain HTTP, under a name of a network', () => {
     await page.goto(`${sandboxUrl}/overview`);
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByText('Copied with its secrets').waitFor();
-    // The browser says so of this header, which then has no effect.
+    // The browser logs that this header has no effect here.
     expect(
       complaints.filter((text) => !text.startsWith('The Cross-Origin-Opener-Policy header has been ignored')),
     ).toEqual([]);

@@ -8,7 +8,7 @@ const test = loopOfFile();
 let desk: string;
 const url = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 const advance = (ms: number) => test.sandbox('POST', '/clock/advance', { ms });
-/** A refusal of the server is no fault of the page. */
+/** A refusal by the server is no error of the page. */
 const REFUSED = /the server responded with a status of 4\d\d/;
 
 /** A connection that waits for its owner's phone. */
@@ -73,7 +73,7 @@ describe('Phone', () => {
     expect(complaints.filter((each) => !REFUSED.test(each))).toEqual([]);
   });
 
-  it('reads the QR code from a screenshot that is chosen or dropped, and says what is wrong with others', async () => {
+  it('reads the QR code from a selected or dropped screenshot, and explains unusable files', async () => {
     const id = await create('Screenshot');
     const { page } = await openPage(url(`/phone/${id}`));
     await page.getByText('valid for 20 s').waitFor();
@@ -99,7 +99,7 @@ describe('Phone', () => {
     await page.getByText('No chats yet').waitFor();
   });
 
-  it('is switched off, and gets what was written meanwhile when it is on again, by keyboard alone', async () => {
+  it('is switched off, and receives what was sent meanwhile when it is on again, by keyboard alone', async () => {
     const id = await test.client.qrConnection();
     const { page } = await openPage(url(`/phone/${id}`));
     await KEYBOARD.press(button(page, 'Switch off'));
@@ -137,7 +137,7 @@ describe('Phone', () => {
     ]);
   });
 
-  it('a contact writes, the agent answers, and the ticks rise to read, by keyboard alone', async () => {
+  it('exchanges messages with an agent, and shows ticks that advance to read, by keyboard alone', async () => {
     const contact = '447700900232';
     await test.sandbox('PUT', `/contacts/${contact}`, { deliverAfterMs: 300, readAfterMs: null });
     const { page: phone, complaints } = await openPage(url(`/phone/${contact}?list=contacts&with=${desk}`));

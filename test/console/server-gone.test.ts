@@ -18,7 +18,7 @@ afterAll(async () => {
   await test?.close();
 });
 
-it('lies under a veil while the server is gone, and shows what there is when it is back', async () => {
+it('is covered while the server is down, and shows the current state when it is back', async () => {
   await test.client.write(await test.client.qrConnection(), 'Of the first server');
   const { page } = await openPage(`${test.loop.info().sandboxUrl}/deliveries`);
   await page.getByText('Of the first server').waitFor();
@@ -36,7 +36,7 @@ it('lies under a veil while the server is gone, and shows what there is when it 
   expect(await page.getByText('Of the first server').count()).toBe(0);
 });
 
-it('says what happened if it cannot learn what it is connected to, and starts when that works again', async () => {
+it('explains why it cannot determine what it is connected to, and starts when it can', async () => {
   const { page } = await openPage('about:blank');
   const answers = ['refused', 'not JSON', 'real'];
   await page.route('**/console.json', (route) => {
@@ -55,11 +55,11 @@ it('says what happened if it cannot learn what it is connected to, and starts wh
   await page.getByText('live', { exact: true }).waitFor();
 });
 
-it('says what to try while the server fails, and reads again what failed, by keyboard alone', async () => {
+it('advises what to try while the server fails, and retries what failed, by keyboard alone', async () => {
   const { page } = await openPage('about:blank');
   const failing = /\/(sandbox|connector)\/v1\/(?!events)/;
   const fail = (route: Route) => route.fulfill({ status: 500, json: { error: 'internal_error' } });
-  // Without the stream, nothing is read again by itself.
+  // Without the stream, nothing is reloaded automatically.
   await page.route('**/sandbox/v1/events', () => undefined);
   const failed = page.getByText('The server failed. Its log says why.');
   for (const path of ['overview', 'deliveries', 'access', 'journey']) {

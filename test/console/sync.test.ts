@@ -36,7 +36,7 @@ afterEach(async () => {
   }
 });
 
-/** So many changes that the handler could not process. */
+/** Creates this many changes that the handler cannot process. */
 async function setAside(texts: readonly string[]): Promise<readonly string[]> {
   isBroken = true;
   const ids: string[] = [];
@@ -46,7 +46,7 @@ async function setAside(texts: readonly string[]): Promise<readonly string[]> {
   return ids;
 }
 
-/** The console beside the connector, as the command serves it. */
+/** The console of a connector, as the command serves it. */
 async function startConsole(write: boolean): Promise<string> {
   let url = '';
   const connector = { url: test.connectorUrl, token: test.connectorToken };
@@ -61,7 +61,7 @@ const letters = (page: Page) => page.getByRole('list', { name: 'Dead letters' })
 const heard = (path: string): string => `${test.loop.info().sandboxUrl}${path}`;
 
 describe('Sync', () => {
-  it('replays a dead letter, which leaves the list, and then all of them after asking once', async () => {
+  it('replays a dead letter, which leaves the list, and then all of them after one confirmation', async () => {
     await setAside(['one', 'two', 'three']);
     const { page, complaints } = await openPage(heard('/sync'));
     await expect.poll(() => letters(page).count()).toBe(3);
@@ -88,7 +88,7 @@ describe('Sync', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows how the last poll went, as it happens', async () => {
+  it('shows the result of the last poll live', async () => {
     const { page } = await openPage(heard('/sync'));
     const account = page.getByRole('region', { name: 'Account default' });
     await account.getByText('succeeded').waitFor();
@@ -120,7 +120,7 @@ describe('Sync', () => {
 });
 
 describe('the console beside a connector', () => {
-  it('only reads: what changes something is disabled and says why', async () => {
+  it('is read-only: controls that change something are disabled and say why', async () => {
     const [id = ''] = await setAside(['read only']);
     const url = await startConsole(false);
     const { page, complaints } = await openPage(`${url}/sync`);
@@ -152,7 +152,7 @@ describe('the console beside a connector', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('begins with whether the connector keeps up, and with what needs somebody', async () => {
+  it('begins with whether the connector keeps up, and with what needs attention', async () => {
     await setAside(['not processed']);
     const { page, complaints } = await openPage(await startConsole(false));
     const attention = page.getByRole('region', { name: 'Needs attention' });
@@ -166,7 +166,7 @@ describe('the console beside a connector', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows conversations, and answers with --write alone', async () => {
+  it('shows conversations, and answers only with --write', async () => {
     const text = 'Are you open on Sundays?';
     await test.client.arrival(await test.client.write(connectionId, text));
     const { page: reader } = await openPage(`${await startConsole(false)}/inbox`);
@@ -183,7 +183,7 @@ describe('the console beside a connector', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('replays with --write, by keyboard alone, and shows new messages as they come', async () => {
+  it('replays with --write, by keyboard alone, and shows new messages live', async () => {
     await setAside(['written']);
     const { page, complaints } = await openPage(`${await startConsole(true)}/journey`);
     await page.getByText('live', { exact: true }).waitFor();

@@ -21,7 +21,7 @@ describe('docs/certify.md', () => {
     expect(PAGE.split('\n')).toEqual(buildCertifyPage().split('\n'));
   });
 
-  it('shows a finding of a check that there is, by its own words', () => {
+  it('shows a finding as an existing check words it', () => {
     const [, id = '', section = '', rule = ''] =
       /^FAIL {2}(\S+) {2}violates: (.+)\n {2}(.+)$/m.exec(PAGE) ?? [];
     const [, hint] = /^ {2}hint {6}(.+)$/m.exec(PAGE) ?? [];
@@ -56,14 +56,14 @@ describe('npm run certify', () => {
     expect(named.length).toBeGreaterThan(10);
   });
 
-  it('ends with 0 for a right receiver, and lists what was not asked for', async () => {
+  it('exits with 0 for a correct receiver, and lists what was not requested', async () => {
     const { code, stdout } = await certify(right.url);
     expect(code).toBe(0);
     expect(stdout).toContain('--old-secret: 1 check');
     expect(stdout).toContain('39 of 39 checks kept, 1 not checked.');
   });
 
-  it('ends with 1 for a wrong one, with hint and curl, and keeps the secret to itself', async () => {
+  it('exits with 1 for a faulty one, with a hint and a curl command, and without the secret', async () => {
     const file = `${folder.path}.svg`;
     const { code, stdout, stderr } = await certify(wrong.url, '--only', 'payload,method', '--badge', file);
     expect(code).toBe(1);
@@ -78,7 +78,7 @@ describe('npm run certify', () => {
     rmSync(file);
   });
 
-  it('watches: runs what failed again when Enter is pressed, until q', async () => {
+  it('reruns failed checks when Enter is pressed, until q', async () => {
     const command = spawnCommand('node', [CLI, wrong.url, '--only', 'payload', '--watch'], {
       env: { CERTIFY_SECRET: SECRET },
       stdin: true,
@@ -109,7 +109,7 @@ describe('npm run certify', () => {
     expect([none.code, none.stdout]).toEqual([1, expect.stringMatching(/^FAIL +effects\.once /m)]);
   });
 
-  it('accepts what a baseline lists, and refuses a baseline that is out of date', async () => {
+  it('accepts the findings that a baseline lists, and rejects an outdated baseline', async () => {
     const file = `${folder.path}.txt`;
     const only = ['--only', 'payload', '--baseline', file];
     expect(await certify(wrong.url, ...only)).toMatchObject({ code: 0 });
@@ -121,7 +121,7 @@ describe('npm run certify', () => {
     rmSync(file);
   });
 
-  it('ends with 2 where nothing could be judged: wrong use, no receiver, an observer that fails', async () => {
+  it('exits with 2 if nothing could be judged: wrong usage, no receiver, a failing observer', async () => {
     const server = createServer((_request, response) => void response.end('none'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -146,7 +146,7 @@ describe('npm run certify', () => {
 });
 
 describe('the action for GitHub', () => {
-  it('passes its inputs to the command by the environment, so that none is read as a script', () => {
+  it('passes its inputs to the command as environment variables, so that none is run as a script', () => {
     const action = parse(readProjectFile('.github/actions/certify/action.yml')) as {
       inputs: Record<string, unknown>;
       runs: { steps: { run: string; env: Record<string, string> }[] };

@@ -22,14 +22,14 @@ describe('docs/conformance.md', () => {
     for (const option of Object.keys(SERVICE_COMMAND.options)) expect(stdout).toContain(`--${option}`);
   });
 
-  it('names options that there are', () => {
+  it('names only options that exist', () => {
     const named = [...PAGE.matchAll(/--([a-z][a-z-]+)/g)].map(([, name = '']) => name);
     const known = [...Object.keys(SERVICE_COMMAND.options), 'help', 'data-dir', 'field', 'workspace'];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
     expect(named.length).toBeGreaterThan(15);
   });
 
-  it('shows findings of checks that there are, by their own words', () => {
+  it('shows findings as existing checks word them', () => {
     const shown = [...PAGE.matchAll(/^(?:FAIL|DIFFERS) {2}(\S+) {2}.*: (.+)\n {2}(.+)$/gm)];
     expect(shown).toHaveLength(2);
     for (const [, id = '', section, rule] of shown) {

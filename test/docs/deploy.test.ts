@@ -29,7 +29,7 @@ const textsOf = (language: string): string[] =>
   BLOCKS.filter((block) => block.language === language).map(({ text }) => text);
 
 /** The value of a key of the unit, with this checkout as the release. */
-function unitSays(key: string): string {
+function unitValue(key: string): string {
   const value = new RegExp(`^${key}=(.*)$`, 'm').exec(UNIT)?.[1];
   if (value === undefined) throw new Error(`the unit has no ${key}`);
   return value.replaceAll(RELEASE, ROOT);
@@ -58,7 +58,7 @@ describe('docs/deploy.md', () => {
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
   });
 
-  it('holds blocks that a test runs, and no others', () => {
+  it('contains only blocks that the tests know', () => {
     expect(textsOf('sh')).toEqual([
       'npm run connector -- --processes 2',
       'kill -HUP "$SUPERVISOR"',
@@ -71,7 +71,7 @@ describe('docs/deploy.md', () => {
   });
 
   it(
-    'starts two processes, and begins to replace them',
+    'starts two processes, and replaces them',
     async () => {
       const [start = '', replace = ''] = textsOf('sh');
       command = spawnCommand('sh', ['-c', start], { cwd: ROOT, env: env() });
@@ -99,14 +99,14 @@ describe('docs/deploy.md', () => {
     },
   );
 
-  it('gives the commands for containers as docker-compose.yml does', () => {
-    const told = textsOf('console').flatMap((text) => [...text.matchAll(/^\$ (docker .*)$/gm)]);
-    const there = [...COMPOSE.matchAll(/^# {3}(docker .*)$/gm)];
-    expect(told.map(([, line]) => line)).toEqual(there.map(([, line]) => line));
-    expect(told).toHaveLength(6);
+  it('gives the same container commands as docker-compose.yml', () => {
+    const documented = textsOf('console').flatMap((text) => [...text.matchAll(/^\$ (docker .*)$/gm)]);
+    const inCompose = [...COMPOSE.matchAll(/^# {3}(docker .*)$/gm)];
+    expect(documented.map(([, line]) => line)).toEqual(inCompose.map(([, line]) => line));
+    expect(documented).toHaveLength(6);
   });
 
-  it('adds a handler and the secrets of an OAuth app by names that there are', () => {
+  it('adds a handler and the secrets of an OAuth app with names that exist', () => {
     const added = z.strictObject({
       environment: z.record(z.string(), z.string().nullable()),
       secrets: z.array(z.string()),
@@ -128,7 +128,7 @@ describe('docs/deploy.md', () => {
       expect(files.map(([, path]) => path)).toEqual(given.map((each) => `/run/secrets/${each}`));
       for (const each of given) expect(secrets[each]?.file).toBe(`./secrets/${each}`);
     }
-    // A name without a value would take away what an image of one's own says.
+    // A name without a value would remove what a custom image sets.
     for (const { environment } of Object.values(file.services)) {
       expect(Object.keys(environment)).not.toContain('CONNECTOR_HANDLERS');
     }
@@ -137,7 +137,7 @@ describe('docs/deploy.md', () => {
     );
   });
 
-  it('gives Kubernetes probes that there are, and time enough to end', () => {
+  it('gives Kubernetes existing probes and a long enough grace period', () => {
     const probe = z.object({ httpGet: z.object({ path: z.string(), port: z.literal(4_020) }) });
     const deployment = z.object({
       spec: z.object({
@@ -169,11 +169,11 @@ describe('docs/deploy.md', () => {
   });
 
   describe('with examples/systemd/messaging-connector.service', () => {
-    it('is a unit that systemd takes, where there is one to ask', async () => {
+    it('is a unit that systemd accepts, if systemd is installed', async () => {
       const sections = [...UNIT.matchAll(/^\[(\w+)\]$/gm)].map(([, name]) => name);
       expect(sections).toEqual(['Unit', 'Service', 'Install']);
       for (const line of UNIT.split('\n')) expect(line).toMatch(/^(#.*|\[\w+\]|[A-Z]\w+=.+|)$/);
-      expect(Number(unitSays('TimeoutStopSec'))).toBeGreaterThan(CONNECTOR_SHUTDOWN_MS / 1_000 + 10);
+      expect(Number(unitValue('TimeoutStopSec'))).toBeGreaterThan(CONNECTOR_SHUTDOWN_MS / 1_000 + 10);
       if (spawnSync('systemd-analyze', ['--version']).status !== 0) return;
       const file = join(place, 'messaging-connector.service');
       await writeFile(file, UNIT.replaceAll(RELEASE, ROOT));
@@ -184,7 +184,7 @@ describe('docs/deploy.md', () => {
     it(
       'starts, reloads and stops as the unit says',
       async () => {
-        expect(unitSays('KillMode')).toBe('mixed');
+        expect(unitValue('KillMode')).toBe('mixed');
         await writeFile(
           join(place, '.env'),
           Object.entries({
@@ -195,21 +195,21 @@ describe('docs/deploy.md', () => {
             .map(([name, value]) => `${name}=${value}`)
             .join('\n'),
         );
-        const [program = '', ...words] = unitSays('ExecStart').split(' ');
-        // One process shows as much as two.
+        const [program = '', ...words] = unitValue('ExecStart').split(' ');
+        // One process proves as much as two.
         const here = words.map((word) =>
           word.replace(/^\/var\/lib\/.*/, join(place, 'data')).replace(/^2$/, '1'),
         );
         command = spawnCommand(program, here, { cwd: place });
         await command.said(/all processes ready/);
         const main = { MAINPID: String(command.pid) };
-        await spawnCommand('sh', ['-c', unitSays('ExecReload')], { env: main }).ended;
+        await spawnCommand('sh', ['-c', unitValue('ExecReload')], { env: main }).ended;
         expect(await command.said(/all processes replaced|roll-out stopped/)).toContain(
           'all processes replaced',
         );
         await spawnCommand('sh', ['-c', 'kill $MAINPID'], { env: main }).ended;
         expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
-        // The handler found its own variable in .env, and made its tables.
+        // The handler read its own variable from .env and created its tables.
         const sql = postgres(database.url, { max: 1 });
         const made = await sql`select to_regclass('crm.messages') is not null as made`;
         await sql.end();

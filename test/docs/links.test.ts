@@ -9,7 +9,7 @@ function findTargets(markdown: string): readonly string[] {
   return [...readProse(markdown).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
 }
 
-/** A heading's address, as code hosts make it. */
+/** The anchor that code hosts generate for a heading. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -30,13 +30,13 @@ function isBroken(file: string, target: string): boolean {
   return anchor !== undefined && !findAnchors(readProjectFile(found)).includes(anchor);
 }
 
-describe('the papers of the project', () => {
-  it.each(listMarkdown())('%s links to nothing that is not there', (file) => {
+describe('the documents of the project', () => {
+  it.each(listMarkdown())('%s has no broken links', (file) => {
     const targets = findTargets(readProjectFile(file));
     expect(targets.filter((target) => isBroken(file, target))).toEqual([]);
   });
 
-  it.each(listMarkdown())('%s names only scripts that there are', (file) => {
+  it.each(listMarkdown())('%s names only scripts that exist', (file) => {
     const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
     const named = [...readProjectFile(file).matchAll(/npm run (?:(?:--silent|-s) )?([\w:-]+)/g)].map(
       ([, name = '']) => name,
@@ -44,7 +44,7 @@ describe('the papers of the project', () => {
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 
-  it.each(listMarkdown())('%s names only tests and sources that there are', (file) => {
+  it.each(listMarkdown())('%s names only tests and sources that exist', (file) => {
     const prose = readProse(readProjectFile(file));
     const tests = [...prose.matchAll(/`(?:test\/)?((?:[\w-]+\/)+[\w-]+\.test\.ts)`/g)];
     const sources = [...prose.matchAll(/`(src\/[\w./-]+)`/g)];
@@ -52,7 +52,7 @@ describe('the papers of the project', () => {
     expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it('quote only titles that there are', () => {
+  it('quote only titles that exist', () => {
     const page = readProjectFile('docs/security.md');
     const quotes = [...page.matchAll(/`([\w/.-]+\.test\.ts)`(?:: ([^`|;,)\n]+)| \(([^`|;,)\n]+)\))/g)].map(
       ([, file, after, inside]) => ({
@@ -66,7 +66,7 @@ describe('the papers of the project', () => {
     expect(quotes.filter(({ file, title }) => !readProjectFile(file).includes(title))).toEqual([]);
   });
 
-  it('are found, and so are their links and blocks', () => {
+  it('are found, with their links and blocks', () => {
     expect(listMarkdown()).toEqual(
       expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']),
     );

@@ -9,7 +9,7 @@ const BLOCKS = readBlocks(readProjectFile('docs/oauth.md'))
   .filter(({ language }) => language === 'sh')
   .map(({ text }) => text.trim());
 
-it('docs/oauth.md: an app is installed, loses its consent, and gets it back', {
+it('docs/oauth.md: an app is installed, loses its consent, and regains it', {
   timeout: 120_000,
 }, async () => {
   const [start, ...others] = BLOCKS;
@@ -18,7 +18,7 @@ it('docs/oauth.md: an app is installed, loses its consent, and gets it back', {
   const base = await findPortBase();
   const { close } = await startTestLoop({ ports: portsFrom(base) });
   try {
-    // One shell, as a person has one; a mark between the blocks tells what each of them wrote.
+    // One shell for all blocks, as for a person; a marker between the blocks separates their output.
     const script = others
       .join("\nprintf '\\n=====\\n'\n")
       .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`);

@@ -21,7 +21,7 @@ interface Described {
   readonly labels: readonly string[];
 }
 
-/** Metrics that note what is registered. */
+/** Metrics that record what is registered. */
 function noteMetrics(noted: Map<string, Described>): Metrics {
   const metrics = createMetrics({ processMetrics: true });
   const note = (type: string, name: string, labels: readonly string[] = []): void => {
@@ -56,13 +56,13 @@ function readTable(): Map<string, Described> {
 }
 
 const OWN_LABELS = ['le', 'job', 'instance', 'process'];
-/** What is wrong with the names of a query: metrics that are not there, and labels that they do not have. */
-function findStrangers(
+/** Unknown names in a query: metrics that do not exist, and labels that a metric does not have. */
+function findUnknown(
   query: string,
   known: ReadonlyMap<string, Described>,
   others: readonly string[],
 ): string[] {
-  const strangers: string[] = [];
+  const unknown: string[] = [];
   const allowed = new Set(OWN_LABELS);
   for (const [, name = ''] of query.matchAll(/\b([a-z]+(?:_[a-z0-9]+)+|up)\b(?=[{[\s)]|$)(?!\s*\()/g)) {
     if (name.startsWith('histogram_') || others.includes(name) || known.has(name)) {
@@ -70,7 +70,7 @@ function findStrangers(
       continue;
     }
     const base = name.replace(/_(?:bucket|sum|count)$/, '');
-    if (known.get(base)?.type !== 'histogram' || base === name) strangers.push(name);
+    if (known.get(base)?.type !== 'histogram' || base === name) unknown.push(name);
     for (const label of known.get(base)?.labels ?? []) allowed.add(label);
   }
   const used = [
@@ -79,10 +79,10 @@ function findStrangers(
       list.split(',').map((label) => label.trim()),
     ),
   ];
-  return [...strangers, ...used.filter((label) => !allowed.has(label)).map((label) => `label ${label}`)];
+  return [...unknown, ...used.filter((label) => !allowed.has(label)).map((label) => `label ${label}`)];
 }
 
-/** The metrics of a query that are asked of all jobs, so that staging and production would be mixed. */
+/** Metrics that a query selects without the job, which would mix staging and production. */
 function findUnfiltered(query: string, job: string): string[] {
   const selectors = [...query.matchAll(/\b((?:connector|nodejs|process)_\w+|up)\b(\{[^}]*\})?/g)];
   return selectors.filter(([, , labels = '']) => !labels.includes(job)).map(([, name = '']) => name);
@@ -134,7 +134,7 @@ afterAll(async () => {
 });
 
 describe('docs/operations.md', () => {
-  it('lists every metric of a connector, with its type and labels, and none that there is not', () => {
+  it('lists exactly the metrics of a connector, with type and labels', () => {
     const own = [...registered].filter(([name]) => name.startsWith('connector_'));
     expect(Object.fromEntries(readTable())).toEqual(Object.fromEntries(own));
     expect(own.length).toBeGreaterThan(30);
@@ -160,27 +160,27 @@ describe('docs/operations.md', () => {
     ['connector_sends_finished_total', 'state', 'sent rejected unknown delivered_not_stored cancelled'],
     ['connector_handler_calls_total', 'result', 'taken failed late stopped'],
     ['connector_oauth_refreshes_total', 'outcome', 'refreshed ended failed'],
-  ])('%s counts from 0, whatever it counts', (name, label, values) => {
+  ])('%s starts at 0 for every label value', (name, label, values) => {
     const shown = [...served.matchAll(new RegExp(`^${name}\\{${label}="(\\w+)"\\} \\d+$`, 'gm'))];
     expect(shown.map(([, value]) => value).toSorted()).toEqual(values.split(' ').toSorted());
   });
 
-  it('has no counter that begins with its first event', () => {
+  it('lists no counter that is absent until its first event', () => {
     const counters = [...registered].filter(([, { type }]) => type === 'counter').map(([name]) => name);
     expect(counters.length).toBeGreaterThan(10);
     for (const name of counters) expect(served).toMatch(new RegExp(`^${name}[{ ]`, 'm'));
   });
 
-  it('speaks of metrics that are served', () => {
+  it('mentions only metrics that are served', () => {
     const families = [...served.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]);
-    const told = new Map(families as [string, string][]);
-    for (const [name, { type }] of readTable()) expect([name, told.get(name)]).toEqual([name, type]);
+    const types = new Map(families as [string, string][]);
+    for (const [name, { type }] of readTable()) expect([name, types.get(name)]).toEqual([name, type]);
     for (const [, name = ''] of PAGE.matchAll(/`((?:process|nodejs)_\w+)`/g))
-      expect(told.has(name)).toBe(true);
+      expect(types.has(name)).toBe(true);
   });
 
   it(
-    'holds commands that run',
+    'contains commands that run',
     async () => {
       const commands = BLOCKS.filter(({ language }) => language === 'sh').map(({ text }) => text);
       expect(commands[0]).toBe('npm run doctor');
@@ -188,7 +188,7 @@ describe('docs/operations.md', () => {
       const made = await spawnCommand('sh', ['-c', String(commands[1])], { cwd: ROOT, env }).ended;
       expect(made.stdout).toMatch(/^[\w-]{32}\n$/);
       const ran = await spawnCommand('sh', ['-c', String(commands[0])], { cwd: ROOT, env }).ended;
-      // The service knows no webhook of this account, and no setting asks for one: a warning.
+      // The service has no webhook for this account, and no setting asks for one: a warning.
       expect(ran.code, ran.stderr).toBe(0);
       expect(ran.stdout).toContain('Start with webhook:');
       const named = [...PAGE.matchAll(/^\| [^|`]+ \| ((?:`[a-z-]+`(?:, )?)+) \|/gm)];
@@ -202,7 +202,7 @@ describe('docs/operations.md', () => {
     SLOW_MS,
   );
 
-  it('holds statements that the database takes', async () => {
+  it('contains only SQL that Postgres accepts', async () => {
     const statements = BLOCKS.filter(({ language }) => language === 'sql').flatMap(({ text }) =>
       text.split(';').filter((statement) => statement.trim() !== ''),
     );
@@ -233,7 +233,7 @@ describe('alert rules and dashboard', () => {
     ...[...served.matchAll(/^# TYPE ((?:process|nodejs)_\w+)/gm)].map(([, name = '']) => name),
   ];
 
-  it('ask for metrics and labels that there are', () => {
+  it('use only metrics and labels that exist', () => {
     const { groups } = parse(readProjectFile('docs/prometheus-alerts.yml')) as {
       groups: {
         rules: {
@@ -248,14 +248,14 @@ describe('alert rules and dashboard', () => {
     expect(rules.length).toBeGreaterThan(15);
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { alert, expr, labels, annotations } of rules) {
-      expect([alert, findStrangers(expr, registered, others())]).toEqual([alert, []]);
+      expect([alert, findUnknown(expr, registered, others())]).toEqual([alert, []]);
       expect([alert, findUnfiltered(expr, 'job="messaging-connector"')]).toEqual([alert, []]);
       expect(['critical', 'warning', 'info']).toContain(labels.severity);
       expect(annotations.summary).toMatch(/\.$/);
     }
   });
 
-  it('draw metrics and labels that there are, in rows', () => {
+  it('show only metrics and labels that exist, in rows', () => {
     const dashboard = JSON.parse(readProjectFile('docs/grafana-dashboard.json')) as {
       panels: {
         id: number;
@@ -270,21 +270,21 @@ describe('alert rules and dashboard', () => {
     const targets = dashboard.panels.flatMap((panel) => panel.targets ?? []);
     expect(targets.length).toBeGreaterThan(40);
     for (const { expr, legendFormat } of targets) {
-      expect([expr, findStrangers(expr, registered, others())]).toEqual([expr, []]);
+      expect([expr, findUnknown(expr, registered, others())]).toEqual([expr, []]);
       expect([expr, findUnfiltered(expr, 'job="$job"')]).toEqual([expr, []]);
       for (const [, label = ''] of legendFormat.matchAll(/{{(\w+)}}/g))
         expect([expr, expr.includes(label)]).toEqual([expr, true]);
     }
   });
 
-  it('would be caught asking for what there is not', () => {
-    const strangers = (query: string) => findStrangers(query, registered, others());
-    expect(strangers('sum(rate(connector_webhook_refusals_total[5m]))')).toEqual([
+  it('are checked by rules that detect unknown names', () => {
+    const unknown = (query: string) => findUnknown(query, registered, others());
+    expect(unknown('sum(rate(connector_webhook_refusals_total[5m]))')).toEqual([
       'connector_webhook_refusals_total',
     ]);
     expect(findUnfiltered('max(connector_slots{job="x"}) > up', 'job="x"')).toEqual(['up']);
     expect(findUnfiltered('max(connector_slots) > up{job="x"}', 'job="x"')).toEqual(['connector_slots']);
-    expect(strangers('connector_slots_bucket')).toEqual(['connector_slots_bucket']);
-    expect(strangers('sum by (result) (connector_slots{kind="x"})')).toEqual(['label kind', 'label result']);
+    expect(unknown('connector_slots_bucket')).toEqual(['connector_slots_bucket']);
+    expect(unknown('sum by (result) (connector_slots{kind="x"})')).toEqual(['label kind', 'label result']);
   });
 });

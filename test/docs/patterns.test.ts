@@ -15,7 +15,7 @@ const SECTIONS = new Map(
     .map((text) => [text.slice(0, text.indexOf('\n')), readBlocks(text)] as const),
 );
 
-/** What a team with strict habits sets. The types of Node are all that it has. */
+/** The compiler options of a strict team. Only the types of Node are installed. */
 const STRICT = {
   compilerOptions: {
     module: 'nodenext',
@@ -32,22 +32,22 @@ const STRICT = {
   include: ['*.ts'],
 };
 
-/** A pattern alone in a folder, with the two programs of the page that are about it. */
-interface Lifted {
+/** A pattern in a folder of its own, with its two programs from the page. */
+interface PatternRun {
   readonly compiled: Ended;
-  /** What the mistake and the right use print. */
+  /** The results of the mistake and of the correct use. */
   readonly printed: readonly Ended[];
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'patterns-'));
-const lifted = new Map<string, Lifted>();
+const runs = new Map<string, PatternRun>();
 
-async function lift(pattern: string): Promise<Lifted> {
+async function runPattern(pattern: string): Promise<PatternRun> {
   const own = join(folder, pattern);
   mkdirSync(own);
   copyFileSync(join(ROOT, `src/patterns/${pattern}.ts`), join(own, `${pattern}.ts`));
   const [mistake, , use, , ...further] = SECTIONS.get(pattern) ?? [];
-  // A program without an import would be a script, in which nothing can be awaited.
+  // A program without an import would be a script, without top-level await.
   writeFileSync(join(own, 'mistake.ts'), `${mistake?.text}\nexport {};\n`);
   writeFileSync(join(own, 'use.ts'), `${use?.text}\n`);
   for (const [index, block] of further.entries()) {
@@ -64,34 +64,34 @@ async function lift(pattern: string): Promise<Lifted> {
 }
 
 beforeAll(async () => {
-  // One after the other: together they would take the whole machine from the tests beside them.
-  for (const pattern of PATTERNS) lifted.set(pattern, await lift(pattern));
+  // One after the other, to leave processors to other tests.
+  for (const pattern of PATTERNS) runs.set(pattern, await runPattern(pattern));
 }, 180_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('docs/patterns.md', () => {
-  it('has a section for each pattern: the mistake, the right use, and what each prints', () => {
+  it('has a section for each pattern: the mistake, the correct use, and the output of each', () => {
     expect([...SECTIONS.keys()].sort()).toEqual([...PATTERNS].sort());
     for (const [name, blocks] of SECTIONS) {
       expect({ name, languages: blocks.map(({ language }) => language) }).toEqual({
         name,
-        // What follows is compiled and not run.
+        // The remaining blocks are compiled but not run.
         languages: ['ts', 'text', 'ts', 'text', ...blocks.slice(4).map(() => 'ts')],
       });
     }
   });
 
-  it.each(PATTERNS)('%s compiles under strict rules, alone in a folder', (pattern) => {
-    expect(lifted.get(pattern)?.compiled).toEqual({ code: 0, stdout: '', stderr: '' });
+  it.each(PATTERNS)('%s compiles with strict options, alone in a folder', (pattern) => {
+    expect(runs.get(pattern)?.compiled).toEqual({ code: 0, stdout: '', stderr: '' });
     const use = SECTIONS.get(pattern)?.[2]?.text;
     expect(use).toContain(`from './${pattern}.js'`);
   });
 
   it.each([
-    ['as npx tsc --init makes it', ['--init']],
-    ['with the settings that TypeScript 5 began with', null],
-  ])('all compile in a project %s, with what the page says', async (_what, init) => {
+    ['as npx tsc --init creates it', ['--init']],
+    ['with the defaults of TypeScript 5.0', null],
+  ])('compiles every pattern in a project %s', async (_what, init) => {
     const own = mkdtempSync(join(folder, 'stock-'));
     for (const pattern of PATTERNS) {
       copyFileSync(join(ROOT, `src/patterns/${pattern}.ts`), join(own, `${pattern}.ts`));
@@ -114,18 +114,18 @@ describe('docs/patterns.md', () => {
     expect(compiled).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  it.each(PATTERNS)('%s: the mistake goes wrong as shown', (pattern) => {
-    const [mistake, told] = SECTIONS.get(pattern) ?? [];
+  it.each(PATTERNS)('%s: the mistake fails as shown', (pattern) => {
+    const [mistake, output] = SECTIONS.get(pattern) ?? [];
     expect(mistake?.text).not.toContain(`./${pattern}.ts`);
-    expect(lifted.get(pattern)?.printed[0]).toEqual({ code: 0, stdout: `${told?.text}\n`, stderr: '' });
+    expect(runs.get(pattern)?.printed[0]).toEqual({ code: 0, stdout: `${output?.text}\n`, stderr: '' });
   });
 
-  it.each(PATTERNS)('%s: the right use prints what is shown', (pattern) => {
-    const told = SECTIONS.get(pattern)?.[3];
-    expect(lifted.get(pattern)?.printed[1]).toEqual({ code: 0, stdout: `${told?.text}\n`, stderr: '' });
+  it.each(PATTERNS)('%s: the correct use prints what is shown', (pattern) => {
+    const output = SECTIONS.get(pattern)?.[3];
+    expect(runs.get(pattern)?.printed[1]).toEqual({ code: 0, stdout: `${output?.text}\n`, stderr: '' });
   });
 
-  it('promises Node 20: what is shown runs on each old Node of this machine, and so do the vectors', async () => {
+  it('promises Node 20: the examples and the vectors pass on each old Node of this machine', async () => {
     expect(PAGE).toContain('run on Node 20');
     expect(readProjectFile('README.md')).toContain('runs on Node 20 or newer');
     const calls = [...signatureCalls(), ...statusCalls(), ...sendCalls()];
@@ -146,7 +146,7 @@ describe('docs/patterns.md', () => {
   });
 });
 
-/** Calls functions of the compiled patterns. Plain, since it runs on an old Node. */
+/** Calls functions of the compiled patterns. Plain JavaScript, because it runs on an old Node. */
 const CALL = `
 import { readFileSync } from 'node:fs';
 const bytes = (_, value) => (value?.base64 === undefined ? value : Buffer.from(value.base64, 'base64'));
@@ -159,7 +159,7 @@ process.stdout.write(JSON.stringify(answers));
 `;
 
 interface VectorCall {
-  /** Pattern, function, and what it is given. */
+  /** Pattern, function and arguments. */
   readonly call: readonly unknown[];
   readonly expected: object;
 }

@@ -7,7 +7,7 @@ import { listen } from '../support/listen.ts';
 import { exchangeRaw } from '../support/raw-exchange.ts';
 import { TEST_CERTIFICATE } from '../support/tls-certificate.ts';
 
-/** What stands behind the proxy: a web that answers everything, what it fails at included. */
+/** The server behind the proxy: it answers every request, some with an error. */
 const asked: string[] = [];
 const webs: HttpServer[] = [];
 let proxy: TestProxy;
@@ -62,7 +62,7 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
       '/',
       'http://crm.example/metrics',
       'http://crm.example/v1/../metrics',
-    ])('keeps %s inside', async (path) => {
+    ])('does not forward %s', async (path) => {
       const before = asked.length;
       for (const method of ['GET', 'POST', 'HEAD']) {
         const { statuses, received } = await ask(`${method} ${path}`, 'Content-Length: 0');
@@ -80,7 +80,7 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
       '/v1/changes?after=0',
       '/oauth/callback?code=x&state=y',
       '/oauth/start/abc',
-    ])('passes %s on, as it is written', async (path) => {
+    ])('forwards %s unchanged', async (path) => {
       const before = asked.length;
       const { statuses, received } = await ask(`GET ${path}`);
       expect(statuses).toEqual([200]);
@@ -89,7 +89,7 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
       expect(received).not.toMatch(/strict-transport-security/i);
     });
 
-    it('logs what fails without what stands in a query, or in the address of a consent', async () => {
+    it('logs failures without the query, and without the path of a consent', async () => {
       await ask('GET /v1/messages?peer=447700900999&fail');
       await ask('GET /oauth/callback?code=mca_secret&state=secret&fail');
       await ask('GET /oauth/start/secret-fail?x=secret');
@@ -108,7 +108,7 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
       expect(proxy.log()).not.toContain('peer');
     });
 
-    it('tells browsers to come by https alone where it terminates TLS, in its own answers, too', async () => {
+    it('sends Strict-Transport-Security if it terminates TLS, also in its own answers', async () => {
       const secure = await startTestProxy(
         webs.map(({ url }) => url),
         TEST_CERTIFICATE,

@@ -17,7 +17,7 @@ const SHELL = BLOCKS.filter(({ language }) => language === 'sh');
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
 type Answer = any;
 
-/** What one line of a block answered. */
+/** A line of a block and its answer. */
 interface Ran {
   readonly line: string;
   readonly answer: Answer;
@@ -30,7 +30,7 @@ describe('README.md', () => {
   let loop: SpawnedCommand;
   let client: LoopClient;
   let database: TestDatabase;
-  /** Variables that lines have set, as a shell that stays open keeps them. */
+  /** Variables that lines have set, as an open shell keeps them. */
   const variables: Record<string, string> = {};
   const ran: Ran[] = [];
 
@@ -49,7 +49,7 @@ describe('README.md', () => {
   const moved = (line: string): string =>
     line.replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`);
 
-  /** Each recognises the blocks that it can run. `npm ci` is what CI itself does before it runs this test. */
+  /** Each recognises the blocks that it can run. CI runs `npm ci` before this test. */
   const rules: readonly { readonly recognises: RegExp; run(block: CodeBlock): Promise<void> }[] = [
     { recognises: /^npm ci && npm start$/, run: startLoop },
     { recognises: /^(?:(?:\w+=\$\()?(?:curl -s|npm run (?:-s )?sandbox --) .+\n?)+$/, run: runCalls },
@@ -68,7 +68,7 @@ describe('README.md', () => {
   async function runCalls({ text }: CodeBlock): Promise<void> {
     for (const line of text.split('\n')) {
       const name = /^(\w+)=\$\(/.exec(line)?.[1];
-      // Fails for a refusal, too: what a reader pastes has to work.
+      // Also fails for a refusal: what a reader pastes must work.
       const strict = moved(line)
         .replaceAll('curl -s ', 'curl -s --fail-with-body ')
         .replace(/^npm run sandbox -- .*/, (command) => `${command.replace('npm run', 'npm run -s')} --json`);
@@ -81,7 +81,7 @@ describe('README.md', () => {
       const answer: Answer = JSON.parse(stdout);
       if (name !== undefined) variables[name] = answer;
       ran.push({ line, answer });
-      // A reader takes a moment; a script would be quicker than the webhook.
+      // A reader takes a moment; a script would be faster than the webhook.
       const isLost = ran.findLast(({ line: earlier }) => earlier.includes('faults'))?.line.includes('drop');
       if (line.includes('say ') && isLost !== true) {
         await client.arrival(answer.messageId);
@@ -114,13 +114,13 @@ describe('README.md', () => {
     expect(stdout).not.toContain('"level":"error"');
   }
 
-  /** The service notes an answer of the connector a moment after it was given. */
+  /** The service records an answer of the connector shortly after it was sent. */
   async function untilDelivered(from: LoopClient, messageId: string): Promise<void> {
     const delivered = expect.objectContaining({ messageId, outcome: 'delivered' });
     await expect.poll(() => from.deliveries()).toContainEqual(delivered);
   }
 
-  /** A workspace of its own with a number, a key and a tunnel, and what the README says to set. */
+  /** Creates a workspace with a number, a key and a tunnel, and the settings that the README names. */
   async function makeCustomer(host: string, target: string) {
     const sandbox = (method: string, path: string, body: unknown): Promise<Answer> =>
       callJson(`http://127.0.0.1:${base}/sandbox/v1${path}`, { method, body });
@@ -137,8 +137,8 @@ describe('README.md', () => {
       CONNECTOR_API_TOKEN: 'token-of-this-customer-01',
       CONNECTOR_SEALING_KEYS: generateSealingKey(),
     };
-    const told = /set ((?:`[A-Z_]+`(?:, | and )?)+), and run:/.exec(README)?.[1] ?? '';
-    expect(told.match(/[A-Z_]+/g)).toEqual(Object.keys(env));
+    const named = /set ((?:`[A-Z_]+`(?:, | and )?)+), and run:/.exec(README)?.[1] ?? '';
+    expect(named.match(/[A-Z_]+/g)).toEqual(Object.keys(env));
     const info = { baseUrl: env.SERVICE_BASE_URL, apiKey: env.SERVICE_API_KEY };
     return { env, info: { ...info, sandboxUrl: `http://127.0.0.1:${base}` } };
   }
@@ -172,7 +172,7 @@ describe('README.md', () => {
     SLOW_MS,
   );
 
-  it('shows what the start printed', () => {
+  it('shows the output of the start', () => {
     const sample = BLOCKS[BLOCKS.findIndex(({ text }) => text === 'npm ci && npm start') + 1];
     expect(sample?.language).toBe('text');
     let rest = loop.stdout();
@@ -183,7 +183,7 @@ describe('README.md', () => {
     }
   });
 
-  it('tells the truth about the message that travels', () => {
+  it('describes the journey of a message correctly', () => {
     const [wrote, page] = ran;
     expect(page?.answer.messages).toEqual([
       expect.objectContaining({
@@ -195,7 +195,7 @@ describe('README.md', () => {
     ]);
   });
 
-  it('tells the truth about the message whose webhook is lost', () => {
+  it('describes a message with a lost webhook correctly', () => {
     const from = ran.findIndex(({ line }) => line.includes('faults'));
     const [armed, wrote, synced, page] = ran.slice(from);
     expect(armed?.answer.rules).toHaveLength(1);
@@ -211,13 +211,13 @@ describe('README.md', () => {
     ]);
   });
 
-  it('tells the truth about deliveries', () => {
+  it('describes deliveries correctly', () => {
     const answerOf = (part: string): Answer => ran.find(({ line }) => line.includes(part))?.answer;
     const [hello, lost] = ran.filter(({ line }) => line.includes('say ')).map(({ answer }) => answer);
     expect(answerOf('deliveries').entries).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ messageId: hello.messageId, outcome: 'delivered' }),
-        // A script looks before the service gives up.
+        // A script reads them before the service gives up.
         expect.objectContaining({
           messageId: lost.messageId,
           outcome: expect.stringMatching(/^(pending|dropped)$/),
@@ -227,7 +227,7 @@ describe('README.md', () => {
     expect(answerOf('faults clear').rules).toEqual([]);
   });
 
-  it('tells the truth about the number that pairs and breaks', () => {
+  it('describes pairing and an outage correctly', () => {
     const answersOf = (part: string): Answer[] =>
       ran.filter(({ line }) => line.includes(part)).map(({ answer }) => answer);
     expect(answersOf('scan "Second desk"')).toEqual([{ ok: true }]);
@@ -247,18 +247,18 @@ describe('README.md', () => {
     );
   });
 
-  it('tells the truth about the number that pairs through the connector', () => {
+  it('describes pairing through the connector correctly', () => {
     expect(ran.find(({ line }) => line.includes('scan "Third desk"'))?.answer).toEqual({ ok: true });
   });
 
-  it('tells the truth about the feed: nothing is skipped and nothing comes twice', () => {
+  it('describes the feed correctly: nothing is skipped or repeated', () => {
     const page = ran.find(({ line }) => line.includes('/changes?after=0'))?.answer;
     const seqs = page.changes.map(({ seq }: Answer) => seq);
     expect(seqs).toEqual(seqs.map((_: number, index: number) => index + 1));
     expect(page.changes.length).toBeGreaterThan(3);
   });
 
-  it('lists calls that there are, those of the connector with a token on its own port', async () => {
+  it('lists only calls that exist, those of the connector with a token on its own port', async () => {
     const own = `http://127.0.0.1:${base + 20}`;
     const { paths } = await callJson<Answer>(`http://127.0.0.1:${base}/connector/v1/openapi.json`);
     const calls = findCalls(README);
@@ -279,14 +279,14 @@ describe('README.md', () => {
     }
   });
 
-  it('ends on Ctrl-C, as the start says', async () => {
+  it('exits on Ctrl-C, as the start says', async () => {
     loop.signal('SIGINT');
     await loop.ended;
     await expect(fetch(`http://127.0.0.1:${base}/sandbox/v1/info`)).rejects.toThrow('fetch failed');
   });
 });
 
-/** A line of sample output: numbers, the folder (root is told more of it) and what stands for more may differ. */
+/** Matches a line of sample output. Numbers, the folder (longer for root) and what an ellipsis replaces may differ. */
 function toPattern(line: string): RegExp {
   const escaped = line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const open = escaped

@@ -35,7 +35,7 @@ const [
   .filter(({ language }) => language === 'sh')
   .map(({ text }) => text);
 
-/** What the reader's own program was sent. */
+/** The requests that the reader's own program received. */
 interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -51,7 +51,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
   let database: TestDatabase;
   let platform: SpawnedCommand;
   let program: Server;
-  /** Variables that blocks have set, as a shell that stays open keeps them. */
+  /** Variables that blocks have set, as an open shell keeps them. */
   let variables: Record<string, string> = {};
 
   beforeAll(async () => {
@@ -86,11 +86,11 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
       .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`)
       .replaceAll('127.0.0.1:3000', `127.0.0.1:${(program.address() as AddressInfo).port}`);
 
-  /** Runs a block as it is pasted, and fails where a line of it does. Resolves with each JSON answer that it printed. */
+  /** Runs a block as pasted, and fails if a line of it fails. Resolves with each JSON answer that it printed. */
   async function paste(block = ''): Promise<Answer[]> {
     const strict = moved(`${helpers}\n${block}`)
       .replaceAll('curl -s ', 'curl -s --fail-with-body ')
-      // A shell variable takes what is printed for people.
+      // A shell variable captures the output for people.
       .replace(/^(sandbox|npm run -s sandbox --) .*$/gm, '$& --json');
     const names = ['WORKSPACE', 'CONNECTION', 'KEY', 'SECRET', 'BY_QR', 'BY_CODE'];
     const script = `${strict}\nprintf 'VARIABLES %s\\n' "${names.map((name) => `$${name}`).join(' ')}"`;
@@ -118,7 +118,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect(others).toEqual([]);
   });
 
-  it('leads to a webhook that is called, with a signature that its secret fits', async () => {
+  it('leads to a webhook call whose signature matches its secret', async () => {
     await paste(workspace);
     expect(await paste(webhook)).toMatchObject([{ host: 'acme.example.com' }]);
     expect(await paste(timing)).toEqual([{ sendScale: 0 }]);
@@ -150,13 +150,13 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     await expect.poll(() => received.map(({ body }) => body)).toContain('{"event":"message.new"}');
   });
 
-  it('waits for a delivery, and verifies the order of two', async () => {
+  it('waits for a delivery, and verifies the order of two deliveries', async () => {
     const [waited, verified] = await paste(conditions);
     expect(waited).toMatchObject({ holds: true, entries: [{ connectionId: variables['CONNECTION'] }] });
     expect(verified).toMatchObject({ holds: true, differences: [] });
   });
 
-  it('pairs numbers by picture and by code, which sends no connection.connected', async () => {
+  it('pairs numbers by QR code and by pairing code, which sends no connection.connected', async () => {
     expect(await paste(byQr)).toEqual([{ ok: true }]);
     expect(await paste(byCode)).toEqual([{ ok: true }]);
     const { entries } = await call(`/connections?workspaceId=${variables['WORKSPACE']}`);
@@ -169,7 +169,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect(meant.map(({ event }: Answer) => event)).not.toContain('connection.connected');
   });
 
-  it('refuses one send with the fault, and not the next', async () => {
+  it('rejects one send with the fault, but not the next one', async () => {
     await paste(fault);
     const send = (): Promise<unknown> =>
       callJson(`http://127.0.0.1:${base + 10}/api/v1/messages`, {
@@ -182,7 +182,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect((await call('/faults')).rules[0].hits).toBe(1);
   });
 
-  it('names every action of a fault, with the surfaces that know it', () => {
+  it('names every fault action with its surfaces', () => {
     const rows = [...PAGE.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| `(\w+)` \|/gm)];
     const named = rows.flatMap(([, surfaces = '', action = '']) =>
       [...surfaces.matchAll(/\w+/g)].map(([surface]) => `${surface} ${action}`),
@@ -200,7 +200,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect((await call('/hosts')).entries).toMatchObject([{ host: 'acme.example.com' }]);
   });
 
-  it('moves time, and begins again', async () => {
+  it('moves time, and resets', async () => {
     const before = Date.parse((await call('/clock')).now);
     const [advanced] = await paste(clock);
     expect(Date.parse(advanced.now) - before).toBeGreaterThanOrEqual(3_600_000);
@@ -210,7 +210,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect(platform.stdout()).toContain(`reset       API key ${info.apiKey}`);
   });
 
-  it('names documents that there are', async () => {
+  it('names only documents that exist', async () => {
     const paths = [...PAGE.matchAll(/`http:\/\/127\.0\.0\.1:4000(\/sandbox\/v1\/[\w.]+)`/g)].map(
       ([, path]) => path,
     );
@@ -221,7 +221,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     }
   });
 
-  it('runs a platform for one job, and ends it', async () => {
+  it('runs a platform for one job, and stops it', async () => {
     platform.signal('SIGTERM');
     await platform.ended;
     const [info] = await paste(ci);

@@ -31,7 +31,7 @@ describe('docs/scenarios.md', { timeout: 120_000 }, () => {
     await folder.remove(printed);
   });
 
-  /** Runs a block in a folder of its own: `npm run -s NAME -- …` is the command itself. */
+  /** Runs a block in its own folder. `npm run -s NAME -- …` is replaced by the command itself. */
   const run = (block: string): Promise<Ended> => {
     const npm = `npm() { local name=$3; shift 4; node ${ROOT}/src/cli/$name.ts "$@"; }`;
     const { sandboxUrl } = loop.loop.info();
@@ -41,7 +41,7 @@ describe('docs/scenarios.md', { timeout: 120_000 }, () => {
     }).ended;
   };
 
-  it('records a run, replays it in a loop of its own without a difference, and shows it as a page', async () => {
+  it('records a run, replays it in its own loop without a difference, and renders it as a page', async () => {
     expect(await run(record)).toMatchObject({ code: 0, stderr: '' });
     const replayed = await run(replay);
     printed = replayed.stderr;
@@ -54,7 +54,7 @@ describe('docs/scenarios.md', { timeout: 120_000 }, () => {
     expect(readFileSync(join(folder.path, 'failure.html'), 'utf8')).toContain('cause 2');
   });
 
-  it('has a file that can be read', () => {
+  it('shows a file that can be read', () => {
     const [example = ''] = blocks.filter(({ language }) => language === 'json').map(({ text }) => text);
     expect(readScenario(example).causes).toHaveLength(2);
   });

@@ -13,7 +13,7 @@ describe('docs/tools.md', () => {
   });
   afterAll(() => bed.close());
 
-  it('leads from an app to calls of the tools, as it is pasted', { timeout: 120_000 }, async () => {
+  it('leads from an app to tool calls with commands as pasted', { timeout: 120_000 }, async () => {
     expect(BLOCKS.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'sh']);
     const script = BLOCKS.map(({ text }) => text)
       .join('\n')

@@ -25,7 +25,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
   let own: string;
   let database: TestDatabase;
   let loop: SpawnedCommand;
-  /** Variables that blocks have set, as a shell that stays open keeps them. */
+  /** Variables that blocks have set, as an open shell keeps them. */
   let variables: Record<string, string> = {};
 
   beforeAll(async () => {
@@ -41,13 +41,13 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     rmSync(own, { recursive: true, force: true });
   }, SLOW_MS);
 
-  /** The block with the ports of this test, and with a handler that does not lie in the repository. */
+  /** The block with the ports of this test, and with a handler outside the repository. */
   const moved = (block = ''): string =>
     block
       .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`)
       .replaceAll('./handlers.mjs', join(own, 'handlers.mjs'));
 
-  /** Runs a block as it is pasted, and fails where a line of it does. Resolves with what it wrote. */
+  /** Runs a block as pasted, and fails if a line of it fails. Resolves with its output. */
   async function paste(block: string | undefined): Promise<string> {
     const strict = moved(block).replaceAll('curl -s ', 'curl -s --fail-with-body ');
     const script = `${strict}\nprintf '\\n%s\\n' "LETTER=$LETTER"`;
@@ -67,11 +67,11 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
       headers: { 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    // biome-ignore lint/suspicious/noExplicitAny: looked into by field
+    // biome-ignore lint/suspicious/noExplicitAny: read by field
     return (await answer.json()) as any;
   };
 
-  it('leads to a handler that is called', async () => {
+  it('leads to a handler that receives changes', async () => {
     expect(others).toEqual([]);
     await paste(handler);
     expect(start).toBe('npm ci && CONNECTOR_HANDLERS=./handlers.mjs npm start');
@@ -88,7 +88,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     expect(withoutKey(line)).toBe(withoutKey(shown));
   });
 
-  it('shows what a dead letter looks like, and replays it', async () => {
+  it('shows a dead letter, and replays it', async () => {
     await paste(trouble);
     const readLetters = async () => (await call('/connector/v1/dead-letters')).deadLetters;
     await expect.poll(readLetters).toHaveLength(1);
@@ -128,7 +128,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
       },
     });
     await crm.said(/connector ready/);
-    // No webhook leads here, so the polls of its start bring it.
+    // No webhook points here, so the polls at startup find it.
     await call(`/sandbox/v1/contacts/447700900201/messages`, {
       connectionId: connection.id,
       text: 'By poll',
@@ -141,7 +141,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     expect(stdout).not.toContain('"level":"error"');
   });
 
-  it('names what a module may export', () => {
+  it('names the exports of a handler module', () => {
     const named = [...PAGE.matchAll(/^\| `(attempts|deadlineMs)` \|.*\| (\d+) \|$/gm)];
     expect(named.map(([, name, unset]) => [name, unset])).toEqual([
       ['attempts', '12'],

@@ -15,7 +15,7 @@ beforeAll(async () => {
   bench = await DispatchBench.open();
   crm = await createTestDatabase();
   process.env['CRM_DATABASE_URL'] = crm.url;
-  // Another worker makes the tables at the same moment.
+  // Another worker creates the tables at the same time.
   [example] = await Promise.all([
     import('../../examples/crm-handler/handlers.ts'),
     import(new URL('../../examples/crm-handler/handlers.ts?second', import.meta.url).href),
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 describe('the sample handler', () => {
-  it('keeps contact, conversation and message once, although every answer to the connector is lost once', async () => {
+  it('stores contact, conversation and message once, although every answer to the connector is lost once', async () => {
     const connection = newId();
     const dispatch = await bench.running({
       async onChange(change, context) {
@@ -54,7 +54,7 @@ describe('the sample handler', () => {
     await dispatch.close();
   });
 
-  it('lets no status fall when a dead letter is replayed late', async () => {
+  it('lowers no status when a dead letter is replayed late', async () => {
     const [connection, id] = [newId(), newId()];
     const { lastSeq: after } = await bench.feed.position();
     for (const reached of ['sent', 'delivered', 'read'] as const) {
@@ -64,7 +64,7 @@ describe('the sample handler', () => {
     const changes = await bench.feed.changesAfter(after, 10, { connectionId: connection });
     const ofMessage = changes.filter((change) => change.type.startsWith('message.'));
     expect(ofMessage.map(({ type }) => type)).toContain('message.status');
-    // The newest one first, as if all others had been set aside.
+    // The newest first, as if all others had become dead letters.
     for (const change of ofMessage.toReversed()) {
       await example.onChange(change, {
         key: `late-${change.seq}`,
@@ -75,7 +75,7 @@ describe('the sample handler', () => {
     expect(await sql`select status from crm.messages where id = ${id}`).toEqual([{ status: 'read' }]);
   });
 
-  it('commits nothing of a call whose time is over', async () => {
+  it('commits nothing of a call that missed its deadline', async () => {
     const [change] = await bench.feed.changesAfter(0, 1);
     const context = { key: 'over', attempt: 1, signal: AbortSignal.abort(new Error('the time is over')) };
     expect(change).toBeDefined();

@@ -28,7 +28,7 @@ const EXAMPLES: readonly [file: string, command: string, words: readonly string[
   ['receiver.go', 'go', ['run'], 'version'],
 ];
 
-describe('the examples of receivers', () => {
+describe('the receiver examples', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'receivers-'));

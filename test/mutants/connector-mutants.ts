@@ -1,8 +1,8 @@
 import type { ConnectorMutant } from './find-mutant.ts';
 
 /**
- * Ways to break what ARCHITECTURE.md promises of the connector, and what the patterns promise, each with the test that
- * notices.
+ * Ways to break what ARCHITECTURE.md promises about the connector, and what the patterns promise, each with the test
+ * that must fail.
  */
 export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   // Signatures.

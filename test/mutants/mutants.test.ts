@@ -11,22 +11,22 @@ const cited = new Set(
     .map(({ id }) => id),
 );
 
-describe('each way to break a rule', () => {
-  it('stands at one place of the source, and changes it', () => {
+describe('each mutant', () => {
+  it('matches exactly one place in the source, and changes it', () => {
     for (const mutant of [...MUTANTS, ...CONNECTOR_MUTANTS]) {
       const { source, broken } = findMutant(mutant);
       expect([mutant.rule, broken === source]).toEqual([mutant.rule, false]);
     }
   });
 
-  it('has a test outside the campaigns: one that cites the rule, or one that the table names', () => {
+  it('has a test outside the campaigns: one that cites the rule, or the one that the table names', () => {
     expect(MUTANTS.filter(({ rule }) => !cited.has(rule)).map(({ rule }) => rule)).toEqual([]);
     for (const mutant of CONNECTOR_MUTANTS) {
       expect([mutant.rule, projectsOf(findTest(mutant).file)]).not.toEqual([mutant.rule, ['campaign']]);
     }
   });
 
-  it('is named when its text is not there, or there more than once', () => {
+  it('is reported if its text does not occur exactly once', () => {
     const rule = 'limits.page';
     expect(() => findMutant({ rule, find: 'stands nowhere', replace: '' })).toThrow('is in nowhere');
     expect(() => findMutant({ rule, find: "from 'node:crypto'", replace: '' })).toThrow(rule);

@@ -1,6 +1,6 @@
 import type { CitedMutant } from './find-mutant.ts';
 
-/** Ways to break rules of the specification, each of which a test that cites the rule notices. */
+/** Ways to break rules of the specification, each of which must fail a test that cites the rule. */
 export const MUTANTS: readonly CitedMutant[] = [
   // Figures.
   { rule: 'limits.text', find: 'textCharacters: 4096,', replace: 'textCharacters: 4097,' },

@@ -14,10 +14,10 @@ import { findMutant, findTest, type Mutant, type NamedTest } from './find-mutant
 import { MUTANTS } from './mutants.ts';
 
 const NOT_COPIED = new Set(['node_modules', '.git', '.data', 'dist']);
-/** The quicker ones first: where they catch it, the others need not run. Campaigns take too long. */
+/** The faster ones first: if one fails, the others need not run. Campaigns take too long. */
 const PROJECTS = ['unit', 'service', 'process'];
 
-/** A broken rule makes tests wait, so several share even a small machine well. */
+/** Tests of a broken rule mostly wait, so several can run at once even on a small machine. */
 const AT_ONCE = 3;
 
 const ALL: readonly Mutant[] = [...MUTANTS, ...CONNECTOR_MUTANTS];
@@ -57,14 +57,14 @@ function choose(): readonly Mutant[] {
   return ALL.toSorted((a, b) => (draw(a) < draw(b) ? -1 : 1)).slice(0, Number(values.sample));
 }
 
-/** A pattern for the names of tests, whatever a run fills in. */
+/** A pattern for a test name, whatever values a run fills in. */
 function toPattern(names: readonly string[]): string {
   return names
     .map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replace(/…|%\w|\\\$\w+/g, '.*'))
     .join('|');
 }
 
-/** The tests that should notice, by file and by a part of their names. */
+/** The tests that should fail, by file and by a part of their names. */
 function testsFor(mutant: Mutant): readonly NamedTest[] {
   const { rule, test } = mutant;
   if (test !== undefined) return [findTest(mutant)];
@@ -73,7 +73,7 @@ function testsFor(mutant: Mutant): readonly NamedTest[] {
     .map(({ file, name }) => ({ file, name: name.at(-1) ?? '' }));
 }
 
-/** Runs some tests of one project in the copy. Resolves with the name of one that failed and is among them. */
+/** Runs some tests of one project in the copy. Resolves with the name of one of them that failed. */
 async function findFailing(
   copy: string,
   { rule, test }: Mutant,
@@ -111,7 +111,7 @@ async function catchMutant(copy: string, mutant: Mutant): Promise<string | undef
 
 const { citations } = readCitations();
 const chosen = choose();
-// All of them now: a text that is not there fails before minutes have gone by.
+// All of them first: a missing text fails at once, not after minutes.
 for (const mutant of ALL) findMutant(mutant);
 const folder = mkdtempSync(join(await chooseScratchFolder(), 'messaging-connector-mutants-'));
 const waiting = [...chosen];

@@ -32,14 +32,14 @@ const { packages } = lockFile.parse(read('package-lock.json'));
 const locked = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
 
 describe('package-lock.json', () => {
-  it('has a hash for everything that npm ci fetches', () => {
+  it('has a hash for every package that npm ci fetches', () => {
     const fetched = locked.filter(([, { link }]) => !link);
     expect(fetched.length).toBeGreaterThan(300);
     for (const [path, { integrity }] of fetched)
       expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha512-/)]);
   });
 
-  it('holds exactly the versions that the manifests name', () => {
+  it('pins exactly the versions that the manifests name', () => {
     const named = {
       ...PACKAGE.dependencies,
       ...PACKAGE.devDependencies,
@@ -51,7 +51,7 @@ describe('package-lock.json', () => {
     }
   });
 
-  it('holds no package whose install script may run', () => {
+  it('contains no package that may run an install script', () => {
     const withScript = locked.filter(([, { hasInstallScript }]) => hasInstallScript);
     const names = withScript.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 13));
     expect(names).toContain('esbuild');
@@ -61,7 +61,7 @@ describe('package-lock.json', () => {
 });
 
 describe('the Node that runs commands and tests', () => {
-  it('comes from a locked package of each platform, new enough, and needs no script to be in .bin', () => {
+  it('comes from a locked package per platform, is recent enough, and needs no install script', () => {
     expect(Object.keys(NODE)).toHaveLength(5);
     for (const [name, version] of Object.entries(NODE)) {
       expect(packages[`node_modules/${name}`]).toMatchObject({
@@ -74,7 +74,7 @@ describe('the Node that runs commands and tests', () => {
     }
   });
 
-  it('is this one, and the one that .node-version and both images name', () => {
+  it('is the running one, and matches .node-version and both images', () => {
     const name = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
     const platform = process.platform === 'win32' ? 'win' : process.platform;
     const installed = `node_modules/${name}-${platform}-${process.arch}`;
@@ -117,7 +117,7 @@ describe('npm run sbom', () => {
         .map(([path, { version, integrity }]) => [purl(path, version), integrity]),
     );
     for (const [name, integrity] of wanted) expect([name, found.get(name)]).toEqual([name, integrity]);
-    // The workspace is the only one that was not fetched.
+    // Only the workspace was not fetched.
     expect([...found.keys()].filter((name) => !wanted.has(name))).toEqual([
       expect.stringMatching(/^pkg:npm\/node-of-the-commands@/),
     ]);

@@ -16,7 +16,7 @@ import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
 const WEBHOOK_SECRET = 'registered-by-hand';
 
-/** Where npm finds its registry, when that is told by variables. */
+/** The variables that tell npm its registry. */
 const NPM_ENV = Object.fromEntries(
   Object.entries(process.env).flatMap(([name, value]) =>
     value !== undefined &&
@@ -28,7 +28,7 @@ const NPM_ENV = Object.fromEntries(
   ),
 );
 
-/** The package that an import of a compiled file names. */
+/** The package that a compiled file imports. */
 const PACKAGE_IMPORT =
   /(?:^(?:import|export)\b.* from |^import |\bimport\()'(?!node:|\.)((?:@[\w.-]+\/)?[\w.-]+)/gm;
 
@@ -37,12 +37,12 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** What a stranger has: an empty folder, and the packed file installed into it. */
+/** What a user has: an empty folder with the packed file installed. */
 let folder: string;
 let installed: string;
 let database: TestDatabase;
 
-/** Runs a command in the stranger's folder, whose `node` is the one of the project. */
+/** Runs a command in the user's folder, with the project's `node`. */
 function inFolder(
   command: string,
   words: readonly string[],
@@ -61,13 +61,13 @@ async function mustSucceed(command: ReturnType<typeof spawnCommand>): Promise<vo
 
 beforeAll(async () => {
   const base = mkdtempSync(join(tmpdir(), 'package-'));
-  folder = join(base, 'stranger');
+  folder = join(base, 'user');
   installed = join(folder, 'node_modules/messaging-connector');
   mkdirSync(folder);
   database = await createTestDatabase();
   await mustSucceed(spawnCommand('npm', ['pack', '--pack-destination', base], { cwd: ROOT, env: NPM_ENV }));
   const [file = ''] = globSync('*.tgz', { cwd: base });
-  // Without the optional packages, the Postgres that they bring included: the test has one.
+  // Without the optional packages, which contain a Postgres: the test has one.
   const words = [
     'install',
     join(base, file),
@@ -91,7 +91,7 @@ describe('the packed file', () => {
       .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1))
       .concat(readdirSync(installed).filter((name) => name.startsWith('.')));
 
-  it('holds what was built, the migrations and the papers, and nothing else', () => {
+  it('contains only the build, the migrations and the documents', () => {
     const tops = '.env.example CHANGELOG.md LICENSE README.md dist docs drizzle examples package.json'.split(
       ' ',
     );
@@ -113,12 +113,12 @@ describe('the packed file', () => {
     expect(files().length).toBeGreaterThan(500);
   });
 
-  it('names no folder of the machine that built it', () => {
+  it('contains no path of the machine that built it', () => {
     const telling = files().filter((file) => readFileSync(join(installed, file), 'utf8').includes(ROOT));
     expect(telling).toEqual([]);
   });
 
-  it('needs its dependencies and nothing that only its makers have', () => {
+  it('imports only its dependencies', () => {
     const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
     // The examples import this package.
     const modules = files().filter((name) => /^dist\/.*\.m?js$/.test(name));
@@ -129,7 +129,7 @@ describe('the packed file', () => {
     expect([...new Set(used)].sort()).toEqual(Object.keys(dependencies).sort());
   });
 
-  it('holds the vectors as they are in the repository', async () => {
+  it('contains the vectors of the repository', async () => {
     const names = ['signature', 'message-status', 'reconcile-walk', 'send-policy', 'webhook-addresses'];
     for (const name of names) {
       const shipped = readFileSync(join(installed, `dist/vectors/${name}.json`), 'utf8');
@@ -145,7 +145,7 @@ describe('the program messaging-connector', () => {
     for (const name of Object.keys(COMMANDS)) expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'));
   });
 
-  it('explains each of them by the words that a stranger types', async () => {
+  it('shows the usage of each as a user types it', async () => {
     const answers = await Promise.all(
       Object.keys(COMMANDS).map(async (name) => ({ name, ...(await bin([name, '--help'])) })),
     );
@@ -155,24 +155,24 @@ describe('the program messaging-connector', () => {
     }
   });
 
-  it('tells its version, and refuses a command that there is not', async () => {
+  it('prints its version, and refuses an unknown command', async () => {
     const { version } = JSON.parse(readProjectFile('package.json')) as Manifest;
-    const [told, wrong, none] = await Promise.all([bin(['--version']), bin(['conector']), bin([])]);
-    expect(told.stdout).toBe(`${version}\n`);
+    const [shown, wrong, none] = await Promise.all([bin(['--version']), bin(['conector']), bin([])]);
+    expect(shown.stdout).toBe(`${version}\n`);
     expect(wrong).toMatchObject({ code: 2, stdout: '' });
     expect(wrong.stderr).toContain('There is no command "conector".');
     expect(none).toMatchObject({ code: 2, stdout: '' });
     expect(none.stderr).toContain('A command is missing.');
   });
 
-  it('names the settings that are missing, and ends with 2', async () => {
+  it('names missing settings, and exits with 2', async () => {
     const { code, stderr } = await bin(['connector']);
     expect(code).toBe(2);
     expect(stderr).toContain('CONNECTOR_API_TOKEN: is not set');
     expect(stderr).toContain('CONNECTOR_SEALING_KEYS: is not set');
   });
 
-  it('says on an older Node in one line what is wrong, and ends with 1', async () => {
+  it('reports an old Node in one line, and exits with 1', async () => {
     const program = join(installed, 'dist/cli/bin.js');
     for (const { node, env } of OLD_NODES) {
       const ended = await inFolder(node, [program, 'connector'], env).ended;
@@ -189,7 +189,7 @@ describe('a program that imports messaging-connector', () => {
   };
   const settings = () => ({ DATABASE_URL: database.url, CONNECTOR_PORT: '0', ...secrets });
 
-  /** A delivery as the service would make it, signed here by hand. */
+  /** A delivery as the service would send it, signed by the test. */
   async function deliver(url: string, id: string, text: string): Promise<number> {
     const body = JSON.stringify({
       event: 'message.received',
@@ -201,13 +201,13 @@ describe('a program that imports messaging-connector', () => {
     return answer.status;
   }
 
-  it('loads the connector and nothing of the service', async () => {
+  it('loads the connector but not the service', async () => {
     const loaded = await loadedBy('messaging-connector', folder);
     expect(loaded.filter((url) => /\/dist\/(?:platform|sandbox|conformance)\//.test(url))).toEqual([]);
     expect(loaded.some((url) => url.endsWith('/dist/connector/connector.js'))).toBe(true);
   });
 
-  it('gets an error with a code on an older Node, and no stack of what that lacks', async () => {
+  it('gets an error with a code on an old Node, instead of a syntax error', async () => {
     const program =
       "import('messaging-connector').catch(({ code, stack }) => console.log(code + '\\n' + stack))";
     for (const { node, env } of OLD_NODES) {
@@ -218,7 +218,7 @@ describe('a program that imports messaging-connector', () => {
     }
   });
 
-  it('in JavaScript, as the README has it, is called for a signed webhook and ends by itself', async () => {
+  it('in JavaScript, as in the README, is called for a signed webhook, and exits by itself', async () => {
     const [example] = readBlocks(readProjectFile('README.md')).filter(({ language }) => language === 'js');
     writeFileSync(join(folder, 'crm.mjs'), String(example?.text));
     const program = inFolder('node', ['crm.mjs'], settings());
@@ -229,7 +229,7 @@ describe('a program that imports messaging-connector', () => {
     expect((await program.ended).code).toBe(0);
   });
 
-  it('in TypeScript compiles under strict rules, and is called with what the types say', async () => {
+  it('in TypeScript, compiles with strict options, and is called with what the types declare', async () => {
     writeFileSync(join(folder, 'crm.mts'), TYPED_PROGRAM);
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(STRICT));
     const compiled = await inFolder('tsc', ['-p', '.']).ended;
@@ -239,12 +239,12 @@ describe('a program that imports messaging-connector', () => {
     expect(await program.said(/"loop"/)).toMatch(/^\{"loop":"[^"]+"\}$/);
     const { url } = JSON.parse(await program.said(/"url"/)) as { url: string };
     expect(await deliver(url, 'message2', 'To TypeScript')).toBe(200);
-    const told: unknown = JSON.parse(await program.said(/To TypeScript/));
-    expect(told).toEqual({ id: 'message2', text: 'To TypeScript', key: expect.any(String), attempt: 1 });
+    const printed: unknown = JSON.parse(await program.said(/To TypeScript/));
+    expect(printed).toEqual({ id: 'message2', text: 'To TypeScript', key: expect.any(String), attempt: 1 });
     program.signal('SIGTERM');
     const { code, stderr } = await program.ended;
     expect(code).toBe(0);
-    // Its own logger got the lines.
+    // Its own logger received the lines.
     expect(stderr).toContain('info connector ready');
   });
 });
@@ -264,7 +264,7 @@ const STRICT = {
   files: ['crm.mts'],
 };
 
-/** Uses every way in, so that the compiler looks at the types of all of them. */
+/** Uses every entry point, so that the compiler checks the types of all of them. */
 const TYPED_PROGRAM = `
 import { type Change, ConfigurationError, type ConnectorLogger, defineHandlers, type HandlerContext, startConnector } from 'messaging-connector';
 import { LIMITS, type Message, sendMessageRequest } from 'messaging-connector/contract';

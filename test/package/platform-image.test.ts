@@ -29,7 +29,7 @@ describe('the image of Dockerfile.platform', () => {
     /^--from=page (\S+) (\S+)$/.exec(instructions('COPY').find((words) => words.startsWith('--')) ?? '') ??
     [];
 
-  /** Builds the page from what its stage has, with the packages of the project. Resolves with its folder. */
+  /** Builds the page from the files of its stage, with the project's packages. Resolves with its folder. */
   async function buildPage(): Promise<string> {
     const scratch = mkdtempSync(join(tmpdir(), 'test-page-'));
     stages[0]?.copyTo(scratch);
@@ -93,7 +93,7 @@ describe('the image of Dockerfile.platform', () => {
     }
   });
 
-  it('is by default reachable from this machine only, runs as an unprivileged user, and keeps its data in a volume', () => {
+  it('is by default reachable only from this machine, runs as an unprivileged user, and keeps its data in a volume', () => {
     expect(environment).toEqual({
       NODE_ENV: 'production',
       PLATFORM_HOST: '0.0.0.0',
@@ -155,7 +155,7 @@ describe('the commands of docs/sandbox.md that run the image', () => {
     ...Object.values<any>(jobs).map((job) => job.services[NAME]),
   ]);
 
-  it('use settings that it reads, with Compose and as a service of a CI job', () => {
+  it('use only settings that it reads, with Compose and as a CI service', () => {
     expect(services).toHaveLength(2);
     for (const { environment, env = environment } of services) {
       const read = readSettings(platformSettings(), env);

@@ -1,7 +1,7 @@
 import { ASSUMPTIONS } from '../../src/platform/kernel/assumptions.ts';
 import type { Requirement } from './requirement.ts';
 
-/** Heading of what is not in the specification: our readings where it is silent or ambiguous. */
+/** Heading of our choices where the specification is silent or ambiguous. */
 export const CHOICES_HEADING = 'Our choice';
 
 type ChoiceId = Extract<(typeof ASSUMPTIONS)[keyof typeof ASSUMPTIONS], { readonly id: string }>['id'];

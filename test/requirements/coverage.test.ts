@@ -14,19 +14,19 @@ describe('the specification', () => {
     expect(unproven.map(({ id, rule }) => `${id}: ${rule}`)).toEqual([]);
   });
 
-  it('is cited by ids that there are, and only by tests that run', () => {
+  it('is cited only with ids that exist, and only by tests that run', () => {
     const known = new Map(REQUIREMENTS.map((requirement) => [requirement.id as string, requirement]));
     expect(citations.filter(({ id }) => !known.has(id))).toEqual([]);
     expect(citations.filter(({ runs }) => !runs)).toEqual([]);
     expect(strays).toEqual([]);
   });
 
-  it('counts nothing as unproven that a test proves', () => {
+  it('lists no sentence as unproven that a test proves', () => {
     const unproven = REQUIREMENTS.filter(({ kind }) => kind !== 'proven');
     expect(unproven.filter(({ id }) => running.has(id)).map(({ id }) => id)).toEqual([]);
   });
 
-  it('has one entry a sentence, each with a rule of its own, and a reason where nothing proves it', () => {
+  it('has one entry per sentence, each with a rule of its own, and a reason if nothing proves it', () => {
     const ids = REQUIREMENTS.map(({ id }) => id);
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
     expect(ids.filter((id) => !/^[a-z-]+(?:\.[\w-]+)+$/.test(id))).toEqual([]);
@@ -67,7 +67,7 @@ describe('citations', () => {
     "test.runIf(fast).each([1])('x', proves('limits.page'), () => {})",
     "describe.skip('a', () => { describe('b', () => { it('x', proves('limits.page'), () => {}); }); })",
     "it('x', { ...proves('limits.page'), skip: slow }, () => {})",
-  ])('count for nothing where the test does not always run: %s', (text) => {
+  ])('do not count if the test does not always run: %s', (text) => {
     expect(read(text).citations).toMatchObject([{ id: 'limits.page', runs: false }]);
   });
 
@@ -78,12 +78,12 @@ describe('citations', () => {
     "it('x', proves(...ids), () => {})",
     "it('x', { timeout: 5, nested: proves('limits.page') }, () => {})",
     "it(name, proves('limits.page'), () => {})",
-  ])('that cannot be followed are found: %s', (text) => {
+  ])('that cannot be read statically are reported: %s', (text) => {
     expect(read(text)).toEqual({ citations: [], strays: ['x.test.ts:1'] });
   });
 });
 
-describe('the reports of runs', () => {
+describe('the reports of test runs', () => {
   const report = (status: string, proves?: readonly string[]) => ({
     testResults: [
       {
@@ -95,7 +95,7 @@ describe('the reports of runs', () => {
     ],
   });
 
-  it('prove the rules that a test cites that passed', () => {
+  it('prove the rules that passed tests cite', () => {
     const proof = { file: 'test/x.test.ts', name: 'a page is short' };
     expect([...readProofs([report('passed', ['limits.page', 'limits.text'])])]).toEqual([
       ['limits.page', [{ id: 'limits.page', ...proof }]],
@@ -103,7 +103,7 @@ describe('the reports of runs', () => {
     ]);
   });
 
-  it('prove together what each proves', () => {
+  it('prove together what each of them proves', () => {
     const reports = [report('passed', ['limits.page']), report('passed', ['limits.text'])];
     expect([...readProofs(reports).keys()]).toEqual(['limits.page', 'limits.text']);
   });

@@ -7,7 +7,7 @@ export const FIDELITY_PAGE = 'docs/fidelity.md';
 
 const SAID = REQUIREMENTS.filter(({ section }) => section !== CHOICES_HEADING);
 
-/** Text that Markdown takes as text, inside a table, too. */
+/** Escapes text for Markdown, including tables. */
 function plain(text: string): string {
   return text.replace(/[\\|[\]<>*_]/g, (sign) => `\\${sign}`).replace(/\s+/g, ' ');
 }
@@ -34,7 +34,7 @@ function duration(ms: number): string {
   return `${ms / size} ${ms === size ? one : many}`;
 }
 
-/** A value for people; numbers under a name that ends in `Ms` are durations. */
+/** Formats a value for people. Numbers with a name that ends in `Ms` are durations. */
 function show(name: string, value: unknown): string {
   if (typeof value === 'number') return /Ms$/.test(name) ? duration(value) : value.toLocaleString('en');
   if (typeof value === 'string') return value === '\uFFFD' ? 'U+FFFD' : value.replaceAll('`', '');

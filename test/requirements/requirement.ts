@@ -1,7 +1,7 @@
 /**
  * What is done about a sentence of the specification:
  * - `proven`: tests cite it.
- * - `not_modeled`: nothing here stands for it, and `reason` says why.
+ * - `not_modeled`: it is not implemented, and `reason` says why.
  */
 export type RequirementKind = 'proven' | 'not_modeled';
 
@@ -27,7 +27,7 @@ export function notModeled(rule: string, reason: string): Unproven {
   return { rule, kind: 'not_modeled', reason };
 }
 
-/** The sentences under one heading: id and rule of each. A plain rule is one that tests have to prove. */
+/** The sentences under one heading: id and rule of each. Tests must prove a plain rule. */
 export function section<const Rules extends Readonly<Record<string, string | Unproven>>>(
   heading: string,
   rules: Rules,

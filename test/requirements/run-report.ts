@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { z } from 'zod';
 import { ROOT } from '../support/root.ts';
 
-/** What is needed of the JSON report of a test run. */
+/** The required parts of the JSON report of a test run. */
 const runReport = z.object({
   testResults: z.array(
     z.object({
@@ -30,7 +30,7 @@ interface EndedTest extends Proof {
   readonly proves: readonly string[];
 }
 
-/** The tests of all these runs that ended so. */
+/** The tests of all these runs with this result. */
 export function readEnded(reports: readonly unknown[], ended: 'passed' | 'failed'): readonly EndedTest[] {
   return reports
     .flatMap((report) => runReport.parse(report).testResults)

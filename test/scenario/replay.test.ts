@@ -11,13 +11,13 @@ const { loop, target } = world;
 const send = (method: string, path: string, body?: object) =>
   target.call({ method, path, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
 
-/** What was recorded, as it is read from its file. */
+/** A recording, as read from its file. */
 async function recordFile(): Promise<Scenario> {
   await loop.loop.settle();
   return readScenario(writeScenario((await record(target.call)).scenario));
 }
 
-/** A connector that shows every message that was read as only delivered. */
+/** A connector that shows every read message as only delivered. */
 function withWrongConnector(): Target {
   return {
     ...target,
@@ -29,8 +29,8 @@ function withWrongConnector(): Target {
   };
 }
 
-/** A dropped webhook, a conversation and a number that was paired, with 26 hours in between. */
-async function live(): Promise<void> {
+/** A dropped webhook, a conversation and a new number, over 26 hours. */
+async function runLoop(): Promise<void> {
   const connectionId = await world.client.qrConnection();
   await world.client.dropWebhooks();
   await world.client.write(connectionId, 'Anybody there?');
@@ -47,8 +47,8 @@ async function live(): Promise<void> {
 }
 
 describe('a scenario', () => {
-  it('repeats the causes under other ids, and shows no difference', async () => {
-    await live();
+  it('repeats the causes with other ids, without a difference', async () => {
+    await runLoop();
     const scenario = await recordFile();
     expect(scenario.causes.map(({ method, surface, path }) => `${method} /${surface}${path}`)).toEqual([
       'PUT /sandbox/faults',
@@ -113,7 +113,7 @@ describe('a scenario', () => {
     expect((await replay(scenario, target)).differences).toEqual([]);
   });
 
-  it('shows what the service did otherwise, with the cause behind it', async () => {
+  it('shows what the service did differently, with the cause', async () => {
     await world.client.write(await world.client.qrConnection(), 'Hello');
     const scenario = await recordFile();
     const [message, ...rest] = scenario.observations;
@@ -129,7 +129,7 @@ describe('a scenario', () => {
     ]);
   });
 
-  it('shows a cause that is refused this time, and goes on with the next one', async () => {
+  it('shows a cause that is refused in the replay, and continues with the next one', async () => {
     const connectionId = await world.client.qrConnection();
     await send('POST', `/sandbox/v1/connections/${connectionId}/outage`, { cause: 'session_lost' });
     await send('POST', `/sandbox/v1/connections/${connectionId}/recover`);
@@ -146,7 +146,7 @@ describe('a scenario', () => {
     ]);
   });
 
-  it('is shrunk to the causes of a failure, which show it again, and nothing once it is mended', async () => {
+  it('is shrunk to the causes of a failure, which reproduce it until it is fixed', async () => {
     const connectionId = await world.client.qrConnection();
     await world.client.write(connectionId, 'Hello');
     await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
@@ -177,7 +177,7 @@ describe('a scenario', () => {
 });
 
 describe('a recording', () => {
-  it('contains what the connector has otherwise, and ids of unknown origin', async () => {
+  it('contains what differs in the connector, and ids of unknown origin', async () => {
     const connectionId = await world.client.qrConnection();
     await send('POST', '/connector/v1/messages', { connectionId, to: CONTACT, text: 'Yes', reference: '1' });
     await loop.loop.settle();
@@ -189,7 +189,7 @@ describe('a recording', () => {
     expect(unknownIds).toEqual(['cneverseen00000000000000x']);
   });
 
-  it('begins again with each reset, and leaves out what is older than asked for', async () => {
+  it('starts again at each reset, and omits what is older than requested', async () => {
     const connectionId = await world.client.qrConnection();
     await world.client.write(connectionId, 'Long ago');
     await send('POST', '/sandbox/v1/clock/advance', { ms: 60 * 60 * 1000 });

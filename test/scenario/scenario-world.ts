@@ -5,11 +5,11 @@ import type { TestLoop } from '../support/loop.ts';
 import { createLoopClient, type LoopClient } from '../support/loop-client.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
-/** A loop for the tests of a file, which is reset before each of them. */
+/** A loop for the tests of a file, reset before each test. */
 export function scenarioWorld(): {
   readonly loop: TestLoop;
   readonly target: Target;
-  /** With the key of the last reset. */
+  /** Uses the key of the last reset. */
   readonly client: LoopClient;
 } {
   const loop = loopOfFile();

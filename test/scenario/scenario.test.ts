@@ -20,8 +20,8 @@ const LATE = {
   cause: 1,
 };
 
-describe('the file of a scenario', () => {
-  it('is read and written without a change', () => {
+describe('a scenario file', () => {
+  it('is unchanged after it is read and written', () => {
     expect(writeScenario(readScenario(FILE))).toBe(FILE);
   });
 
@@ -33,7 +33,7 @@ describe('the file of a scenario', () => {
       `${HEAD}\n\n${CAUSE.replace('"at":61001', '"at":-1')}\n`,
       'Line 3 is not a line of a scenario at at: Too small: expected number to be >=0.',
     ],
-  ])('is refused with the number of the line: %j', (text, message) => {
+  ])('is rejected with the line number: %j', (text, message) => {
     expect(() => readScenario(text)).toThrow(message);
   });
 });
@@ -44,7 +44,7 @@ describe('a cause', () => {
     ['with a query', { method: 'DELETE', path: '/faults?now' }, 'Removes all fault rules.'],
     ['of the connector', { surface: 'connector', path: '/v1/sync' }, 'Polls now.'],
     ['that no API has', { path: '/nowhere' }, null],
-  ])('%s is described in the words of its API', (_, change, words) => {
+  ])('%s is described in the terms of its API', (_, change, words) => {
     const [cause] = readScenario(FILE).causes;
     if (cause === undefined) throw new Error('the file has no cause');
     const found = summarize({ ...cause, ...change });
@@ -62,7 +62,7 @@ describe('a cause', () => {
 });
 
 describe('the view of a scenario', () => {
-  it('shows texts of strangers as text', () => {
+  it('shows untrusted text as text', () => {
     const page = writeView(readScenario(FILE));
     expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
     expect(page).not.toContain('<script');
@@ -74,7 +74,7 @@ describe('the view of a scenario', () => {
 });
 
 describe('the report of a replay', () => {
-  it('names field, expected and actual value, and the cause behind a difference', () => {
+  it('names the field, the expected and actual values, and the cause of a difference', () => {
     expect(writeDifferences(readScenario(FILE), [LATE])).toBe(
       `✗ incoming message 1 from 447700900201 of 447700900101
   field     deliveries

@@ -1,7 +1,7 @@
 import { cpSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { findImports } from '../architecture/import-rules.ts';
-import { takeApart } from '../architecture/source-parts.ts';
+import { splitSource } from '../architecture/source-parts.ts';
 import { readProjectFile } from './markdown.ts';
 import { ROOT } from './root.ts';
 import { spawnCommand } from './spawn-command.ts';
@@ -89,7 +89,7 @@ export function findReached({ files }: DockerStage): readonly string[] {
     if (reached.has(path)) return;
     reached.add(path);
     const source = readFileSync(join(ROOT, path), 'utf8');
-    for (const { target } of findImports({ path, source, ...takeApart(source) })) {
+    for (const { target } of findImports({ path, source, ...splitSource(source) })) {
       if (target !== undefined) visit(target);
     }
   };

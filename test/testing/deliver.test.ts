@@ -25,7 +25,7 @@ describe('deliver', () => {
     });
   });
 
-  it('repeats a change with the same key, and only its own connection waits', async () => {
+  it('repeats a change with the same key, and blocks only its connection', async () => {
     const handlers = failsThenTakes(2);
     const { taken } = await deliver(
       { onChange: (each, context) => (each === other ? undefined : handlers.onChange(each, context)) },
@@ -52,7 +52,7 @@ describe('deliver', () => {
     ]);
   });
 
-  it('makes twelve attempts by default, and ends a call at its deadline', async () => {
+  it('makes twelve attempts by default, and aborts a call at its deadline', async () => {
     const { deadLetters } = await deliver(failsThenTakes(20), one);
     expect(deadLetters).toMatchObject([{ attempts: 12 }]);
     const hangs = { attempts: 1, deadlineMs: 1, onChange: () => new Promise<void>(() => undefined) };

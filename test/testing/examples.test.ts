@@ -34,7 +34,7 @@ it('examples/testing/node-test.test.ts passes', async () => {
   }
 });
 
-it('the example for jest is the one for vitest without types', () => {
+it('the example for Jest is the one for Vitest without types', () => {
   // Jest is not installed for one example. It has passed there with `NODE_OPTIONS=--experimental-vm-modules`.
   const bodyOf = (name: string): string => {
     const source = stripTypeScriptTypes(readProjectFile(`examples/testing/${name}`));
@@ -43,7 +43,7 @@ it('the example for jest is the one for vitest without types', () => {
   expect(bodyOf('jest.test.js')).toBe(bodyOf('vitest.test.ts'));
 });
 
-it('docs/testing.md shows the example for vitest, and how the others begin', () => {
+it('docs/testing.md shows the example for Vitest, and how the others begin', () => {
   const blocks = readBlocks(readProjectFile('docs/testing.md'));
   const [vitest, nodeTest, jest] = blocks.map(({ text }) => text.trimEnd());
   const ci = blocks.find(({ language }) => language === 'yaml')?.text ?? '';

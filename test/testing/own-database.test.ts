@@ -8,7 +8,7 @@ const exists = (url: string): Promise<boolean> =>
     return (await sql`select 1 from pg_database where datname = ${name}`).length > 0;
   });
 
-it('a database that is in use is kept, from whichever database others are created', async () => {
+it('a database in use is kept, whichever database others are created from', async () => {
   const server = inject('databaseUrl');
   const used = await createOwnDatabase(server, []);
   const inside = await createOwnDatabase(used.url, []);

@@ -39,7 +39,7 @@ async function listDatabases(url: URL): Promise<string[]> {
   }
 }
 
-/** Whether anybody accepts connections. A client of Postgres may wait forever for a server that is just stopping. */
+/** Whether the port accepts connections. A Postgres client may wait forever for a server that is stopping. */
 async function listens(port: number): Promise<boolean> {
   const answer = Promise.withResolvers<boolean>();
   const socket = connect(port, '127.0.0.1')
@@ -51,7 +51,7 @@ async function listens(port: number): Promise<boolean> {
 }
 
 it(
-  'test processes share a server, clean up after those that were killed, and leave none behind',
+  'test processes share a server, clean up after killed ones, and leave none running',
   async () => {
     const [one, two] = [start(), start()];
     const [first, second] = await Promise.all([one, two].map(addressOf));
@@ -69,7 +69,7 @@ it(
     expect((await three.ended).code).toBe(0);
     expect(await listDatabases(first)).toEqual([second.pathname]);
 
-    // Nobody is left who could stop the server but its keeper.
+    // Only the keeper is left to stop the server.
     await two.kill();
     await expect.poll(() => listens(Number(first.port)), { timeout: STAGE_MS }).toBe(false);
     await expect.poll(() => readdir(join(folder, 'postgres/members')), { timeout: STAGE_MS }).toEqual([]);

@@ -23,7 +23,7 @@ describe('a snapshot', () => {
     return messageId;
   }
 
-  /** Everything that the three APIs show, without what their own calls add. */
+  /** The state that the three APIs show, without what their own calls add. */
   async function look() {
     const { now: _, ...info } = loop.info();
     const [deliveries, ledger, connections, contacts, messages, faults, hosts, timing, clock, phone, due] =
@@ -109,7 +109,7 @@ describe('a snapshot', () => {
     expect((await loop.sandbox.listSnapshots()).entries).toEqual([snapshot]);
   });
 
-  it('is followed by the same numbers each time, and the handler is called', async () => {
+  it('is followed by the same numbers each time, and by calls of the handler', async () => {
     const snapshot = await loop.snapshot();
     const rounds = [];
     for (const text of ['one', 'two']) {
@@ -127,7 +127,7 @@ describe('a snapshot', () => {
     expect(rounds[0]?.change).toBeGreaterThan(1);
   });
 
-  it('continues with the feed where a reader stopped, and keeps cursors valid', async () => {
+  it('continues the feed where a reader stopped, and keeps cursors valid', async () => {
     await write('first');
     await write('second');
     const { nextCursor } = await loop.service.listMessages({ query: { limit: 1 } });
@@ -146,7 +146,7 @@ describe('a snapshot', () => {
     expect(created.map(({ data }) => 'text' in data && data.text)).toEqual(['fourth']);
   });
 
-  it('is not taken while a delivery is held, and unknown ones are refused', async () => {
+  it('cannot be taken while a delivery is held, and an unknown one is refused', async () => {
     await loop.sandbox.putFaults({
       body: { rules: [{ id: 'slow', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 1 }] },
     });

@@ -37,7 +37,7 @@ describe('a test loop', () => {
     return messageId;
   }
 
-  it('brings a message from a phone to the handler, and shows it in all three APIs', async () => {
+  it('delivers a message from a phone to the handler, and shows it in all three APIs', async () => {
     const messageId = await write('Hello');
     await loop.settle();
     expect(seen).toMatchObject([{ type: 'message.created', messageId, data: { text: 'Hello' } }]);
@@ -50,7 +50,7 @@ describe('a test loop', () => {
     ]);
   });
 
-  it('waits for what only the test sees, and says what a condition threw last', async () => {
+  it('waits for a condition of the test, and reports what the condition threw last', async () => {
     const messageId = await write('Soon');
     const found = await loop.waitFor(() => seen.find((change) => 'messageId' in change));
     expect(found).toMatchObject({ messageId });
@@ -67,7 +67,7 @@ describe('a test loop', () => {
     );
   });
 
-  it('lets what is in progress end before a wait fails', async () => {
+  it('lets work in progress finish before a wait fails', async () => {
     const id = await write('Hello');
     await loop.settle();
     const { connectionId } = await loop.connector.getMessage({ params: { id } });
@@ -92,7 +92,7 @@ describe('a test loop', () => {
     expect(evaluations).toBe(3);
   });
 
-  it('records what came from outside as a scenario', async () => {
+  it('records external causes as a scenario', async () => {
     const messageId = await write('Hello');
     await loop.settle();
     const { connectionId } = await loop.connector.getMessage({ params: { id: messageId } });
@@ -118,7 +118,7 @@ describe('a test loop', () => {
     await expect(loop.advance('soon')).rejects.toThrow('"soon" is not a time: write 500ms');
   });
 
-  it('throws the refusal of a call with its status, code and body', async () => {
+  it('throws the refusal of a call, with its status, code and body', async () => {
     const refused = loop.service.sendMessage({ body: { connectionId: 'x', to: '1', text: 'a' } });
     await expect(refused).rejects.toMatchObject({
       name: 'CallRefused',
@@ -128,7 +128,7 @@ describe('a test loop', () => {
     });
   });
 
-  it('begins again with other ids', async () => {
+  it('resets with other ids', async () => {
     const { workspaceId } = loop.info();
     await write('before');
     await loop.reset();

@@ -2,7 +2,7 @@ import { createOwnDatabase } from '../../src/testing/own-database.ts';
 import { openSharedServer } from '../../src/testing/shared-server.ts';
 
 /**
- * A test process with a database of its own on the server in the folder of its first argument. It prints the address of
+ * A test process with its own database on the server in the folder of its first argument. It prints the address of
  * the database, and ends on SIGTERM.
  */
 const [, , folder = '', idleMs = ''] = process.argv;

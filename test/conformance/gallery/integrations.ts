@@ -13,7 +13,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 const POLL_MS = 45_000;
 const SEND_TIMEOUT_MS = 180_000;
 const OVERLAP_MS = 60_000;
-/** A send that takes so long is held by the service. */
+/** The service is holding a send that takes this long. */
 const HELD_MS = 500;
 
 interface Item {
@@ -21,15 +21,15 @@ interface Item {
   readonly createdAt: number;
 }
 
-/** What may be wrong. Without any of these, the integration is right. */
+/** Possible mistakes. Without any of them, the integration is correct. */
 export interface Mistakes {
   /** Time between two polls in milliseconds; null for none. */
   readonly pollMs?: number | null;
   readonly firstPageOnly?: boolean;
-  /** An event moves the mark up to which all was seen. */
+  /** An event moves the watermark. */
   readonly eventMovesMark?: boolean;
   readonly newKeyOnRetry?: boolean;
-  /** Changes what an answer means. */
+  /** Misreads an answer. */
   readonly reads?: (outcome: SendOutcome, attempts: number) => SendOutcome;
   readonly sendTimeoutMs?: number;
   /** Sends once, whatever the answer. */
@@ -37,7 +37,7 @@ export interface Mistakes {
   readonly refreshesAlone?: boolean;
   /** Time between two reads of a connection that is pairing. */
   readonly pairMs?: number;
-  /** Restarts a broken connection until it works. */
+  /** Restarts a disconnected connection until it works. */
   readonly restartsAlways?: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface GalleryIntegration {
   readonly webhookTarget: string;
   send(send: { readonly to: string; readonly text: string }): Promise<void>;
   pair(): Promise<void>;
-  /** Resolves when no call is in progress, except sends that are not answered. */
+  /** Resolves when no call is in progress, except unanswered sends. */
   idle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export interface IntegrationOptions {
   readonly tokens: { readonly access_token: string; readonly refresh_token: string };
 }
 
-/** Starts an integration that is right, except for its mistakes. */
+/** Starts an integration that is correct except for its mistakes. */
 export async function startGalleryIntegration(
   options: IntegrationOptions,
   mistakes: Mistakes,
@@ -73,7 +73,7 @@ export async function startGalleryIntegration(
   const seen = new Set<string>();
   let coverage = NOTHING_SEEN;
   let working = 0;
-  /** Sends without an answer, with the time since when. */
+  /** Unanswered sends, with the time at which each began. */
   const open = new Set<number>();
   const rest = async (ms: number): Promise<void> => {
     working -= 1;
@@ -125,8 +125,8 @@ export async function startGalleryIntegration(
       hasMore: boolean;
     };
     const items = messages.map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }));
-    const goesOn = mistakes.firstPageOnly === true ? false : hasMore;
-    return { page: { items, nextCursor, hasMore: goesOn } };
+    const continues = mistakes.firstPageOnly === true ? false : hasMore;
+    return { page: { items, nextCursor, hasMore: continues } };
   }
 
   async function poll(): Promise<void> {
@@ -144,7 +144,7 @@ export async function startGalleryIntegration(
       },
     };
     if (mistakes.eventMovesMark === true && coverage.watermark === Number.MAX_SAFE_INTEGER) {
-      // What an event has told is not looked for again.
+      // What an event has reported is not looked up again.
       await read(null);
       return;
     }
@@ -298,7 +298,7 @@ const isRefused =
   (outcome: SendOutcome): boolean =>
     outcome.kind === 'refused' && outcome.code === code;
 
-/** Integrations that are right but for one mistake. */
+/** Integrations that are correct except for one mistake. */
 export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
   {
     name: 'never polls',
@@ -326,19 +326,19 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
   },
   {
     name: 'lets events move the watermark',
-    mistake: 'It looks for nothing older than the last event.',
+    mistake: 'It reads nothing older than the last event.',
     mistakes: { eventMovesMark: true },
     fails: ['poll.past-event'],
   },
   {
-    name: 'makes a new key',
+    name: 'creates a new key',
     mistake: 'It creates a new idempotencyKey for each attempt.',
     mistakes: { newKeyOnRetry: true },
     fails: ['send.key'],
   },
   {
     name: 'repeats what was not stored',
-    mistake: 'It takes persisted false for a failure, and sends again.',
+    mistake: 'It treats persisted false as a failure, and sends again.',
     mistakes: { reads: repeats((outcome) => outcome.kind === 'accepted' && !outcome.stored) },
     fails: ['send.not-persisted'],
   },
@@ -370,7 +370,7 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
   },
   {
     name: 'sends once',
-    mistake: 'It gives a message up after the first failure.',
+    mistake: 'It gives up on a message after the first failure.',
     mistakes: { neverRepeats: true },
     fails: ['send.failed', 'send.key', 'send.retry-after'],
   },
@@ -387,7 +387,7 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
     fails: ['pair.polls'],
   },
   {
-    name: 'restarts a broken connection',
+    name: 'restarts a disconnected connection',
     mistake: 'It restarts a connection that needs its owner every five seconds.',
     mistakes: { restartsAlways: true },
     fails: ['session.broken'],

@@ -10,7 +10,7 @@ export const CERTIFY_PAGE = 'docs/certify.md';
 const BEGIN = '<!-- written by npm run docs -->';
 const END = '<!-- end -->';
 
-/** What the gallery has of programs that are wrong. */
+/** The faulty programs of the gallery. */
 type Wrong = readonly { readonly mistake: string; readonly fails: readonly string[] }[];
 type Checks = readonly {
   readonly tier: string;
@@ -19,7 +19,7 @@ type Checks = readonly {
   readonly rule: string;
 }[];
 
-/** Every check with the numbers of the wrong programs that fail it, and these. */
+/** Each check with the numbers of the faulty programs that fail it, followed by these programs. */
 function buildTable(checks: Checks, wrong: Wrong, title: string): readonly string[] {
   const failedBy = (id: string): string =>
     wrong.flatMap(({ fails }, index) => (fails.includes(id) ? [index + 1] : [])).join(', ');
@@ -44,7 +44,7 @@ function buildMatrix(): string {
   ].join('\n');
 }
 
-/** The page with the matrix of now. */
+/** The page with the current matrix. */
 export function buildCertifyPage(): string {
   const page = readFileSync(join(ROOT, CERTIFY_PAGE), 'utf8');
   const [before, rest] = page.split(BEGIN);

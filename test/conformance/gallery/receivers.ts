@@ -10,7 +10,7 @@ export const OLD_SECRET = 'whsec_b2xkLWdhbGxlcnktc2VjcmV0';
 const WINDOW_MS = 5 * 60_000;
 const RANKS: Readonly<Record<string, number>> = { sent: 1, delivered: 2, read: 3, failed: 4 };
 
-/** A message as a receiver has it. */
+/** A message as a receiver stores it. */
 interface Row {
   readonly id: string;
   status: string | null;
@@ -21,16 +21,16 @@ type Event = Readonly<Record<string, unknown>> & {
   readonly message?: { readonly id: string; readonly status?: string; readonly text?: unknown };
 };
 
-/** What may be wrong. Without any of these, the receiver is right. */
+/** Possible mistakes. Without any of them, the receiver is correct. */
 export interface Mistakes {
   readonly secrets?: readonly string[];
   /** The bytes that are verified, made from the chunks of the body. */
   readonly bytes?: (chunks: readonly Buffer[]) => Buffer;
-  /** Whether a digest is the right one. */
+  /** Whether a digest is correct. */
   readonly same?: (given: string, right: string) => boolean;
   /** What is not verified at all. */
   readonly trusts?: (request: IncomingMessage) => boolean;
-  /** The signature of a request with several. */
+  /** Which signature counts if a request has several. */
   readonly pick?: (values: readonly string[]) => string | undefined;
   /** Whether a timestamp has the right form. */
   readonly form?: (timestamp: string) => boolean;
@@ -44,14 +44,14 @@ export interface Mistakes {
   readonly notJson?: number;
   /** The status for other methods than POST. */
   readonly otherMethod?: number;
-  /** How many requests are taken at once. */
+  /** How many requests are processed at once. */
   readonly atOnce?: number;
   /** Called after each answer. */
   readonly afterwards?: (socket: Socket) => void;
-  /** Answers nothing but 503 after a second request on one connection. */
+  /** Answers only 503 after the second request on a connection. */
   readonly givesUp?: boolean;
   readonly storesBefore?: 'verified' | 'nothing';
-  /** Acknowledges first: what waits is lost when the process dies. */
+  /** Acknowledges before it stores: what is queued is lost if the process dies. */
   readonly storesLater?: boolean;
   readonly insert?: (rows: Row[], row: Row) => void | Promise<void>;
   readonly update?: (rows: Row[], id: string, status: string) => void;
@@ -60,9 +60,9 @@ export interface Mistakes {
 /** A running receiver. */
 export interface GalleryReceiver {
   readonly url: string;
-  /** What it has, as an observer reads it. */
+  /** Its contents, as an observer reads them. */
   observe(): Promise<readonly Row[]>;
-  /** As a kill -9 and a new start: what is not stored is gone. */
+  /** Like `kill -9` and a restart: what is not stored is lost. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -74,12 +74,12 @@ async function otherRequests(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await setImmediate();
 }
 
-/** Inserts a row unless it is there, as a unique index does. */
+/** Inserts a row unless it exists, as with a unique index. */
 function insertOnce(rows: Row[], row: Row): void {
   if (!rows.some(({ id }) => id === row.id)) rows.push(row);
 }
 
-/** Moves a status forward, and keeps one of an unknown message. */
+/** Moves a status forward, and stores the status of an unknown message. */
 function moveForward(rows: Row[], id: string, status: string): void {
   const row = rows.find((one) => one.id === id);
   if (row === undefined) rows.push({ id, status });
@@ -87,7 +87,7 @@ function moveForward(rows: Row[], id: string, status: string): void {
     row.status = status;
 }
 
-/** Starts a receiver that is right, except for its mistakes. */
+/** Starts a receiver that is correct except for its mistakes. */
 export async function startGalleryReceiver(mistakes: Mistakes): Promise<GalleryReceiver> {
   const {
     secrets = [SECRET],
@@ -168,7 +168,7 @@ export async function startGalleryReceiver(mistakes: Mistakes): Promise<GalleryR
     running += 1;
     // Requests that arrive together are counted together.
     if (Number.isFinite(atOnce)) await otherRequests();
-    // A request that was cut off has no answer.
+    // A truncated request has no answer.
     const status = running > atOnce ? 503 : await handle(request).catch(() => 499);
     running -= 1;
     request.resume();
@@ -217,7 +217,7 @@ const serialized = (chunks: readonly Buffer[]): Buffer => {
   }
 };
 
-/** Receivers that are right but for one mistake. */
+/** Receivers that are correct except for one mistake. */
 export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   {
     name: 'verifies the parsed body',
@@ -239,13 +239,13 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'decodes each chunk',
-    mistake: 'It decodes each part of the body by itself, and cuts characters in two.',
+    mistake: 'It decodes each chunk of the body separately, and splits characters.',
     mistakes: { bytes: (chunks) => Buffer.from(chunks.map((chunk) => chunk.toString()).join('')) },
     fails: ['body.in-two-parts'],
   },
   {
     name: 'never verifies',
-    mistake: 'It believes everybody.',
+    mistake: 'It accepts every request.',
     mistakes: { trusts: () => true },
     fails: [
       'effects.forged',
@@ -272,13 +272,13 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'ignores the timestamp',
-    mistake: 'It verifies the signature, and not when it was made.',
+    mistake: 'It verifies the signature but not its age.',
     mistakes: { fresh: () => true },
     fails: ['timestamp.future', 'timestamp.stale'],
   },
   {
     name: 'has a one-sided window',
-    mistake: 'It refuses what is too old, and accepts what is signed far in the future.',
+    mistake: 'It refuses old signatures, and accepts those from far in the future.',
     mistakes: { fresh: (ageMs) => ageMs <= WINDOW_MS },
     fails: ['timestamp.future'],
   },
@@ -320,7 +320,7 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'keeps the old secret',
-    mistake: 'It accepts the secret of before the rotation.',
+    mistake: 'It accepts the secret that was valid before the rotation.',
     mistakes: { secrets: [SECRET, OLD_SECRET] },
     fails: ['rotation.old-secret'],
   },
@@ -378,7 +378,7 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'calls a copy a conflict',
-    mistake: 'It answers 409 for a delivery that it has already.',
+    mistake: 'It answers 409 for a delivery that it already has.',
     mistakes: {
       answer: ({ event, message }, rows) =>
         event === 'message.received' && rows.some(({ id }) => id === message?.id) ? 409 : 200,
@@ -398,7 +398,7 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
     fails: ['body.large'],
   },
   {
-    name: 'throws what the parser throws',
+    name: 'throws the error of the parser',
     mistake: 'It answers 500 for a body that is not JSON.',
     mistakes: { notJson: 500 },
     fails: ['body.none', 'body.not-json'],
@@ -417,13 +417,13 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'hangs up',
-    mistake: 'It closes the connection after each answer, and does not say so.',
+    mistake: 'It closes the connection after each answer without announcing it.',
     mistakes: { afterwards: (socket) => socket.destroy() },
     fails: ['connection.kept'],
   },
   {
     name: 'gives up',
-    mistake: 'It answers nothing but 503 after the second request on one connection.',
+    mistake: 'It answers only 503 after the second request on a connection.',
     mistakes: { givesUp: true },
     fails: [
       'delivery.afterwards',
@@ -439,7 +439,7 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'has the wrong secret',
-    mistake: 'Its secret is the one of before the rotation.',
+    mistake: 'It has the secret that was valid before the rotation.',
     mistakes: { secrets: [OLD_SECRET] },
     fails: [
       'body.in-two-parts',
@@ -490,13 +490,13 @@ export const WRONG_RECEIVERS: readonly WrongReceiver[] = [
   },
   {
     name: 'inserts every copy',
-    mistake: 'It has no unique index and looks for no copy.',
+    mistake: 'It has no unique index and does not search for copies.',
     mistakes: { insert: (rows, row) => void rows.push(row) },
     fails: ['effects.once', 'effects.once-at-once'],
   },
   {
     name: 'checks, then inserts',
-    mistake: 'It looks for a copy, and inserts in a second step.',
+    mistake: 'It searches for a copy, and inserts in a second step.',
     mistakes: {
       async insert(rows, row) {
         const isThere = rows.some(({ id }) => id === row.id);
@@ -557,7 +557,7 @@ function isHigher(status: string, before: string | null): boolean {
   return (RANKS[status] ?? 0) > (RANKS[before ?? ''] ?? 0);
 }
 
-/** Sets the status of a message that may not exist yet. */
+/** Sets the status of a message, which may not exist yet. */
 function setStatus(rows: Row[], id: string, decide: (before: string | null) => string | null): void {
   insertOnce(rows, { id, status: null });
   const row = rows.find((one) => one.id === id);
