@@ -86,7 +86,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       async restore(saved, work) {
         const stopped = running();
         await stopped.restart(async () => {
-          // Each has a schema of its own, so neither waits for the other.
+          // Each has its own schema, so neither waits for the other.
           const halves = await Promise.allSettled([work(), saved.restore(stopped.database)]);
           for (const half of halves) if (half.status === 'rejected') throw half.reason;
           return await findService(portOf(stopped));

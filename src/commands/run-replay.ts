@@ -14,7 +14,7 @@ const POOL_SIZE = 3;
 
 /**
  * Runs a replay on the database of the settings and prints its report. Resolves with the exit code: 0 if nothing
- * differs (any more), 1 if something does. Throws if the replay could not finish.
+ * differs, or everything was repaired, 1 if something differs. Throws if the replay could not finish.
  */
 export async function runReplay(
   { options, env, clock, print, warnOfTypo }: CommandContext,

@@ -36,7 +36,7 @@ export async function runSandbox(
   given: readonly string[],
   streams: CommandStreams = PROCESS_STREAMS,
 ): Promise<void> {
-  // Options may come before the subcommand, too.
+  // Options may also precede the subcommand.
   const place = given.findIndex((word, index) => !word.startsWith('-') && given[index - 1] !== '--url');
   const name = given[place] ?? '';
   const chosen = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined;

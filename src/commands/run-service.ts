@@ -209,7 +209,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       connector: options.connector,
       clock,
     });
-    /** A container or machine that crashed leaves a lease that nobody renews. */
+    /** A container or machine that crashed leaves a lease that is not renewed. */
     async function startWhenFree(): Promise<Parts> {
       try {
         return await startParts();
@@ -264,7 +264,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
 
 const SECOND_START_MS = 2_000;
 
-/** Somebody who starts twice on the same data usually wants to know where the first process is. */
+/** A second start on the same data is usually a mistake, so the error shows where the first process is. */
 async function explainSecondStart(
   error: PlatformAlreadyRuns,
   sandboxUrl: string | null,

@@ -110,7 +110,7 @@ function put(text: string, { options, print }: CommandContext): void {
   else print(text);
 }
 
-/** Runs `work` in the sandbox of `--url`, or in a loop of its own. Ctrl-C ends it after the current replay. */
+/** Runs `work` in the sandbox of `--url`, or in a new loop. Ctrl-C ends it after the current replay. */
 async function withTarget<Result>(
   { options, clock }: CommandContext,
   work: (target: Target, signal: AbortSignal) => Promise<Result>,

@@ -11,7 +11,7 @@ import { serveUntilStopped } from './serve-until-stopped.ts';
 import { howToStartAnother, openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
-/** Sends take a fraction of a second, so that nobody waits for the simulation. */
+/** Sends take a fraction of a second, because there is no reason to wait for a simulation. */
 const SEND_SCALE = 0.02;
 
 const COMMAND = {

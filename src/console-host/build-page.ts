@@ -46,7 +46,7 @@ function findVite(): string | undefined {
   }
 }
 
-/** Builds beside the old page and takes its place at the end: whoever reads meanwhile finds one or the other. */
+/** Builds next to the old page and replaces it at the end, so readers always find a complete page. */
 async function build(): Promise<void> {
   const vite = findVite();
   if (vite === undefined) {
@@ -59,10 +59,10 @@ async function build(): Promise<void> {
   const words = [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
   try {
     await promisify(execFile)(process.execPath, words, { cwd: ROOT });
-    // Another process has built the same page meanwhile. Nobody who is reading it is disturbed.
+    // Another process has built the same page in the meantime. Its readers are not affected.
     if (await isFresh()) return;
     await rename(BUILT_PAGE, old).catch(() => undefined);
-    // Another process may have put the same page there meanwhile.
+    // Another process may have written the same page in the meantime.
     await rename(fresh, BUILT_PAGE).catch(async (error: unknown) => {
       if (!(await isFresh())) throw error;
     });

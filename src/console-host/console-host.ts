@@ -41,7 +41,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
 };
 
-/** The addresses of the page. Any other address is left to whoever comes next, so that a wrong call stays a 404. */
+/** The addresses of the page. Other addresses are passed on, so that a wrong call remains a 404. */
 const PAGE = new RegExp(`^/(?:(?:${SCREENS.map(({ path }) => path.slice(1)).join('|')})(?:/[^/]*)?)?$`);
 
 const withHeaders: RequestHandler = (_request, response, next) => {

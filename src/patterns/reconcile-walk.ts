@@ -111,7 +111,7 @@ export function reachedTop(coverage: Coverage): number | null {
 function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOptions): Coverage {
   // The overlap covers a clock that was set back by less.
   const bound = (time: number | null): number | null =>
-    // `NaN` compares as false, so it is void, too.
+    // `NaN` compares as false, so it is void as well.
     time !== null && time <= latest + overlapMs ? time : null;
   return {
     watermark: bound(coverage.watermark),

@@ -208,7 +208,7 @@ const BEFORE_REQUEST: ReadonlySet<unknown> = new Set([
   'ERR_INVALID_URL',
   'ERR_INVALID_PROTOCOL',
   'ERR_UNESCAPED_CHARACTERS',
-  // No name, no route, nobody listening.
+  // The name cannot be resolved, there is no route, or no server listens.
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',

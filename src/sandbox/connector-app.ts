@@ -40,7 +40,7 @@ export async function ensureConnectorApp(
 
 /**
  * The app's developer owns a workspace with a number that no API key of the seed reaches, so that consent is automatic
- * and the grant contains a connection of its own.
+ * and the grant contains its own connection.
  */
 async function findOrRegister(
   { platform, database }: SandboxStore,

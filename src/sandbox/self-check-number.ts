@@ -5,7 +5,7 @@ import { orm } from '../runtime/database/orm.ts';
 import { addLastingNumber, type SandboxStore } from './lasting-numbers.ts';
 import { storeValue } from './state-store.ts';
 
-/** A number in a separate workspace, with a key: its events reach no other connector. */
+/** A number in a separate workspace with its own key, so its events do not reach any other connector. */
 const selfCheckNumber = z.object({ workspaceId: z.string(), connectionId: z.string(), apiKey: z.string() });
 export type SelfCheckNumber = z.infer<typeof selfCheckNumber>;
 

@@ -94,7 +94,7 @@ export class Namer {
     return this.#text(id);
   }
 
-  /** The name of a connection, for example `$connection1`; null if it does not exist any more. */
+  /** The name of a connection, for example `$connection1`; null if it no longer exists. */
   connection(id: string): string | null {
     return this.#known.get(id) ?? this.#connection(id);
   }

@@ -10,7 +10,7 @@ import { type CallPort, readConnector, readWorld, type World } from './world.ts'
 /** A sandbox that a scenario is replayed in. */
 export interface Target {
   readonly call: CallPort;
-  /** Resolves when everything that is under way has ended. */
+  /** Resolves when everything in progress has ended. */
   settle(): Promise<void>;
   /** Resolves after a while; for what cannot be awaited. */
   sleep(ms: number): Promise<void>;

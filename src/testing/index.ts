@@ -1,4 +1,4 @@
-/** For the tests of a CRM: a loop of their own, and help for the tests of handlers. Needs no test runner. */
+/** For the tests of a CRM: a private loop, and helpers for tests of handlers. Does not need a test runner. */
 import '../runtime/node-version/demand-node.mjs';
 
 export type { ChangeHandlers, HandlerContext } from '../connector/dispatch/handlers.ts';

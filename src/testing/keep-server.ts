@@ -10,7 +10,7 @@ import { KEEPER_FOLDER } from './shared-server.ts';
 const LOOK_MS = 1_000;
 
 /**
- * The keeper of a shared server, a process of its own: it uses the server until nobody else has used it for
+ * The keeper of a shared server, a separate process: it uses the server until no other process has used it for
  * `idleMs`. So the server survives the pauses between test processes, and stops even if they were all killed.
  */
 async function keepServer(dataDir: string, idleMs: number): Promise<void> {
@@ -22,7 +22,7 @@ async function keepServer(dataDir: string, idleMs: number): Promise<void> {
       if ((await server.users()) > 1) usedAt = systemClock.elapsed();
     }
     await server.stop();
-    // Somebody may have joined while it left.
+    // Another process may have joined in the meantime.
     if ((await countMembers(join(dataDir, 'postgres', 'members'))) === 0) return;
   }
 }

@@ -9,7 +9,7 @@ import { createLogger } from '../runtime/logger/logger.ts';
 /** A database that belongs to one user, on a server with many. */
 export interface OwnDatabase {
   readonly url: string;
-  /** Removes it, whoever is still connected. */
+  /** Removes it, even if clients are still connected. */
   drop(): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ async function readPrefix(sql: postgres.Sql): Promise<string> {
   return `mctest_${row?.place}_`;
 }
 
-/** Removes the databases of processes that were killed: nobody holds their locks any more. */
+/** Removes the databases of processes that were killed: no process holds their locks. */
 async function removeAbandoned(sql: postgres.Sql, prefix: string): Promise<void> {
   const abandoned = await sql<{ name: string }[]>`
     select datname as name from pg_database

@@ -30,7 +30,7 @@ export interface TestLoopOptions {
   /** Your own code, which the connector calls with each change. */
   readonly handlers?: ChangeHandlers;
   /**
-   * The Postgres server on which the loop creates a database of its own. Default: `DATABASE_URL` of the environment;
+   * The Postgres server on which the loop creates its own database. Default: `DATABASE_URL` of the environment;
    * without it, an embedded server that all test processes of the project share.
    */
   readonly databaseUrl?: string;
@@ -133,7 +133,7 @@ async function startService(databaseUrl: string): Promise<StartedLoop> {
 }
 
 /**
- * Starts a loop on free ports, with a database of its own. Throws if the server cannot be used; everything that was
+ * Starts a loop on free ports, with its own database. Throws if the server cannot be used; everything that was
  * started is closed again.
  */
 export async function startTestLoop(options: TestLoopOptions = {}): Promise<TestLoop> {

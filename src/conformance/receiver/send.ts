@@ -32,7 +32,7 @@ const LONGEST_ANSWER = 64 * 1024;
 const LONGEST_KEPT = 2_000;
 
 /**
- * Returns a function that sends a request as it is, header by header, and resolves with whatever the answer is.
+ * Returns a function that sends a request unchanged, header by header, and resolves with any response.
  * It throws a `Violation` if there is none in time.
  */
 export function createSender({ url, clock, journal }: SenderOptions): (sent: Sent) => Promise<Exchange> {

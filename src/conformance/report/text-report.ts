@@ -3,7 +3,7 @@ import type { Evidence } from '../runner/exchange.ts';
 import type { CheckResult } from '../runner/run-checks.ts';
 import { conclude, type Report } from './report.ts';
 
-/** The words of the results. What is only advised has a word of its own. */
+/** The words of the results. A recommendation has its own word. */
 const WORDS = {
   pass: ['PASS', 'green'],
   fail: ['FAIL', 'red'],

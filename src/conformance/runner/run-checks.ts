@@ -21,7 +21,7 @@ export interface CheckResult {
   readonly actual?: string;
   /** What to change, if the rule was not kept. */
   readonly hint?: string;
-  /** A command that repeats it alone. */
+  /** A command that repeats only this check. */
   readonly repeat?: string;
   readonly notes: readonly string[];
   /** The evidence; for a rule that is kept, only requests and statuses. */
@@ -47,7 +47,7 @@ export interface RunOptions<Context> {
   readonly unexpected?: 'fail' | 'harness';
   /** Shows the bodies of requests as they were sent, not as JSON without private values. Default: false. */
   readonly showsBytes?: boolean;
-  /** A command that repeats a violation alone, by its check and the exchange that shows it. */
+  /** A command that repeats only the violation, by its check and the exchange that shows it. */
   readonly repeat?: ((id: string, exchange: Exchange | undefined) => string | undefined) | undefined;
   readonly onStart?: ((check: Check<Context>) => void) | undefined;
   readonly onResult?: ((result: CheckResult) => void) | undefined;

@@ -8,7 +8,7 @@ import { accounts, quotas } from '../db/schema.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 
-/** Slots change when somebody pays, pairs or deletes, so they are read rarely. */
+/** Slots change only through payments, pairings and deletions, so they are read rarely. */
 const READ_EVERY_MS = 5 * 60_000;
 
 /** The last response of `GET /account`. Times in epoch milliseconds. */

@@ -8,7 +8,7 @@ import { POLL } from './poll-state.ts';
 import { REGISTRATION } from './subscription-store.ts';
 
 const { accounts, oauthGrants, subscriptions } = tables;
-/** What belongs to an account alone and is worth nothing without it. */
+/** What belongs to one account only and is useless without it. */
 const OF_ACCOUNT = [
   tables.coverage,
   tables.pollStates,

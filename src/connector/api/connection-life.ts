@@ -174,7 +174,7 @@ export async function follow(
   connectionId: string,
 ): Promise<void> {
   const { database, clock, closing, onChanged, pollSoon } = options;
-  // Taken before the detail is requested: an event that arrives meanwhile is newer.
+  // Taken before the detail is requested: an event that arrives in the meantime is newer.
   const row = await readMirrorRow(database, connectionId);
   const owner = { accountId, version: row?.version ?? null };
   try {

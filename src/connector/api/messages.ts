@@ -39,7 +39,7 @@ export function listMessages(database: Queryable): Operation<'listMessages'> {
 }
 
 /**
- * The newest messages of each connection are read from an index of their own (by conversation, or by direction), and
+ * The newest messages of each connection are read from a separate index (by conversation, or by direction), and
  * the newest of all are taken from these. Conditions that the query does not use are left out: no index serves an
  * optional condition.
  */

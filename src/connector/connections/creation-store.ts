@@ -108,7 +108,7 @@ export async function deleteOldCreations(db: Queryable, now: number): Promise<vo
 }
 
 /**
- * Commits that an attempt starts, and returns the key for the call. Null if it was created meanwhile, or is
+ * Commits that an attempt starts, and returns the key for the call. Null if it was created in the meantime, or is
  * in doubt under a key that the service may have forgotten. A key under which nothing can have been created
  * is replaced once it is old.
  */

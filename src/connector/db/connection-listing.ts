@@ -92,7 +92,7 @@ export function compareListing(listed: readonly ListedConnection[], known: Known
 
 /**
  * CTEs that write a listing for a statement with the CTEs `guard` and `coverage`. `kept` are the rows that the listing
- * changed, `hidden` those that it does not show any more, `before` is the snapshot at the start of the statement, where
+ * changed, `hidden` those that it no longer shows, `before` is the snapshot at the start of the statement, where
  * the data-modifying CTEs have not happened.
  * `accountId` and `now` are SQL expressions; the rows are parameters of `p`.
  */

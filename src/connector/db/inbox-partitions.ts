@@ -54,7 +54,7 @@ async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeo
   if ((await listInboxPartitions(tx)).includes(name)) return false;
   await tx.query(LOCK_WAIT);
   await tx.query(`CREATE TABLE connector.${name} (LIKE connector.inbox INCLUDING DEFAULTS)`);
-  // From here on, nothing can be written to the default partition, so it has no row of the day any more.
+  // From here on, nothing can be written to the default partition, so it no longer has a row of the day.
   await tx.query('LOCK TABLE connector.inbox_default IN ACCESS EXCLUSIVE MODE');
   await tx.query(
     `WITH moved AS (

@@ -7,7 +7,7 @@ const MAX = 500;
 export interface Distributed {
   /** True if there may be more to distribute. */
   readonly more: boolean;
-  /** Connections whose queue was empty and is not any more. */
+  /** Connections whose queue is no longer empty. */
   readonly filled: readonly string[];
 }
 

@@ -7,7 +7,7 @@ export interface DistributorOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called for each connection whose queue was empty and is not any more. */
+  /** Called for each connection whose queue is no longer empty. */
   readonly onFilled: (connectionId: string) => void;
 }
 

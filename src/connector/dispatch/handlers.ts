@@ -28,7 +28,7 @@ export interface ChangeHandlers {
   readonly deadlineMs?: number | undefined;
 }
 
-/** Gives its argument a type, for editors. Has no other effect. */
+/** Types its argument, for editors. Has no other effect. */
 export function defineHandlers(handlers: ChangeHandlers): ChangeHandlers {
   return handlers;
 }

@@ -5,7 +5,7 @@ import type { PublicReach } from './check-input.ts';
 /** The response to an unsigned request to the address of the webhook. */
 export interface ProbedWebhook {
   readonly status: number;
-  /** The `error` of a JSON body; null if there is none. */
+  /** The `error` of a JSON body, or null. */
   readonly error: string | null;
   readonly location: string | null;
   /** When the certificate expires, epoch milliseconds; null if unknown. */

@@ -88,7 +88,7 @@ export function createFeed(options: FeedOptions): Feed {
     onError: noteFailure,
   });
 
-  /** Somebody listens who did not before. */
+  /** Called when a listener is added. */
   function checkSooner(): void {
     if (started) checks.start();
   }

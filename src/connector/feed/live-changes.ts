@@ -33,7 +33,7 @@ const RETRY_MS = 1_000;
 
 interface Handful {
   readonly changes: readonly Change[];
-  /** The position of the reader afterwards: beyond changes that the filter omitted, too. */
+  /** The position of the reader afterwards, which includes changes that the filter omitted. */
   readonly position: number;
 }
 

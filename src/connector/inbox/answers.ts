@@ -16,7 +16,7 @@ export type Refusal =
   | 'not_an_event'
   | 'unavailable';
 
-/** The response to each rejection. An aborted request has nobody left to answer. */
+/** The response to each rejection. An aborted request gets none. */
 export const REFUSALS: Readonly<
   Record<Refusal, { readonly code: ConnectorErrorCode; readonly message: string }>
 > = {

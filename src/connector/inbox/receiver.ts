@@ -174,7 +174,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const { deadline, share } = visit;
     const known = subscriptions.isKnown(path.subscriptionId, deadline);
     if (known !== true) {
-      // Nobody reads the stream meanwhile, so bytes that have arrived are already in it.
+      // The stream is not being read, so bytes that have arrived are already in it.
       share.grow(UNREAD_BYTES);
       if (!(await known)) return 'unknown_subscription';
     }
@@ -188,7 +188,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     open += 1;
     let isVouchedFor = false;
     try {
-      // Read again, because a body may take its time and a secret may be replaced meanwhile.
+      // Read again, because a body may take its time and a secret may be replaced in the meantime.
       const subscription = await subscriptions.find(path.subscriptionId, deadline);
       if (subscription === null) return 'unknown_subscription';
       const { subscriptionId, accountId } = subscription;
@@ -266,7 +266,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const share = budget.enter(clientAddress(request), REQUEST_BYTES, crowdOut);
     const vouch = (): void => vouchFor(request, response);
     const visit: Visit = { deadline, share, vouch, late: 'undecided' };
-    // Whatever it waits for: a store that does not respond must not decide when the sender gets an answer.
+    // Whatever it waits for: a database that does not respond must not determine when the sender gets its response.
     deadline.onPass(() => answer(visit.late));
     receive(request, path, visit)
       .then(answer, (err: unknown) => {

@@ -139,7 +139,7 @@ async function* startingWith<T>(first: IteratorResult<T>, rest: AsyncIterator<T>
 
 /**
  * Sends a file as an attachment. Its bytes are passed on as they arrive, at the speed of the reader. Rejects
- * if they end early: the response is then cut off, so that nobody mistakes a part for the whole.
+ * if they end early: the response is then aborted, so that a part is not mistaken for the whole.
  */
 async function serveMedia(
   response: Response,

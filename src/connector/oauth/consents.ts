@@ -22,7 +22,7 @@ import { type OauthApp, startUrl } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
 
-/** Time for a person to read, sign in, and perhaps ask somebody for a user code. */
+/** Time for a person to read, sign in, and possibly obtain a user code. */
 const FLOW_LIFETIME_MS = 60 * 60_000;
 /** How long the outcome of a consent can be read after that. */
 const KEPT_MS = 24 * 60 * 60_000;

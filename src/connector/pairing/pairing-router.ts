@@ -83,7 +83,7 @@ async function write(
   first: PairingEvent,
   events: NewestEvent,
 ): Promise<void> {
-  // Watches end streams with an event of their own.
+  // Watches end streams with their own event.
   const stream = openEventStream(response, { clock, ending: new AbortController().signal });
   try {
     for (let event: PairingEvent | null = first; event !== null; event = await events.take(stream.over)) {

@@ -10,7 +10,7 @@ import {
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 
-/** Nobody has paired for this long; viewers that are still there must open the stream again. */
+/** The time without a pairing after which viewers must open the stream again. */
 const LONGEST_MS = 15 * 60_000;
 
 const WAIT_SENTENCES: Readonly<Record<PairingWait, string>> = {

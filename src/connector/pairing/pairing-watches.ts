@@ -71,7 +71,7 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
         onEnd: async (result) => {
           // Viewers that join from now on want to know the state from now on.
           forget();
-          // The viewers are notified all the same: a poll will update the mirror.
+          // The viewers are still notified: a poll will update the mirror.
           await onEnd(result).catch((err: unknown) => {
             logger.error({ err, connectionId: connection.id }, 'the end of a pairing could not be stored');
           });

@@ -289,7 +289,7 @@ export function createPresence(options: PresenceOptions): Presence {
   };
 }
 
-/** Ends leases whose subject was removed: whoever holds one loses it, and writes nothing more under it. */
+/** Ends leases whose subject was removed: their holders lose them and can no longer write under them. */
 export async function revokeLeases(db: Queryable, names: readonly string[]): Promise<void> {
   await orm(db).delete(leases).where(isAnyOf(leases.name, names));
 }

@@ -24,7 +24,7 @@ const RETRY_MS = 2_000;
  * One stream for the whole browser, because HTTP/1.1 permits six connections to an origin. One tab holds a lock and
  * the stream, and passes on what it hears; when it closes, the lock goes to the next. Events may have been
  * missed at each beginning, so it is announced as `changed: everything`. A browser has locks only over HTTPS and on
- * this machine; without them, each tab has a stream of its own.
+ * this machine; without them, each tab has its own stream.
  */
 export function openEventStream(url: string, read: (data: string) => StreamEvent): EventStream {
   const listeners = new Set<(event: StreamEvent) => void>();

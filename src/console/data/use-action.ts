@@ -1,7 +1,7 @@
 import { type UseMutationOptions, useMutation } from '@tanstack/react-query';
 
 /**
- * A mutation that runs once at a time: further calls are ignored meanwhile. Its button is marked as `aria-disabled`,
+ * A mutation that runs once at a time: further calls are ignored until it ends. Its button is marked as `aria-disabled`,
  * because a button that is disabled loses the focus.
  */
 export function useAction<Data, Input = void>(options: UseMutationOptions<Data, Error, Input>) {

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** JSON with line breaks; null for what is no JSON. */
+/** JSON with line breaks; null if the text is not JSON. */
 function pretty(text: string): string | null {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -50,7 +50,7 @@ export function Failure({ error, onRetry }: { readonly error: unknown; readonly 
   );
 }
 
-/** What a failed read says. What does not exist is no failure; the rest is read again by one button. */
+/** What a failed read says. A missing resource is not a failure; other reads can be retried with a button. */
 export function ReadFailure({ error }: { readonly error: unknown }) {
   if (error instanceof ApiError && error.status === 404)
     return <EmptyState title={error.message} hint="Press Esc to return to the list." />;
@@ -59,7 +59,7 @@ export function ReadFailure({ error }: { readonly error: unknown }) {
 
 const isFailed = ({ state }: Query): boolean => state.status === 'error';
 
-/** Rows that are being read. */
+/** A placeholder while rows are read. */
 export function Loading({ label = 'Loading' }: { readonly label?: string }) {
   return (
     <div className="loading" role="status">

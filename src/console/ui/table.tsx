@@ -39,7 +39,7 @@ export interface TableProps<Row> {
 
 const ROW_HEIGHT = 34;
 const OVERSCAN = 6;
-/** So many rows before the end, older ones are read. */
+/** Older rows are read when this many remain. */
 const AHEAD = 20;
 
 /** The rows of a live list. Rows are links; only those in view are drawn. Moving through it pauses it. */

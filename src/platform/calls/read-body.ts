@@ -48,7 +48,7 @@ export function requirePlain({ headers }: IncomingMessage): void {
 }
 
 /**
- * Reads a JSON body of at most `limit` bytes, whatever its content type and charset. No body reads as undefined.
+ * Reads a JSON body of at most `limit` bytes, regardless of its content type and charset. No body reads as undefined.
  * Throws `payload_too_large`, or `invalid_request` for bytes that are not JSON in UTF-8.
  */
 // [endpoints.json]

@@ -37,7 +37,7 @@ export interface SendExecutor {
   /** Stores a message that the network has. If that fails, the answer is the degraded one. */
   store(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
   /**
-   * Ends sends that no process runs any more: completes those that the network has, and frees the keys of the others.
+   * Ends sends that no process runs: completes those that the network has, and frees the keys of the others.
    * Returns their number.
    */
   completeLost(messageIds?: readonly string[]): Promise<number>;

@@ -76,7 +76,7 @@ export interface Delivery {
   /** Whether a delivery is waiting or in progress. */
   isOpen(id: number): boolean;
   /**
-   * Begins to deliver other bytes to the subscription of a delivery, as a delivery of its own that is signed now.
+   * Starts a separate delivery of other bytes to the subscription of a delivery, signed now.
    * Resolves with it as it stands; null for an unknown id.
    */
   vary(variant: Variant): Promise<DeliveryRecord | null>;

@@ -10,7 +10,7 @@ interface ServerLimits {
 }
 
 /**
- * The server's limits for one of our deadlines. They apply if we cannot reach the server any more: a frozen
+ * The server's limits for one of our deadlines. They apply if the server can no longer be reached: a frozen
  * network, a killed process. The lock timeout comes first, because after it the connection remains usable.
  */
 function serverLimits(deadlineMs: number): ServerLimits {

@@ -45,7 +45,7 @@ export async function runTransaction<T>(
 }
 
 class OpenTransaction implements TransactionScope {
-  /** The error of the first failed statement. After it, the transaction cannot commit any more. */
+  /** The error of the first failed statement. After it, the transaction can no longer commit. */
   firstFailure: unknown;
   readonly #session: Session;
   readonly #options: TransactionOptions;

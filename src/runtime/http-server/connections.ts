@@ -132,7 +132,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     visitor.vouched = !options.closesUnauthenticated;
     visitor.keepAlive = response.shouldKeepAlive;
     response.once('close', () => end(visitor));
-    // Node would read the rest, too, but each chunk would wait for garbage collection.
+    // Node would also read the rest, but each chunk would wait for garbage collection.
     response.once('prefinish', () => {
       if (!visitor.vouched && !request.complete) discardBody(request);
     });

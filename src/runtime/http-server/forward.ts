@@ -40,7 +40,7 @@ function passOn(headers: IncomingHttpHeaders, own: readonly string[]): IncomingH
 }
 
 /**
- * How the body of a request ends, in headers of its own hop: Node writes the body of a GET or DELETE without a frame
+ * How the body of a request ends, in hop-by-hop headers: Node writes the body of a GET or DELETE without a frame
  * unless a header requests one, and the bytes would then be the next request.
  */
 function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record<string, string> {

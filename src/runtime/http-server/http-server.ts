@@ -171,7 +171,7 @@ async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
   };
   server.on('connection', accepted);
   const end = clock.elapsed() + ACCEPT_MS;
-  // A limit by time only would end this too early in a process that got no CPU time meanwhile.
+  // A limit by time only would end this too early in a process that got no CPU time.
   for (let turn = 0; quietTurns < QUIET_TURNS && (turn < ACCEPT_TURNS || clock.elapsed() < end); turn++) {
     quietTurns += 1;
     await nextTurn();

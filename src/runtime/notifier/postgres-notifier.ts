@@ -80,7 +80,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
   };
 }
 
-/** Other programs may use the channel, too. */
+/** Other programs may use the channel as well. */
 function readPayload(payload: string): readonly (string | undefined)[] {
   try {
     const read: unknown = JSON.parse(payload);

@@ -12,7 +12,7 @@ interface Step {
 
 type Entry = Awaited<ReturnType<ConditionLists[VerifyRequest['list']]>>[number];
 
-/** Reads each filter once, whatever the number of steps that have it. */
+/** Reads each filter once, regardless of how many steps have it. */
 async function readSteps(
   lists: ConditionLists,
   { list, expected }: Pick<VerifyRequest, 'list' | 'expected'>,

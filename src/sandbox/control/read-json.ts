@@ -15,7 +15,7 @@ const readBody = express.json({
   verify: (_request, _response, bytes) => boundJson(bytes, BOUND),
 });
 
-/** Whatever stops the reader of bodies is the fault of the request: its size, its encoding, its JSON, its early end. */
+/** Errors of the body parser are errors of the request: its size, encoding, JSON or early end. */
 function refuseBody(error: unknown): SandboxError {
   if (error instanceof DenseBody) return new SandboxError('invalid_request', `The body ${error.message}.`);
   const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;

@@ -42,7 +42,7 @@ function noSuchFields(fields: readonly string[]): string {
 
 /**
  * The refusal of an input that its schema did not take. Names the first offending field, and all that are not known: a
- * name that is mistyped is missing, too. Repeats no value.
+ * name that is mistyped counts as missing as well. Contains no values.
  */
 export function refuseInput({ issues }: z.ZodError): SandboxError {
   const unknown = issues.flatMap((issue) =>
@@ -62,7 +62,7 @@ const NO_SUCH_ID = 'No object has this id. A reset assigns new ids.';
 function refusePlatform(error: PlatformError): Refusal {
   const { code, field, hint, why } = error;
   const { meaning, statuses } = ERRORS[code];
-  // Here nobody asks with a credential, and nothing need be hidden.
+  // Calls here have no credential, so nothing needs to be hidden.
   const reason = why === undefined ? meaning : `${meaning} Here ${why}.`;
   const message = code === 'not_found' ? NO_SUCH_ID : (hint ?? reason);
   return {
@@ -75,7 +75,7 @@ function refusePlatform(error: PlatformError): Refusal {
   };
 }
 
-/** Turns whatever a handler threw into an answer; undefined for what is no refusal but a fault of ours. */
+/** Converts what a handler threw into a response; undefined for an internal error. */
 export function toRefusal(error: unknown): Refusal | undefined {
   if (error instanceof PlatformError) return refusePlatform(error);
   if (!(error instanceof SandboxError || error instanceof LocalRefusal)) return undefined;

@@ -57,7 +57,7 @@ function read(schema: z.ZodType | undefined, value: unknown): unknown {
   return result.data;
 }
 
-/** Refuses the fields of a body that nobody reads. */
+/** Rejects unknown fields of a body. */
 function refuseFields(body: unknown): void {
   const fields = typeof body === 'object' && body !== null ? Object.keys(body) : [];
   if (fields.length > 0) throw refuseUnknown(fields);

@@ -93,7 +93,7 @@ export interface DeliveryControl {
    */
   resend(id: number, options?: ResendOptions): Promise<HoldableRecord | 'waiting' | 'unsigned' | null>;
   /**
-   * Sends a copy of a delivery, changed and signed with the secret of now, as a delivery of its own: with its own
+   * Sends a copy of a delivery, changed and signed with the current secret, as a separate delivery: with its own
    * attempts, subject to faults, and in no ledger. Resolves when it waits for its first attempt; with null for an unknown
    * id, with `unsigned` when no webhook is set to sign for.
    */

@@ -13,7 +13,7 @@ export interface SignatureSecrets {
   readonly others: readonly { readonly owner: string; readonly secret: string }[];
 }
 
-/** What somebody computed, and what they say that it was computed from. */
+/** A computed signature, and the input that it was computed from. */
 export interface Computed {
   readonly signature: string;
   readonly timestamp?: string;
@@ -236,7 +236,7 @@ function firstDifference<Text extends string | Buffer>(expected: Text, actual: T
 
 const EXCERPT_BYTES = 16;
 
-/** Where a body that somebody had differs from the one that was sent; undefined if it does not. */
+/** Where a given body differs from the one that was sent; undefined if it does not. */
 function compareBodies(sent: Buffer, given: string | undefined): SignatureExplanation['bodyDifference'] {
   if (given === undefined) return undefined;
   const had = Buffer.from(given);

@@ -21,7 +21,7 @@ const pythonAscii = escapeChars(/[\x7f-\uffff]/g);
 const nonAscii = escapeChars(/[\x80-\uffff]/g);
 const html = escapeChars(/[<>&\u2028\u2029]/g);
 const dotNetChars = escapeChars(/[<>&'+`\x7f-\uffff]/g, true);
-/** A quote, too, is escaped by its number. */
+/** Quotes are escaped by their number as well. */
 const dotNet = (json: string): string =>
   `"${dotNetChars(json.slice(1, -1)).replace(/\\(.)/gs, (pair, char) => (char === '"' ? '\\u0022' : pair))}"`;
 

@@ -15,7 +15,7 @@ import { scanPicture } from './phone-camera.ts';
 
 const done = { ok: true } as const;
 
-/** A number is one connection of a workspace, whoever adds it. */
+/** A number is one connection of a workspace, no matter how it was added. */
 export const NUMBER_TAKEN = 'Another connection of the workspace has this number.';
 
 /** What the phone shows its owner; a `field` makes it a fault of the input. */

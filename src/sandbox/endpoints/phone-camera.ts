@@ -19,7 +19,7 @@ function readPixels(bytes: Buffer): PNG | null {
 }
 
 /**
- * What a phone reads from a picture, given as a data URI: the text of its QR symbol. Null for what is no PNG,
+ * What a phone reads from a picture, given as a data URI: the text of its QR symbol. Null for anything other than a PNG,
  * or shows no symbol that can be read.
  */
 export function scanPicture(dataUri: string): string | null {

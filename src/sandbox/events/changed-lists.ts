@@ -22,7 +22,7 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   putContact: ['contacts'],
   contactWrites: ['messages', 'contacts', 'timers'],
   moveStatus: ['messages'],
-  // Licenses expire by the time alone.
+  // Licenses expire without any event.
   advanceClock: ['timers', 'connections'],
   freezeClock: ['timers'],
   runClock: ['timers'],

@@ -17,7 +17,7 @@ const RETRY_MS = 1_000;
 const SILENT_MS = 45_000;
 
 /**
- * Follows the feed of the attached connector while somebody wants it. After an interruption it continues with the
+ * Follows the feed of the attached connector while it has listeners. After an interruption it continues with the
  * last change that it has seen.
  */
 export class ConnectorTail {
@@ -31,7 +31,7 @@ export class ConnectorTail {
     this.#options = options;
   }
 
-  /** Follows from now on, until the returned function is called. The first connection is announced as missed, too. */
+  /** Follows from now on, until the returned function is called. The first connection is announced as missed as well. */
   follow(): () => void {
     this.#followers += 1;
     if (this.#ending === undefined) {
@@ -115,7 +115,7 @@ export class ConnectorTail {
     if (data === undefined) return;
     const read = change.safeParse(JSON.parse(data));
     if (read.success) this.#options.onChange(read.data);
-    // A connector of another version has changes of its own.
+    // A connector of another version may have other changes.
     else this.#options.onMissed();
   }
 }

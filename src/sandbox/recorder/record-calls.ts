@@ -74,7 +74,7 @@ function isRead({ method }: Request): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The JSON of a body; null for one that is no JSON or too long to keep. */
+/** The JSON of a body; null if it is not JSON or too long to keep. */
 function parse(text: string | null): unknown {
   try {
     return JSON.parse(text ?? 'null');

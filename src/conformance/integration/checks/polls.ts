@@ -40,7 +40,7 @@ function watch(context: IntegrationContext) {
   });
 }
 
-/** Somebody writes more than a page holds, and no event reports it. */
+/** A contact writes more messages than fit on a page, and no event reports them. */
 async function loseEvents(context: IntegrationContext, connectionId: string): Promise<Mark> {
   await context.fault({ match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' });
   const from = context.newPhone();

@@ -63,7 +63,7 @@ function final(id: string, rule: string, answer: string, action: object, hint: s
 
 const POLICY = 'src/patterns/send-policy.ts has a rule for each code.';
 
-/** It stops an integration for good, so it comes last. */
+/** It stops an integration permanently, so it comes last. */
 export const refusedKeyChecks: readonly IntegrationCheck[] = [
   {
     id: 'send.key-refused',

@@ -11,7 +11,7 @@ const LOOK_MS = 100;
 
 const NONE: Observed = { count: 0, status: null };
 
-/** What the receiver has of a message, once `isDone`, or when the patience is over. */
+/** What the receiver has of a message, once `isDone`, or after the time limit. */
 async function observe(
   { inputs, clock, journal }: ReceiverContext,
   id: string,

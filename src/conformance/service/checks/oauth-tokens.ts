@@ -37,7 +37,7 @@ function rotate(context: ServiceContext) {
   });
 }
 
-/** A grant that may end: a consent of its own if the service gives one, otherwise the given one. */
+/** A grant that may end: a new one if the service issues one, otherwise the given one. */
 function consentOrGrant(context: ServiceContext) {
   return context.inputs.oauthRefreshToken === undefined ? consent(context) : grant(context);
 }

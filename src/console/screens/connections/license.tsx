@@ -10,7 +10,7 @@ import { DueList } from '../dock/due-list.tsx';
 
 const DAY_MS = 24 * 3_600_000;
 const SOON_MS = 3 * DAY_MS;
-/** Nobody waits for an end that is farther away. */
+/** Later ends are not counted down. */
 const FAR_MS = 100 * DAY_MS;
 
 /** A license and how long it lasts, as virtual time passes; the end itself on hover. */
@@ -39,7 +39,7 @@ export function LicenseEnd({
   );
 }
 
-/** The license of a connection, and how it ends: by the time, with a preview of what that fires, or at once. */
+/** The license of a connection, and its end: at a time, with a preview of the timers that this fires, or now. */
 export function License({ connection }: { readonly connection: ShownConnection }) {
   const { id, license, hasSlot } = connection;
   const [isAsking, ask] = useState(false);

@@ -60,7 +60,7 @@ const COLUMNS: readonly Column<ListedConnection>[] = [
   },
 ];
 
-/** A page holds so many that the first one is nearly always the whole list. */
+/** The page size makes the first page nearly always the whole list. */
 const PAGE = '500';
 
 export function ConnectionsScreen() {

@@ -20,7 +20,7 @@ function readHeaders(text: string): Record<string, string> {
   );
 }
 
-/** Opened by a key, so that typing goes on there. */
+/** Opened by a key, so that typing continues there. */
 const focusIt = (field: HTMLElement | null): void => field?.focus();
 
 /** Edits a copy of a delivery and sends it, signed afresh. The copy opens, marked as one. */

@@ -31,7 +31,7 @@ const store = (faults: Faults | undefined): void => {
 
 const remove = (id: string): Promise<Faults> => sandbox('DELETE', '/faults/{id}', { params: { id } });
 
-/** The rules of what goes wrong: those that are armed with their hits, presets, and a rule of one's own. */
+/** The fault rules: the active ones with their hits, presets, and a custom rule. */
 export function FaultsPane() {
   const { data, error } = useQuery({
     queryKey: ['faults'],

@@ -100,7 +100,7 @@ function NextAttempt({ at }: { readonly at: number }) {
   return <> {left < 1_000 ? 'The next attempt is due.' : `Next attempt in ${showDuration(left)}.`}</>;
 }
 
-/** A send that is no stored message, or not yet. Its times are real; messages have virtual time in the sandbox. */
+/** A send that is not a stored message, or not yet. Its times are real; messages have virtual time in the sandbox. */
 function sendBubble(send: Outbound): Bubble {
   const { id, text, media, createdAt } = send;
   return {

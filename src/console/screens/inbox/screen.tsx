@@ -18,9 +18,9 @@ import './inbox.css';
 const route = getRouteApi('/inbox');
 
 const PAGE = '200';
-/** So many connections are offered for a first message. */
+/** Maximum number of connections that are offered for a first message. */
 const MOST_OFFERED = 8;
-/** So many pages are read in search of one more conversation. */
+/** Maximum number of pages that are read to find one more conversation. */
 const MOST_PAGES = 10;
 
 export function InboxScreen() {

@@ -15,7 +15,7 @@ import {
 } from './concerns.ts';
 import { counts, webhooks } from './lane.tsx';
 
-/** So many connections are named or counted; the list has all of them. */
+/** Maximum number of connections that are named; the list has all of them. */
 const FEW = '6';
 
 async function readConnectionConcerns(): Promise<readonly Concern[]> {

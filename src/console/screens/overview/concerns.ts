@@ -77,7 +77,7 @@ export function connectionConcern(kind: ConnectionConcern, found: Found): Concer
   };
 }
 
-/** What the last attempt says when a fault took it: armed faults are a concern of their own. */
+/** What the last attempt reports if a fault affected it: active faults are listed separately. */
 const BY_FAULT = 'dropped';
 
 /** Why a receiver did not accept its last delivery, and what to do; null if it did, or there was none. */
@@ -143,7 +143,7 @@ export function laneConcerns(lane: {
   return concerns.filter((concern) => concern !== null && concern !== false);
 }
 
-/** What a connector needs, from its own API alone. */
+/** What a connector needs, from its own API only. */
 export function connectorConcerns(connector: {
   readonly accounts: readonly ConnectorAccount[];
   readonly sync: SyncStatus;

@@ -27,7 +27,7 @@ function useNumbers() {
   }, [data]);
 }
 
-/** The phone of somebody who writes to connections. */
+/** The phone of a contact. */
 export function ContactPhone({ phone }: { readonly phone: string }) {
   const { with: other } = route.useSearch();
   const numbers = useNumbers();

@@ -36,7 +36,7 @@ export function useStored(q: string) {
   });
 }
 
-/** Somebody with whom a phone can chat. */
+/** A chat partner of a phone. */
 export interface Other {
   readonly id: string;
   readonly name: string;

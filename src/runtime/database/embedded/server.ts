@@ -132,7 +132,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (running !== undefined) return running;
     lastWords = (await readFile(log, 'utf8')).slice(from);
     if (!/address already in use|could not bind|still in use/i.test(lastWords)) break;
-    // Another process took the port meanwhile, or the last backend of a crashed server is just exiting.
+    // Another process took the port in the meantime, or the last backend of a crashed server is just exiting.
     await options.clock.sleep(RETRY_PAUSE_MS);
   }
   const words =
