@@ -28,7 +28,7 @@ const COMMAND = {
       type: 'string',
       value: 'URL',
       description:
-        'replay, shrink: in the sandbox at this address, which is RESET (default: a loop of its own, on free ports)',
+        'replay, shrink: in the sandbox at this address, which is RESET (default: a separate loop, on free ports)',
     },
     'data-dir': {
       type: 'string',

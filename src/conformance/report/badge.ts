@@ -11,7 +11,7 @@ const COLOURS: Readonly<Record<Report['verdict'], string>> = {
 const CHARACTER_PX = 6.6;
 const PADDING_PX = 12;
 
-/** The result of a run as a badge. It states that the result is self-reported. */
+/** The result of a run as a badge. It states that the result is self-declared. */
 export function writeBadge({ counts, results, verdict, suite }: Report, levels: readonly string[]): string {
   const label = `${suite} ${levels.join('+')}`;
   const judged = results.length - counts.skip;

@@ -9,7 +9,7 @@ const KINDS = [
   ['fail', 'failed'],
   ['differs', 'differ from our interpretation'],
   ['skip', 'not checked'],
-  ['harness', 'failed by themselves'],
+  ['harness', 'internal errors'],
 ] as const;
 
 /** The report as one self-contained page: no scripts, fonts or images. */

@@ -48,7 +48,7 @@ function writeInner(result: CheckResult): string | undefined {
     return `<skipped message="${escapeMarkup(message)}"/>`;
   }
   if (result.result === 'harness')
-    return `<error message="the check failed by itself">${escapeMarkup(reason)}</error>`;
+    return `<error message="internal error of the check">${escapeMarkup(reason)}</error>`;
   const advice = hint === undefined ? '' : `. ${hint}`;
   const message = escapeMarkup(`expected ${expected}, found ${actual}${advice}`);
   const shown = escapeMarkup(JSON.stringify(evidence, null, 2));

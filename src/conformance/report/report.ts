@@ -25,7 +25,7 @@ export interface Report {
   readonly results: readonly CheckResult[];
 }
 
-/** `unknown`: something could not be judged; `harness`: a check has failed by itself. */
+/** `unknown`: something could not be judged; `harness`: a check itself failed. */
 export type Verdict = 'conforms' | 'violates' | 'harness' | 'unknown' | 'interrupted';
 
 /** The input of a report. */
@@ -92,7 +92,7 @@ export function conclude({ suite, verdict, counts, violations, advice, notRun, r
   const lead: Readonly<Record<Verdict, string>> = {
     conforms: '',
     violates: `The ${suite} violates the specification: `,
-    harness: 'A check has failed by itself: ',
+    harness: 'A check itself failed: ',
     unknown: 'Not everything could be judged: ',
     interrupted: 'Interrupted: ',
   };
@@ -101,7 +101,7 @@ export function conclude({ suite, verdict, counts, violations, advice, notRun, r
     ...(violations > 0 ? [`${violations} violated`] : []),
     ...(advice > 0 ? [`${advice} advised`] : []),
     ...(counts.differs > 0 ? [`${counts.differs} differ${counts.differs === 1 ? 's' : ''}`] : []),
-    ...(counts.harness > 0 ? [`${counts.harness} failed by themselves`] : []),
+    ...(counts.harness > 0 ? [`${counts.harness} with an internal error`] : []),
     `${counts.skip + notRun.length} not checked`,
   ];
   return lead[verdict] + figures.join(', ');

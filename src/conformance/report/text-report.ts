@@ -49,7 +49,7 @@ function describe(result: CheckResult, all: readonly CheckResult[]): readonly st
   const first = all.find((other) => hint !== undefined && other.hint === hint);
   const shownHint = first === undefined || first === result ? hint : `as for ${first.id}`;
   if (result.result === 'harness') {
-    return [`${wordOf(result)}  ${id}  failed by itself`, `  ${rule}`, `  ${result.reason}`, ''];
+    return [`${wordOf(result)}  ${id}  internal error`, `  ${rule}`, `  ${result.reason}`, ''];
   }
   return [
     `${wordOf(result)}  ${id}  ${TITLES[level]}: ${section}`,

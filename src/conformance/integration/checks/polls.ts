@@ -111,7 +111,7 @@ export const pollChecks: readonly IntegrationCheck[] = [
     level: 'must',
     needs: ['patience'],
     timeoutMs: WATCHED_MS + TIMEOUT_MS,
-    hint: 'Events can be lost, so poll all the time, also when events arrive: docs/patterns.md#reconcile-walk.',
+    hint: 'Events can be lost, so keep polling while events arrive: docs/patterns.md#reconcile-walk.',
     async run(context) {
       const { calls, between } = await watch(context);
       if (between.length < 2)

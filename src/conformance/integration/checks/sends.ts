@@ -73,7 +73,7 @@ export const refusedKeyChecks: readonly IntegrationCheck[] = [
     level: 'must',
     needs: ['send'],
     timeoutMs: TIMEOUT_MS,
-    hint: `The credential is the problem, not the send: hold all sends until somebody has replaced it. ${POLICY}`,
+    hint: `The credential is the problem, not the send: hold all sends until it has been replaced. ${POLICY}`,
     async run(context) {
       await context.fault({ match: MESSAGES, action: { type: 'status', code: 401, error: 'invalid_key' } });
       const { mark } = await sendOnce(context);
@@ -120,7 +120,7 @@ export const sendChecks: readonly IntegrationCheck[] = [
     'A send that was refused with 402 is not repeated.',
     '402',
     { type: 'status', code: 402, error: 'license_inactive' },
-    `Somebody must pay first: show it, and stop. ${POLICY}`,
+    `Someone must pay first: show it, and stop. ${POLICY}`,
   ),
   final(
     'send.absent',
@@ -133,7 +133,7 @@ export const sendChecks: readonly IntegrationCheck[] = [
     id: 'send.retry-after',
     tier: 'I',
     section: 'Errors',
-    rule: 'After 429 with Retry-After, a send is repeated, and not earlier.',
+    rule: 'After 429 with Retry-After, a send is repeated, but not before that time.',
     level: 'must',
     needs: ['send'],
     timeoutMs: TIMEOUT_MS,
@@ -166,7 +166,7 @@ export const sendChecks: readonly IntegrationCheck[] = [
     id: 'send.waits',
     tier: 'I',
     section: 'Limits',
-    rule: 'A send is waited for: at least 180 s.',
+    rule: 'A client waits at least 180 s for the answer to a send.',
     level: 'must',
     needs: ['send', 'patience'],
     timeoutMs: WAITS_MS + TIMEOUT_MS,

@@ -95,8 +95,8 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     tier: 'W',
     section: 'Limits',
     level: 'should',
-    rule: 'A body of 2 MB is accepted or refused, and not with a 5xx.',
-    hint: 'Limit what you read, and answer 413 beyond the limit. Without a limit, anybody can fill your memory.',
+    rule: 'A body of 2 MB is accepted or refused, but not with a 5xx.',
+    hint: 'Limit what you read, and answer 413 beyond the limit. Without a limit, anyone can fill your memory.',
     needs: ['loopback'],
     async run({ deliver, events }) {
       const body = JSON.stringify({ ...events.received(), padding: 'x'.repeat(2 * MEGABYTE) });
@@ -113,7 +113,7 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     tier: 'W',
     section: SECTION,
     level: 'should',
-    rule: 'GET and HEAD are answered, and not with a 5xx.',
+    rule: 'GET and HEAD are answered, but not with a 5xx.',
     hint: 'Answer other methods with 405. Monitors and crawlers find every address.',
     async run({ deliver }) {
       for (const method of ['GET', 'HEAD']) {
@@ -144,7 +144,7 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     section: SECTION,
     level: 'must',
     rule: 'After all of this, a delivery is still answered with a 2xx.',
-    hint: 'Something before it has ended or blocked the receiver: run the checks one by one with --only, and look at its log.',
+    hint: 'An earlier check has stopped or blocked the receiver: run the checks one by one with --only, and look at its log.',
     run: ({ accepts, events }) => accepts({ body: events.received() }),
   },
 ];

@@ -87,7 +87,7 @@ export const effectChecks: readonly ReceiverCheck[] = [
   effect(
     'once',
     'Delivery and signature',
-    'A message that is delivered three times is there once.',
+    'A message that is delivered three times is stored once.',
     ONCE,
     async (context) => {
       const id = newId();
@@ -140,13 +140,13 @@ export const effectChecks: readonly ReceiverCheck[] = [
     'status.first',
     LADDER,
     'A status that arrives before its message is kept.',
-    'Store the status of an unknown message, or keep the delivery until the message is there: it is not sent again.',
+    'Store the status of an unknown message, or keep the delivery until the message has arrived: it is not sent again.',
     (context) => expectStatus(context, ['delivered'], 'delivered'),
   ),
   effect(
     'killed',
     'Delivery and signature',
-    'What was answered with a 2xx is there after the receiver was killed and started again, and what was not is there once after it was delivered again.',
+    'What was answered with a 2xx is stored after the receiver has been killed and restarted; anything else is stored once after it has been delivered again.',
     FIRST,
     async (context) => {
       const { inputs, deliver, events } = context;

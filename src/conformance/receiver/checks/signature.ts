@@ -158,19 +158,19 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   ),
   wrongHeaders(
     'short',
-    'The beginning of a digest is no signature.',
+    'A truncated digest is rejected.',
     'delivery with half of its digest',
     withValue((value) => value.slice(0, -20)),
   ),
   wrongHeaders(
     'trailing',
-    'A digest that is followed by something else is no signature.',
+    'A digest with trailing characters is rejected.',
     'delivery with 2 characters behind its digest',
     withValue((value) => `${value}zz`),
   ),
   wrongHeaders(
     'two-values',
-    'Of two signatures, neither counts: a proxy and a receiver may each trust another one.',
+    'A delivery with two signatures is refused: a proxy and a receiver may each trust a different one.',
     'delivery with its signature and another one',
     (signed, [name, value]) => [...signed, [name, otherDigest(value)]],
     'should',

@@ -10,7 +10,7 @@ import { DueList } from '../dock/due-list.tsx';
 
 const DAY_MS = 24 * 3_600_000;
 const SOON_MS = 3 * DAY_MS;
-/** Later ends are not counted down. */
+/** For a later end, the remaining time is not shown. */
 const FAR_MS = 100 * DAY_MS;
 
 /** A license and how long it lasts, as virtual time passes; the end itself on hover. */

@@ -107,7 +107,7 @@ export function DeliveriesScreen() {
                 q={q}
                 kind="delivery"
                 title="Nothing was delivered yet"
-                hint="Let a contact write to one of your numbers:"
+                hint="Have a contact write to one of your numbers:"
                 action={<code>npm run sandbox -- say 447700900101 447700900201 Hello</code>}
               />
             }

@@ -35,7 +35,7 @@ export function DueList({ until, now }: { readonly until: number | undefined; re
     return (
       <p className="soft">
         {until === undefined
-          ? 'Nothing is due. Let a contact write, or send a message.'
+          ? 'Nothing is due. Have a contact write, or send a message.'
           : 'Nothing is due by then.'}
       </p>
     );

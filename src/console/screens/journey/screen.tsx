@@ -229,7 +229,7 @@ function Ask() {
         <section aria-label="Latest messages">
           <h2>Latest messages</h2>
           {data.messages.length === 0 ? (
-            <p className="soft">None yet. Let a contact write to one of your numbers.</p>
+            <p className="soft">None yet. Have a contact write to one of your numbers.</p>
           ) : null}
           <ul className="journey-latest">
             {data.messages.map(({ id, createdAt, direction, text: words, mediaType, firstSeenBy }) => (

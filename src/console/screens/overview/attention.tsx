@@ -145,7 +145,7 @@ function FirstSteps() {
         {number === null || number === undefined ? null : (
           <li>
             <div>
-              <b>Let a contact write to one of your numbers</b>
+              <b>Have a contact write to one of your numbers</b>
               <p className="soft">
                 The message reaches your webhook, and its delivery appears under Deliveries. In a terminal:{' '}
                 <code className="command">
