@@ -33,10 +33,10 @@ async function awaitWish(path: string | undefined, signal: AbortSignal): Promise
   process.stdin.on('data', onData).once('end', stop).resume();
   signal.addEventListener('abort', stop, { once: true });
   const watcher = path === undefined ? undefined : watch(path, { recursive: true }, () => resolve(true));
-  const goesOn = await promise;
+  const continues = await promise;
   watcher?.close();
   process.stdin.off('data', onData).off('end', stop).pause();
-  return goesOn && !signal.aborted;
+  return continues && !signal.aborted;
 }
 
 /** The verdict of a run against the checks that may fail; writes the file if there is none. */

@@ -170,7 +170,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     await webhooks.load();
     await delivery.start();
     await sender.recover();
-    await mediaStore.clearUp();
+    await mediaStore.cleanUp();
     await runner.rearm();
   } catch (error) {
     await runner.close();

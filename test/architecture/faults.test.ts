@@ -45,7 +45,7 @@ describe('the code of the service', () => {
     'tamper_body',
     'lostAnswer',
     'not_persisted',
-    'ReorderPile',
+    'ReorderBuffer',
     'staleTimestamp',
   ])('must not contain %s', (text) => {
     expect(findWords(text)).toHaveLength(1);

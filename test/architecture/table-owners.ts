@@ -71,8 +71,8 @@ export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/connector/accounts/remove-account.ts': 'the tables of an account, from a list',
   'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
   'src/connector/db/sealed-columns.ts': 'every column that holds a sealed value, from a list',
-  'src/platform/oauth/clear-up.ts': 'the tables of OAuth whose rows end, from a list',
-  'src/platform/oauth/token/use-up.ts': 'codes and refresh tokens, which are used up alike',
+  'src/platform/oauth/clean-up.ts': 'the tables of OAuth whose rows end, from a list',
+  'src/platform/oauth/token/consume.ts': 'codes and refresh tokens, which are used up alike',
 };
 
 /** Files that run SQL as text, and why drizzle does not suffice there. */

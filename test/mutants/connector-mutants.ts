@@ -229,7 +229,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.killer-counts',
     test: 'counts as a failed call each time',
-    find: 'if (queue.wasLeft) return await blameFirst(context, stint, first);',
+    find: 'if (queue.wasLeft) return await blameFirst(context, run, first);',
     replace: '',
   },
   {

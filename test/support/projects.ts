@@ -19,7 +19,7 @@ export const PROJECTS = {
     'test/connector/media/safe-type.test.ts',
     'test/connector/oauth/consent-pages.test.ts',
     'test/connector/outbox/fetch-own-file.test.ts',
-    'test/connector/reconcile/page-belt.test.ts',
+    'test/connector/reconcile/page-pipeline.test.ts',
     'test/connector/service-client/service-writes.test.ts',
     'test/platform/{identifiers,seeded-random}.test.ts',
     'test/platform/connections/{pairing-picture,transitions}.test.ts',

@@ -30,7 +30,7 @@ const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
 const MAX_CHANGES = 50;
 
 /** A run of a queue, and when to stop. */
-interface Stint extends QueueRun {
+interface DispatchRun extends QueueRun {
   readonly stopping: AbortSignal;
   /** Aborts when a call in progress must end. */
   readonly aborting: AbortSignal;
@@ -45,7 +45,7 @@ export async function runQueue(
   context: QueueContext,
   { key: connectionId, lease, lost, stopping, aborting }: Run,
 ): Promise<RunEnd> {
-  const stint = {
+  const run = {
     connectionId,
     fence: lease.fence,
     stopping,
@@ -58,21 +58,21 @@ export async function runQueue(
     if (queue.dueAt === null || queue.dueAt > now) return 'idle';
     const [first] = queue.changes;
     if (first === undefined) break;
-    if (queue.wasLeft) return await blameFirst(context, stint, first);
+    if (queue.wasLeft) return await blameFirst(context, run, first);
     for (const change of queue.changes) {
-      const end = await handOver(context, stint, change);
+      const end = await dispatchChange(context, run, change);
       if (end !== 'next') return end;
     }
     left -= queue.changes.length;
   }
-  await endRun(context.database, stint);
+  await endRun(context.database, run);
   return 'more';
 }
 
 /** Calls the handler with one change and commits the result. `next`: the queue has more. */
-async function handOver(
+async function dispatchChange(
   context: QueueContext,
-  run: Stint,
+  run: DispatchRun,
   { stored, attempts }: QueuedChange,
 ): Promise<RunEnd | 'next'> {
   const { database, clock, metrics, handlers, keyOf } = context;

@@ -68,7 +68,7 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
           ? html``
           : html`\n<p class="actions"><a class="button main" href="${onward}">Continue</a></p>`
       }`,
-      ...(onward === null ? {} : { goesOnTo: onward }),
+      ...(onward === null ? {} : { refreshTo: onward }),
     });
   }
 

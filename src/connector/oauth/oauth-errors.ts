@@ -41,8 +41,8 @@ export class OauthUnreachable extends ServiceError {
 }
 
 /** A refresh is not possible now: one failed a moment ago, or another process has been refreshing for too long. */
-export class RefreshHeldUp extends ServiceError {
-  override readonly name = 'RefreshHeldUp';
+export class RefreshDelayed extends ServiceError {
+  override readonly name = 'RefreshDelayed';
   readonly code: string;
   readonly mayHaveActed = false;
 

@@ -19,7 +19,7 @@ import {
   storeRefreshed,
   type TokenPair,
 } from './grant-store.ts';
-import { OauthRefusal, ReauthRequired, RefreshHeldUp } from './oauth-errors.ts';
+import { OauthRefusal, ReauthRequired, RefreshDelayed } from './oauth-errors.ts';
 
 /**
  * Waits between attempts to store new tokens. If they cannot be stored they are lost, and usually the grant
@@ -84,7 +84,7 @@ export async function refreshGrant(
     if (failures !== null) return await refreshClaimed(options, claim, stored.token, failures);
     const newer = await findNewer(options, claim);
     if (newer !== null) return newer;
-    if (clock.elapsed() > deadline || options.closing.aborted) throw new RefreshHeldUp('oauth_busy');
+    if (clock.elapsed() > deadline || options.closing.aborted) throw new RefreshDelayed('oauth_busy');
     await clock.sleep(LOOK_EVERY_MS, options.closing).catch(() => undefined);
   }
 }
@@ -98,7 +98,7 @@ async function findNewer(
   if (row === null || row.endedAt !== null || row.version > version)
     return await loadTokens(options, accountId);
   const failed = row.refreshOwner === null && row.notBefore !== null && row.notBefore > options.clock.now();
-  if (failed) throw new RefreshHeldUp(row.lastErrorCode ?? 'oauth_failed');
+  if (failed) throw new RefreshDelayed(row.lastErrorCode ?? 'oauth_failed');
   return null;
 }
 
@@ -121,7 +121,7 @@ async function refreshClaimed(
     await giveBack(options, claim, error, failures + 1);
     // Whether the authorization server has acted does not matter for the call that needed the token: that call
     // was not made.
-    throw error instanceof ServiceError ? new RefreshHeldUp(error.code) : error;
+    throw error instanceof ServiceError ? new RefreshDelayed(error.code) : error;
   }
   return await storeIssued(options, claim, issued);
 }
@@ -170,7 +170,7 @@ async function storeIssued(
       await clock.sleep(waitMs);
     }
   }
-  throw new RefreshHeldUp('oauth_not_stored');
+  throw new RefreshDelayed('oauth_not_stored');
 }
 
 /** The server refuses the token. If another process has stored a new version in the meantime, that one remains. */
@@ -186,7 +186,7 @@ async function settleRefused(
     const stored = await loadTokens(options, claim.accountId);
     if (stored.version > claim.version) return stored;
     // Its claim has expired, and the process that took it over is still refreshing.
-    throw new RefreshHeldUp('oauth_busy');
+    throw new RefreshDelayed('oauth_busy');
   }
   logger.error(
     { accountId: claim.accountId, errorCode: 'reauth_required', reason: error.error },

@@ -10,7 +10,7 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/facts.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { ServiceRefusal } from '../service-client/service-errors.ts';
-import { createPageBelt } from './page-belt.ts';
+import { createPagePipeline } from './page-pipeline.ts';
 import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded, READ_AHEAD } from './poll-context.ts';
 import { coverageChange, END, endChange, type GapKind, type ProgressChange } from './progress.ts';
 import { storePage } from './store-page.ts';
@@ -37,11 +37,11 @@ export async function walkAccount(
 ): Promise<CoverageWalk> {
   const { budget, clock } = context;
   const begun = clock.elapsed();
-  const belt = createPageBelt<Coverage>(
+  const pipeline = createPagePipeline<Coverage>(
     (items, coverage) => commitPages(context, items, coverageChange(coverage)),
-    { most: READ_AHEAD, clock },
+    { maxWaiting: READ_AHEAD, clock },
   );
-  const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, belt.signal]) } as const;
+  const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, pipeline.signal]) } as const;
   let end: string | null = null;
   const read = async (cursor: string | null): Promise<ReadResult<PolledMessage>> => {
     const answer = await readPage(context, { ...request, cursor });
@@ -53,7 +53,7 @@ export async function walkAccount(
   const io = {
     read,
     hasSeen: async (items: readonly PolledMessage[]) => (await findUnseen(context, items)).length === 0,
-    commit: belt.put,
+    commit: pipeline.put,
   };
   const options = {
     overlapMs: OVERLAP_MS,
@@ -61,7 +61,7 @@ export async function walkAccount(
     maxPages: budget.coverage,
     mayReadOn: () => clock.elapsed() - begun < (budget.coverageMs ?? 0),
   };
-  const result = await belt.carry(walkCoverage(before, io, options));
+  const result = await pipeline.run(walkCoverage(before, io, options));
   const { watermark } = result.progress;
   const reached = reachedTop(result.progress);
   context.metrics.coverageLag.set(
@@ -100,11 +100,11 @@ export async function readEnd(context: PollContext, end: string, reference: numb
     const answer = await readPage(context, { cursor, kind: 'end', signal: context.signal });
     if (answer === 'cursor_lost') return await storeProgress(context, { ...endChange(null), swept });
     const { items, hasMore, nextCursor } = answer.page;
-    const goesOn = hasMore && nextCursor !== null && nextCursor !== cursor;
-    if (goesOn) cursor = nextCursor;
+    const continues = hasMore && nextCursor !== null && nextCursor !== cursor;
+    if (continues) cursor = nextCursor;
     const unseen = await findUnseen(context, items);
     if (!(await commitPages(context, unseen, { ...endChange(cursor), swept }))) throw new PollSuperseded();
-    if (!goesOn) return;
+    if (!continues) return;
   }
 }
 
@@ -123,14 +123,20 @@ export async function walkOneGap(
   walk: GapWalk,
 ): Promise<{ closed: boolean; pages: number }> {
   const { connectionId, kind, maxPages } = walk;
-  const belt = createPageBelt<Gap | null>((items, gap) => commitPages(context, items, walk.change(gap)), {
-    most: READ_AHEAD,
-    clock: context.clock,
-  });
-  const signal = AbortSignal.any([context.signal, belt.signal]);
+  const pipeline = createPagePipeline<Gap | null>(
+    (items, gap) => commitPages(context, items, walk.change(gap)),
+    {
+      maxWaiting: READ_AHEAD,
+      clock: context.clock,
+    },
+  );
+  const signal = AbortSignal.any([context.signal, pipeline.signal]);
   const request = { kind, signal, ...(connectionId === undefined ? {} : { connectionId }) };
-  const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
-  const result = await belt.carry(walkGap(walk.gap, io, { maxPages }));
+  const io = {
+    read: (cursor: string | null) => readPage(context, { ...request, cursor }),
+    commit: pipeline.put,
+  };
+  const result = await pipeline.run(walkGap(walk.gap, io, { maxPages }));
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 

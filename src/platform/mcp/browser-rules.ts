@@ -47,7 +47,7 @@ const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
  * loopback. Only such a page has the server's origin, which lets it read answers without CORS headers.
  * [choice.tools.origin]
  */
-export function isWelcomeOrigin(origin: string | undefined): boolean {
+export function isAllowedOrigin(origin: string | undefined): boolean {
   if (origin === undefined) return true;
   if (!URL.canParse(origin)) return false;
   const { protocol, hostname } = new URL(origin);

@@ -11,7 +11,7 @@ import type { BaseUrls } from '../kernel/base-urls.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import { documentAnswer } from '../oauth/oauth-answer.ts';
 import { admitRequest, ScopeMissing, UnreadableMessage } from './admit-request.ts';
-import { isWelcomeOrigin } from './browser-rules.ts';
+import { isAllowedOrigin } from './browser-rules.ts';
 import type { ProtocolHandler } from './protocol-handler.ts';
 import {
   describeResource,
@@ -85,7 +85,7 @@ export function createToolServer(options: Options): ToolServer {
   const callTools = shell.handle('oauth', {
     async answer(call) {
       const { request, response } = call;
-      if (!isWelcomeOrigin(request.get('Origin'))) return refuseOrigin();
+      if (!isAllowedOrigin(request.get('Origin'))) return refuseOrigin();
       const admitted = await admitRequest(options, request);
       const standsOpen = (): void => {
         standing.add(response);

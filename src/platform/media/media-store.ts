@@ -30,7 +30,7 @@ export interface MediaStore {
   /** The bytes from `start` to `end`, exclusive, piece by piece. Throws if a piece is missing. */
   read(id: string, start: number, end: number): AsyncGenerator<Uint8Array>;
   /** Deletes files that belong to no message, and files too old to be served. Call it before any upload. */
-  clearUp(): Promise<void>;
+  cleanUp(): Promise<void>;
 }
 
 /** Attaches an uploaded file to a message, in the transaction that stores the message. */
@@ -102,7 +102,7 @@ export function createMediaStore({ database, clock, systemClock, logger }: Optio
       }
     },
 
-    async clearUp() {
+    async cleanUp() {
       try {
         const served = orm(database)
           .select()

@@ -21,7 +21,7 @@ export interface PortalSessions {
   find(app: Pick<App, 'ownerWorkspaceId'>): PortalSession | null;
 }
 
-export const nobodySignedIn: PortalSessions = { find: () => null };
+export const noPortalSessions: PortalSessions = { find: () => null };
 
 /** A workspace of a portal session. */
 export interface OwnedWorkspace {

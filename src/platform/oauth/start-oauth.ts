@@ -8,12 +8,12 @@ import type { ChangeState } from '../time/state-change.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
 import { createOauthApps, type OauthApps } from './apps.ts';
-import { createClearUp } from './clear-up.ts';
+import { createCleanUp } from './clean-up.ts';
 import { createPortalApprovals, type PortalApprovals } from './consent/portal-approvals.ts';
 import { createOauthGrants, type OauthGrants } from './grants.ts';
 import { createOauthRouter } from './oauth-router.ts';
 import { createOauthRoutes } from './oauth-routes.ts';
-import { nobodySignedIn, type PortalSessions } from './portal-session.ts';
+import { noPortalSessions, type PortalSessions } from './portal-session.ts';
 import { loadSigningKeys } from './signing-keys.ts';
 
 interface Options {
@@ -41,13 +41,13 @@ export interface Oauth {
 /** Starts the authorization server. Loads the signing keys; the first start on a database creates one. */
 export async function startOauth(options: Options): Promise<Oauth> {
   const { database, changeState, clock, logger, baseUrls, webhooks } = options;
-  const { portal = nobodySignedIn, codeKey } = options;
+  const { portal = noPortalSessions, codeKey } = options;
   const keys = await loadSigningKeys({ database, changeState, clock });
   const tokens = createAccessTokens({ keys, clock, baseUrls });
   const routes = createOauthRoutes({ database, changeState, clock, baseUrls, keys, tokens, portal, codeKey });
-  const clearUp = createClearUp({ changeState, clock, logger });
+  const cleanUp = createCleanUp({ changeState, clock, logger });
   return {
-    router: (shell) => createOauthRouter({ shell, routes, clearUp }),
+    router: (shell) => createOauthRouter({ shell, routes, cleanUp }),
     tokens,
     apps: createOauthApps(database, changeState, webhooks),
     grants: createOauthGrants(database, changeState),

@@ -35,7 +35,7 @@ export interface Connections {
   closeSilent(): void;
 }
 
-interface Visitor {
+interface TrackedConnection {
   readonly socket: Socket;
   /** Undefined for a trusted proxy. */
   readonly key: string | undefined;
@@ -45,7 +45,7 @@ interface Visitor {
   usefulAt: number | undefined;
   /** The requests that are being answered. */
   current: IncomingMessage | undefined;
-  vouched: boolean;
+  isAuthenticated: boolean;
   /** Whether the client requested a persistent connection. The server may close it nevertheless. */
   keepAlive: boolean;
   readonly waiting: [IncomingMessage, ServerResponse][];
@@ -54,12 +54,12 @@ interface Visitor {
 }
 
 /** One in this many is evicted at a time, so that the search costs little per new connection. */
-const GIVING_WAY_SHARE = 16;
+const EVICTED_SHARE = 16;
 /** A client that is still writing gets this long to read its response before its connection is reset. */
 const LINGER_MS = 500;
 const LOG_INTERVAL_MS = 10_000;
 
-const visitors = new WeakMap<Socket, Visitor>();
+const tracked = new WeakMap<Socket, TrackedConnection>();
 
 /**
  * Marks a request as authenticated. Its connection may stay open, and is evicted only when no connection
@@ -67,10 +67,10 @@ const visitors = new WeakMap<Socket, Visitor>();
  * ours.
  */
 export function vouchFor(request: IncomingMessage, response: ServerResponse): void {
-  const visitor = visitors.get(request.socket);
-  if (visitor === undefined) return;
-  visitor.vouched = true;
-  if (!response.headersSent) response.shouldKeepAlive = visitor.keepAlive;
+  const connection = tracked.get(request.socket);
+  if (connection === undefined) return;
+  connection.isAuthenticated = true;
+  if (!response.headersSent) response.shouldKeepAlive = connection.keepAlive;
 }
 
 /**
@@ -78,13 +78,13 @@ export function vouchFor(request: IncomingMessage, response: ServerResponse): vo
  * `X-Forwarded-For` that is not a trusted proxy. The addresses to the left of it were written by the client.
  */
 export function clientAddress({ socket, headers }: IncomingMessage): string {
-  const visitor = visitors.get(socket);
-  const own = visitor?.key ?? socket.remoteAddress ?? '';
-  if (visitor === undefined || visitor.key !== undefined) return own;
+  const connection = tracked.get(socket);
+  const own = connection?.key ?? socket.remoteAddress ?? '';
+  if (connection === undefined || connection.key !== undefined) return own;
   const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
   const client = forwarded
     .map((address) => address.trim())
-    .findLast((address) => address !== '' && findEntry(visitor.proxies, address) === null);
+    .findLast((address) => address !== '' && findEntry(connection.proxies, address) === null);
   return client === undefined ? own : addressKey(client);
 }
 
@@ -95,8 +95,8 @@ export function clientAddress({ socket, headers }: IncomingMessage): string {
  */
 export function createConnections(options: ConnectionsOptions): Connections {
   const { limits, trustedProxies, clock, logger } = options;
-  const all = new Set<Visitor>();
-  const byKey = new Map<string, Set<Visitor>>();
+  const all = new Set<TrackedConnection>();
+  const byKey = new Map<string, Set<TrackedConnection>>();
   let closed = 0;
   let loggedAt = Number.NEGATIVE_INFINITY;
 
@@ -111,79 +111,79 @@ export function createConnections(options: ConnectionsOptions): Connections {
     closed = 0;
   }
 
-  function makeRoom(group: ReadonlySet<Visitor>, limit: number, newcomer: Visitor): void {
-    const leaving = findLeaving(group, newcomer);
+  function makeRoom(group: ReadonlySet<TrackedConnection>, limit: number, added: TrackedConnection): void {
+    const leaving = findEvicted(group, added);
     // If every connection is being served, the new one is closed.
-    const gone = leaving.length === 0 ? [newcomer] : leaving;
+    const gone = leaving.length === 0 ? [added] : leaving;
     for (const { socket } of gone) socket.destroy();
     note(gone.length, limit);
   }
 
-  function leave(visitor: Visitor): void {
-    all.delete(visitor);
-    visitor.waiting.length = 0;
-    const neighbours = visitor.key === undefined ? undefined : byKey.get(visitor.key);
-    neighbours?.delete(visitor);
-    if (visitor.key !== undefined && neighbours?.size === 0) byKey.delete(visitor.key);
+  function leave(connection: TrackedConnection): void {
+    all.delete(connection);
+    connection.waiting.length = 0;
+    const sameAddress = connection.key === undefined ? undefined : byKey.get(connection.key);
+    sameAddress?.delete(connection);
+    if (connection.key !== undefined && sameAddress?.size === 0) byKey.delete(connection.key);
   }
 
-  function begin(visitor: Visitor, request: IncomingMessage, response: ServerResponse): void {
-    visitor.current = request;
-    visitor.vouched = !options.closesUnauthenticated;
-    visitor.keepAlive = response.shouldKeepAlive;
-    response.once('close', () => end(visitor));
+  function begin(connection: TrackedConnection, request: IncomingMessage, response: ServerResponse): void {
+    connection.current = request;
+    connection.isAuthenticated = !options.closesUnauthenticated;
+    connection.keepAlive = response.shouldKeepAlive;
+    response.once('close', () => end(connection));
     // Node would also read the rest, but each chunk would wait for garbage collection.
     response.once('prefinish', () => {
-      if (!visitor.vouched && !request.complete) discardBody(request);
+      if (!connection.isAuthenticated && !request.complete) discardBody(request);
     });
-    if (options.closesUnauthenticated && visitor.key !== undefined) response.shouldKeepAlive = false;
+    if (options.closesUnauthenticated && connection.key !== undefined) response.shouldKeepAlive = false;
     options.serve(request, response);
   }
 
-  function end(visitor: Visitor): void {
-    visitor.current = undefined;
-    if (visitor.vouched) visitor.usefulAt = clock.elapsed();
-    if (visitor.socket.destroyed || visitor.socket.writableEnded) return;
-    const next = visitor.waiting.shift();
-    if (next !== undefined) begin(visitor, ...next);
-    else if (visitor.overrun) visitor.socket.destroySoon();
+  function end(connection: TrackedConnection): void {
+    connection.current = undefined;
+    if (connection.isAuthenticated) connection.usefulAt = clock.elapsed();
+    if (connection.socket.destroyed || connection.socket.writableEnded) return;
+    const next = connection.waiting.shift();
+    if (next !== undefined) begin(connection, ...next);
+    else if (connection.overrun) connection.socket.destroySoon();
   }
 
   return {
     accept(socket) {
       const address = socket.remoteAddress ?? '';
       const isTrusted = trustedProxies.length > 0 && findEntry(trustedProxies, address) !== null;
-      const visitor: Visitor = {
+      const connection: TrackedConnection = {
         socket,
         key: isTrusted ? undefined : addressKey(address),
         proxies: trustedProxies,
         since: clock.elapsed(),
         usefulAt: undefined,
         current: undefined,
-        vouched: false,
+        isAuthenticated: false,
         keepAlive: false,
         waiting: [],
         overrun: false,
       };
-      visitors.set(socket, visitor);
-      all.add(visitor);
-      socket.once('close', () => leave(visitor));
-      lingerOnClose(visitor, clock);
-      if (visitor.key !== undefined) {
-        const neighbours = byKey.get(visitor.key) ?? new Set();
-        neighbours.add(visitor);
-        byKey.set(visitor.key, neighbours);
-        if (neighbours.size > limits.maxPerAddress) makeRoom(neighbours, limits.maxPerAddress, visitor);
+      tracked.set(socket, connection);
+      all.add(connection);
+      socket.once('close', () => leave(connection));
+      lingerOnClose(connection, clock);
+      if (connection.key !== undefined) {
+        const sameAddress = byKey.get(connection.key) ?? new Set();
+        sameAddress.add(connection);
+        byKey.set(connection.key, sameAddress);
+        if (sameAddress.size > limits.maxPerAddress) makeRoom(sameAddress, limits.maxPerAddress, connection);
       }
-      if (all.size > limits.maxConnections) makeRoom(all, limits.maxConnections, visitor);
+      if (all.size > limits.maxConnections) makeRoom(all, limits.maxConnections, connection);
     },
     take(request, response) {
-      const visitor = visitors.get(request.socket);
+      const connection = tracked.get(request.socket);
       // After its last response a connection may still deliver requests, whose responses could not be sent.
-      if (visitor === undefined || request.socket.writableEnded) return;
-      if (visitor.current === undefined) begin(visitor, request, response);
-      else if (visitor.waiting.length < limits.maxPipelined) visitor.waiting.push([request, response]);
-      else visitor.overrun = true;
+      if (connection === undefined || request.socket.writableEnded) return;
+      if (connection.current === undefined) begin(connection, request, response);
+      else if (connection.waiting.length < limits.maxPipelined) connection.waiting.push([request, response]);
+      else connection.overrun = true;
     },
     closeSilent() {
       for (const { socket } of all) if (socket.bytesRead === 0) socket.destroy();
@@ -192,33 +192,37 @@ export function createConnections(options: ConnectionsOptions): Connections {
 }
 
 /** The connections that are evicted for a new one; none if all are in use. */
-function findLeaving(group: ReadonlySet<Visitor>, newcomer: Visitor): readonly Visitor[] {
-  const unauthenticated: Visitor[] = [];
-  let idle: Visitor | undefined;
+function findEvicted(
+  group: ReadonlySet<TrackedConnection>,
+  added: TrackedConnection,
+): readonly TrackedConnection[] {
+  const unauthenticated: TrackedConnection[] = [];
+  let idle: TrackedConnection | undefined;
   // A set returns its members in insertion order.
-  for (const visitor of group) {
-    const { key, usefulAt, current, vouched } = visitor;
-    if (visitor === newcomer || visitor.socket.destroyed || (current !== undefined && vouched)) continue;
-    if (usefulAt === undefined && key !== undefined) unauthenticated.push(visitor);
-    else if (current === undefined && lastUse(visitor) < lastUse(idle)) idle = visitor;
+  for (const connection of group) {
+    const { key, usefulAt, current, isAuthenticated } = connection;
+    if (connection === added || connection.socket.destroyed || (current !== undefined && isAuthenticated))
+      continue;
+    if (usefulAt === undefined && key !== undefined) unauthenticated.push(connection);
+    else if (current === undefined && lastUse(connection) < lastUse(idle)) idle = connection;
   }
   if (unauthenticated.length > 0)
-    return unauthenticated.slice(0, Math.ceil(unauthenticated.length / GIVING_WAY_SHARE));
+    return unauthenticated.slice(0, Math.ceil(unauthenticated.length / EVICTED_SHARE));
   return idle === undefined ? [] : [idle];
 }
 
-function lastUse(visitor: Visitor | undefined): number {
-  return visitor === undefined ? Number.POSITIVE_INFINITY : (visitor.usefulAt ?? visitor.since);
+function lastUse(connection: TrackedConnection | undefined): number {
+  return connection === undefined ? Number.POSITIVE_INFINITY : (connection.usefulAt ?? connection.since);
 }
 
 /**
  * Closing a connection on which the client is still writing makes the kernel reset it, and the client may
  * never read its response. So after an early response, incoming data is discarded for a moment.
  */
-function lingerOnClose({ socket }: Visitor, clock: Clock): void {
+function lingerOnClose({ socket }: TrackedConnection, clock: Clock): void {
   const destroySoon = socket.destroySoon.bind(socket);
   socket.destroySoon = () => {
-    const request = visitors.get(socket)?.current;
+    const request = tracked.get(socket)?.current;
     if (request === undefined || request.complete) {
       destroySoon();
       return;

@@ -12,10 +12,10 @@ export interface Share {
 /** Memory that unauthenticated requests share. */
 export interface MemoryBudget {
   /**
-   * Takes bytes for a request from `address`. `giveWay` is called when they are needed for others; at that
+   * Takes bytes for a request from `address`. `abort` is called when they are needed for others; at that
    * point they have been returned, and the request must release its memory.
    */
-  enter(address: string, bytes: number, giveWay: () => void): Share;
+  enter(address: string, bytes: number, abort: () => void): Share;
   /** Bytes that are currently taken. */
   readonly bytes: number;
 }
@@ -23,7 +23,7 @@ export interface MemoryBudget {
 interface Held {
   bytes: number;
   readonly since: number;
-  readonly giveWay: () => void;
+  readonly abort: () => void;
   readonly leave: () => void;
 }
 
@@ -50,7 +50,7 @@ export function createMemoryBudget(clock: Clock, maxBytes: number): MemoryBudget
       const held = holder === undefined ? undefined : heaviest(holder.shares.list(), clock.elapsed());
       if (held === undefined) return;
       held.leave();
-      held.giveWay();
+      held.abort();
     }
   }
 
@@ -66,7 +66,7 @@ export function createMemoryBudget(clock: Clock, maxBytes: number): MemoryBudget
   }
 
   return {
-    enter(address, bytes, giveWay) {
+    enter(address, bytes, abort) {
       const holder = holderOf(address);
       let isIn = true;
       const leave = (): void => {
@@ -76,7 +76,7 @@ export function createMemoryBudget(clock: Clock, maxBytes: number): MemoryBudget
         holder.bytes -= held.bytes;
         taken -= held.bytes;
       };
-      const held: Held = { bytes: 0, since: clock.elapsed(), giveWay, leave };
+      const held: Held = { bytes: 0, since: clock.elapsed(), abort, leave };
       const remove = holder.shares.enter(held);
       const grow = (more: number): void => {
         if (!isIn) return;

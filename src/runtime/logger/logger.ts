@@ -1,6 +1,6 @@
 import { type ChildLoggerOptions, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { allowFields } from './fields.ts';
-import { lineForPeople } from './for-people.ts';
+import { formatLine } from './format-line.ts';
 import { scrubText } from './scrub-text.ts';
 
 /** pino's logger. Only allow-listed keys of a merged object are output; see `fields.ts`. */
@@ -24,7 +24,7 @@ const LONGEST_MESSAGE = 500;
 function openDestination(destination: LoggerOptions['destination']): DestinationStream {
   if (typeof destination === 'object') return destination;
   const stream = destination === 'stderr' ? process.stderr : process.stdout;
-  if (stream.isTTY) return { write: (line) => void stream.write(lineForPeople(line, stream)) };
+  if (stream.isTTY) return { write: (line) => void stream.write(formatLine(line, stream)) };
   return pino.destination(stream.fd);
 }
 

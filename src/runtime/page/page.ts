@@ -87,7 +87,7 @@ export interface Page {
    */
   readonly formTargets?: readonly string[];
   /** An address that the page refreshes to by itself. */
-  readonly goesOnTo?: string;
+  readonly refreshTo?: string;
 }
 
 /** A speech bubble. Decorative: the owner's name is next to it. */
@@ -101,9 +101,9 @@ export function renderPage(page: Page): {
   readonly html: string;
   readonly headers: Readonly<Record<string, string>>;
 } {
-  const { title, owner, about, heading, content, formTargets = [], goesOnTo } = page;
+  const { title, owner, about, heading, content, formTargets = [], refreshTo } = page;
   const refresh =
-    goesOnTo === undefined ? html`` : html`\n<meta http-equiv="refresh" content="0; url=${goesOnTo}">`;
+    refreshTo === undefined ? html`` : html`\n<meta http-equiv="refresh" content="0; url=${refreshTo}">`;
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts';
 import { mergeMetrics } from './merge-metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
 import { presentScript } from './present-script.ts';
-import { createQuestions } from './questions.ts';
+import { createProcessRequests } from './process-requests.ts';
 import type { ProcessEnd, SupervisedProcess } from './supervisor.ts';
 
 export interface ClusterOptions {
@@ -40,14 +40,14 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec, args: [...options.words], windowsHide: true });
   const serving = new Map<Worker, number>();
-  const questions = createQuestions(clock, METRICS_MS);
+  const requests = createProcessRequests(clock, METRICS_MS);
   let url: string | undefined;
 
   async function showMetrics(to: Worker, request: number): Promise<void> {
     const inOrder = [...serving].sort(([, a], [, b]) => a - b);
     const texts = await Promise.all(
       inOrder.map(([worker]) =>
-        questions.ask((number) => notify(worker, { says: 'own metrics wanted', request: number })),
+        requests.send((number) => notify(worker, { says: 'own metrics wanted', request: number })),
       ),
     );
     notify(to, { says: 'metrics', request, text: mergeMetrics(texts.filter((text) => text !== undefined)) });
@@ -70,7 +70,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
           ready.resolve();
         } else if (message.says === 'cannot serve') trouble = message.why;
         else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
-        else questions.answer(message.request, message.text);
+        else requests.resolve(message.request, message.text);
       });
       const ended = Promise.withResolvers<ProcessEnd>();
       worker.once('exit', (code, signal: NodeJS.Signals | null) => ended.resolve(signal ?? code));

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts';
 import { shareReads } from '../clock/share-reads.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
-import { createQuestions } from './questions.ts';
+import { createProcessRequests } from './process-requests.ts';
 
 /** The link from a process to the supervisor that started it. */
 export interface Supervised {
@@ -59,10 +59,10 @@ function joinSupervisor(worker: Worker): Supervised {
 }
 
 function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
-  const questions = createQuestions(clock, METRICS_MS);
+  const requests = createProcessRequests(clock, METRICS_MS);
   worker.on('message', (message: unknown) => {
     if (!isMessage<FromSupervisor>(message)) return;
-    if (message.says === 'metrics') questions.answer(message.request, message.text);
+    if (message.says === 'metrics') requests.resolve(message.request, message.text);
     if (message.says === 'own metrics wanted') void answer(message.request);
   });
 
@@ -77,7 +77,7 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
   return {
     ...own,
     async render() {
-      const text = await questions.ask((request) => void notify(worker, { says: 'metrics wanted', request }));
+      const text = await requests.send((request) => void notify(worker, { says: 'metrics wanted', request }));
       return text === undefined ? await own.render() : { contentType: CONTENT_TYPE, text };
     },
   };

@@ -1,6 +1,6 @@
 import type { AroundAttempt, PlannedAttempt } from '../../platform/webhooks/around-attempt.ts';
 import { type AttemptResult, isSuccess } from '../../platform/webhooks/send-attempt.ts';
-import { ReorderPile } from './reorder-pile.ts';
+import { ReorderBuffer } from './reorder-buffer.ts';
 import { shapeAttempt } from './shape-attempt.ts';
 import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
@@ -39,24 +39,24 @@ function sendFaulty(attempt: PlannedAttempt, faults: readonly WebhookFault[]): (
 /** Creates the port around the delivery attempts of a service. `faults` decides on the faults of each attempt. */
 export function aroundAttempts(faults: WebhookFaults): AroundAttempt {
   /** By account. */
-  const piles = new Map<string, ReorderPile>();
+  const buffers = new Map<string, ReorderBuffer>();
 
   return (attempt) => {
     const { deliveryId: id, subscriptionId, clock } = attempt;
     const drawn = faults.decide(attempt.event, attempt.number);
     const reorder = findFault(drawn, 'reorder');
     const ms = (findFault(drawn, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
-    let pile = piles.get(subscriptionId);
-    if (reorder !== undefined && pile === undefined) {
-      pile = new ReorderPile(clock);
-      piles.set(subscriptionId, pile);
+    let buffer = buffers.get(subscriptionId);
+    if (reorder !== undefined && buffer === undefined) {
+      buffer = new ReorderBuffer(clock);
+      buffers.set(subscriptionId, buffer);
     }
     const watched: PlannedAttempt = {
       ...attempt,
       over(result) {
-        piles.get(subscriptionId)?.attempted(id);
+        buffers.get(subscriptionId)?.attempted(id);
         attempt.over(result);
-        if (isSuccess(result)) piles.get(subscriptionId)?.delivered(id);
+        if (isSuccess(result)) buffers.get(subscriptionId)?.delivered(id);
       },
     };
     if (ms === 0) return sendFaulty(watched, drawn);
@@ -65,12 +65,12 @@ export function aroundAttempts(faults: WebhookFaults): AroundAttempt {
     const release = (): void => {
       stop = sendFaulty(watched, drawn);
     };
-    if (reorder === undefined || pile === undefined) {
+    if (reorder === undefined || buffer === undefined) {
       stop = clock.after(ms, release);
     } else {
       const kept = { id, release };
-      pile.keep(kept, ms);
-      stop = () => pile.remove(kept);
+      buffer.keep(kept, ms);
+      stop = () => buffer.remove(kept);
     }
     return () => stop();
   };

@@ -86,7 +86,10 @@ async function findConnection({ connections }: Platform, id: string): Promise<Co
 }
 
 /** Why no workspace or connection can match a rule; null if one can. */
-async function whyNobody(platform: Platform, { match }: FaultRuleRequest): Promise<[string, string] | null> {
+async function whyNoReceiver(
+  platform: Platform,
+  { match }: FaultRuleRequest,
+): Promise<[string, string] | null> {
   const workspaceId = 'workspaceId' in match ? match.workspaceId : undefined;
   if (workspaceId !== undefined && !(await platform.workspaces.exists(workspaceId))) {
     return ['match.workspaceId', 'does not exist'];
@@ -110,7 +113,7 @@ export async function checkRule(platform: Platform, rule: FaultRuleRequest, at: 
   const never: [string, string] | null = isNever
     ? ['probability', 'must be greater than 0; to disable the rule, leave it out']
     : null;
-  const found = never ?? whyNoCall(rule) ?? (await whyNobody(platform, rule));
+  const found = never ?? whyNoCall(rule) ?? (await whyNoReceiver(platform, rule));
   if (found === null) return;
   const [key, why] = found;
   const field = `${at}${key}`;

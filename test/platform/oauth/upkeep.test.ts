@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createClearUp } from '../../../src/platform/oauth/clear-up.ts';
+import { createCleanUp } from '../../../src/platform/oauth/clean-up.ts';
 import { behindGate, type CommitChange, type StateChange } from '../../../src/platform/time/state-change.ts';
 import { createWriteGate } from '../../../src/platform/time/write-gate.ts';
 import { silentLogger } from '../../support/platform.ts';
@@ -145,11 +145,11 @@ describe('ended OAuth records', () => {
       { gate: 'held' } as const,
     );
     const changeState = behindGate(change, createWriteGate());
-    const clearUp = createClearUp({ changeState, clock: { now: () => now }, logger: silentLogger, batch: 2 });
-    await clearUp();
+    const cleanUp = createCleanUp({ changeState, clock: { now: () => now }, logger: silentLogger, batch: 2 });
+    await cleanUp();
     expect(Math.max(...sizes)).toBe(2);
     expect(await counts()).toEqual([0, 1, 0, 1]);
-    await clearUp();
+    await cleanUp();
     expect(sizes).toHaveLength(9);
   });
 });

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { lineForPeople } from '../../../src/runtime/logger/for-people.ts';
+import { formatLine } from '../../../src/runtime/logger/format-line.ts';
 
 const ENTRY = { level: 'warn', time: '2026-01-15T12:03:04.567Z', name: 'start', pid: 7 };
 const line = (fields: object): string =>
   // In a test no stream is a terminal, so no colour is written.
-  lineForPeople(JSON.stringify({ ...ENTRY, ...fields }), process.stdout);
+  formatLine(JSON.stringify({ ...ENTRY, ...fields }), process.stdout);
 
 it('a log entry on a terminal is one line with time, level, message and fields', () => {
   expect(line({ msg: 'polling is late', accountId: 'a1', ms: 12 })).toBe(

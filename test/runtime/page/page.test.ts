@@ -29,7 +29,7 @@ describe('a page', () => {
       owner: evil,
       about: html`${evil}`,
       heading: shownName(evil),
-      goesOnTo: `https://crm.example/?a=1&b="><script>`,
+      refreshTo: `https://crm.example/?a=1&b="><script>`,
     });
     expect(text).not.toContain('<script');
     expect(text).toContain('<h1><bdi>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;&#39;</bdi></h1>');

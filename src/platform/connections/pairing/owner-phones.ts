@@ -5,7 +5,7 @@ import { applyTransition } from '../apply-transition.ts';
 import { ensureDefault } from '../default-connection.ts';
 import { lockConnection } from '../lock-connection.ts';
 import type { Connection } from '../read-connections.ts';
-import { inventNumber, isTaken, startWarmup } from './paired-numbers.ts';
+import { generateNumber, isTaken, startWarmup } from './paired-numbers.ts';
 import { bareCode, isGoodCode } from './pairing-code.ts';
 import { beginPairing, type PairingSession, readPairing } from './pairing-sessions.ts';
 import { isGoodTicket, readTicket } from './pairing-ticket.ts';
@@ -101,7 +101,7 @@ export function createOwnerPhones({ changeState, network }: Dependencies): Owner
         if (refused !== null) return refused;
         if (!hasAccount) return 'no_account';
         const { connection } = attempt;
-        const number = phoneNumber ?? connection.phoneNumber ?? (await inventNumber(change.tx, connection));
+        const number = phoneNumber ?? connection.phoneNumber ?? (await generateNumber(change.tx, connection));
         // [service.qr.pairs] [state.paired.scan]
         return number === null ? 'no_number' : pair(change, sessions, connection, number);
       });

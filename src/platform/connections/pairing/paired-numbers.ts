@@ -61,7 +61,7 @@ const FICTION = { prefix: '447700900', first: 300, count: 700 };
  * A generated number for an owner who gives none: not used in the workspace, and the same for the same connection
  * while it is free. Null if all are taken.
  */
-export async function inventNumber(
+export async function generateNumber(
   db: Queryable,
   { id, workspaceId }: { readonly id: string; readonly workspaceId: string },
 ): Promise<string | null> {

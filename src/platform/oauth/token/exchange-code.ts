@@ -10,9 +10,9 @@ import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
+import { consume, requireUsable, type StoredSingleUse } from './consume.ts';
 import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
-import { requireUsable, type StoredSingleUse, useUp } from './use-up.ts';
 
 /** RFC 7636, 4.1. */
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
@@ -80,6 +80,6 @@ export async function exchangeCode(
   passed('verifier');
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
-  const refreshToken = await useUp(context, { table: oauthCodes, hash, grantId: grant.id });
+  const refreshToken = await consume(context, { table: oauthCodes, hash, grantId: grant.id });
   return answerTokens(tokens, grant, grant.scopes, resource, refreshToken);
 }

@@ -8,9 +8,9 @@ import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { readScopes } from '../scope-parameter.ts';
+import { consume, requireUsable, type StoredSingleUse } from './consume.ts';
 import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
-import { requireUsable, type StoredSingleUse, useUp } from './use-up.ts';
 
 /** The refresh token with this hash; undefined if there is none. */
 export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredSingleUse | undefined> {
@@ -41,6 +41,6 @@ export async function refreshGrant(
   const scopes = readScopes(parameters, grant.scopes);
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
-  const refreshToken = await useUp(context, { table: oauthRefreshTokens, hash, grantId: grant.id });
+  const refreshToken = await consume(context, { table: oauthRefreshTokens, hash, grantId: grant.id });
   return answerTokens(tokens, grant, scopes, resource, refreshToken);
 }

@@ -14,7 +14,7 @@ const nothing = (): void => undefined;
  * the account was delivered, at the latest when the time of the first one ends. Then the newest is released first, and
  * each of the others once the previous attempt has ended. So their order changes even if all are held back.
  */
-export class ReorderPile {
+export class ReorderBuffer {
   readonly #clock: Clock;
   /** In order of arrival. */
   #kept: KeptDelivery[] = [];

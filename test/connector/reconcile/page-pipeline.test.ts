@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPageBelt } from '../../../src/connector/reconcile/page-belt.ts';
+import { createPagePipeline } from '../../../src/connector/reconcile/page-pipeline.ts';
 import { PollSuperseded } from '../../../src/connector/reconcile/poll-context.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -19,24 +19,24 @@ function page(id: string): PolledMessage[] {
   return [{ id, connectionId: 'c', direction: 'incoming', createdAt: 0, ...rest }];
 }
 
-/** A belt whose statements end when the test says so, or at once. */
+/** A pipeline whose statements end when the test says so, or at once. */
 function open(finish: () => Promise<boolean> = async () => true) {
   const clock = new ManualClock();
   const statements: string[][] = [];
-  const belt = createPageBelt<number>(
+  const pipeline = createPagePipeline<number>(
     async (items) => {
       statements.push(items.map(({ id }) => id));
       return await finish();
     },
-    { most: MAX, clock },
+    { maxWaiting: MAX, clock },
   );
-  const put = (number: number) => belt.put(page(String(number)), number);
-  return { clock, belt, put, statements };
+  const put = (number: number) => pipeline.put(page(String(number)), number);
+  return { clock, pipeline, put, statements };
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('a belt', () => {
+describe('a pipeline', () => {
   it('stores a single page after the next one could be requested', async () => {
     const { clock, put, statements } = open();
     for (let number = 0; number < 3; number += 1) {
@@ -50,8 +50,8 @@ describe('a belt', () => {
   });
 
   it('gathers pages that follow each other quickly', async () => {
-    const { belt, put, statements } = open();
-    await belt.carry(
+    const { pipeline, put, statements } = open();
+    await pipeline.run(
       (async () => {
         for (let number = 0; number < 4; number += 1) {
           await put(number);
@@ -66,7 +66,7 @@ describe('a belt', () => {
 
   it('makes the walk wait if it is full, and stores everything in order', async () => {
     const gate = Promise.withResolvers<boolean>();
-    const { belt, put, statements } = open(() => gate.promise);
+    const { pipeline, put, statements } = open(() => gate.promise);
     for (let number = 0; number < MAX; number += 1) await put(number);
     let room = false;
     const last = put(MAX).then(() => {
@@ -75,29 +75,29 @@ describe('a belt', () => {
     await turn();
     expect(room).toBe(false);
     gate.resolve(true);
-    await belt.carry(last);
+    await pipeline.run(last);
     expect(statements.flat()).toEqual(['0', '1', '2', '3', '4']);
   });
 
   it('stores what it contains if the walk fails', async () => {
-    const { belt, put, statements } = open();
+    const { pipeline, put, statements } = open();
     const walk = (async () => {
       await put(0);
       await put(1);
       throw new Error('the service is away');
     })();
-    await expect(belt.carry(walk)).rejects.toThrow('the service is away');
+    await expect(pipeline.run(walk)).rejects.toThrow('the service is away');
     expect(statements.flat()).toEqual(['0', '1']);
   });
 
   it('stores nothing more once the lease is lost, and reports it', async () => {
-    const { belt, put, statements } = open(async () => false);
+    const { pipeline, put, statements } = open(async () => false);
     await put(0);
     await turn();
     await turn();
-    expect(belt.signal.aborted).toBe(true);
+    expect(pipeline.signal.aborted).toBe(true);
     await expect(put(1)).rejects.toThrow(PollSuperseded);
-    await expect(belt.carry(Promise.resolve())).rejects.toThrow(PollSuperseded);
+    await expect(pipeline.run(Promise.resolve())).rejects.toThrow(PollSuperseded);
     expect(statements).toEqual([['0']]);
   });
 });

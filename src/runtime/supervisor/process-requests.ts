@@ -1,24 +1,24 @@
 import type { Clock } from '../clock/clock.ts';
 
 /** Requests to another process, each with a number that comes back in its reply. */
-export interface Questions {
-  /** Resolves with the reply to what `send` sends, or with undefined if none arrives in time. */
-  ask(send: (request: number) => void): Promise<string | undefined>;
+export interface ProcessRequests {
+  /** Resolves with the reply to what `transmit` sends, or with undefined if none arrives in time. */
+  send(transmit: (request: number) => void): Promise<string | undefined>;
   /** A reply has arrived. A late or unknown reply is ignored. */
-  answer(request: number, text: string): void;
+  resolve(request: number, text: string): void;
 }
 
-export function createQuestions(clock: Clock, deadlineMs: number): Questions {
+export function createProcessRequests(clock: Clock, deadlineMs: number): ProcessRequests {
   const open = new Map<number, (text: string) => void>();
-  let requests = 0;
+  let last = 0;
   return {
-    async ask(send) {
-      requests += 1;
-      const request = requests;
+    async send(transmit) {
+      last += 1;
+      const request = last;
       const answered = Promise.withResolvers<string | undefined>();
       const cancel = clock.after(deadlineMs, () => answered.resolve(undefined));
       open.set(request, answered.resolve);
-      send(request);
+      transmit(request);
       try {
         return await answered.promise;
       } finally {
@@ -26,6 +26,6 @@ export function createQuestions(clock: Clock, deadlineMs: number): Questions {
         open.delete(request);
       }
     },
-    answer: (request, text) => open.get(request)?.(text),
+    resolve: (request, text) => open.get(request)?.(text),
   };
 }

@@ -91,7 +91,7 @@ function isGrantOver(tx: Queryable, time: number): SQL | undefined {
  * ended long ago, with their codes. Does nothing if it ran less than an hour of virtual time ago. An error is logged,
  * and the next run deletes the rest.
  */
-export function createClearUp({ changeState, clock, logger, batch = BATCH }: Options): () => Promise<void> {
+export function createCleanUp({ changeState, clock, logger, batch = BATCH }: Options): () => Promise<void> {
   let doneAt = Number.NEGATIVE_INFINITY;
 
   const remove = async ({ table, key, where, keptMs }: Ended): Promise<void> => {

@@ -10,8 +10,8 @@ export type StorePages<Progress> = (items: readonly PolledMessage[], progress: P
  * One statement runs at a time. One statement for several pages is cheaper than one for each, so pages that
  * arrive in quick succession are stored together; a single page is stored at once.
  */
-export interface PageBelt<Progress> {
-  /** Aborts when nothing more will be stored, so reading on is useless. */
+export interface PagePipeline<Progress> {
+  /** Aborts when nothing more will be stored, so reading more is useless. */
   readonly signal: AbortSignal;
   /**
    * The `commit` of the walk: resolves with true when there is room for the next page. Throws what storing
@@ -19,40 +19,40 @@ export interface PageBelt<Progress> {
    */
   put(items: readonly PolledMessage[], progress: Progress): Promise<boolean>;
   /**
-   * Waits until the walk has ended and everything on the belt is stored, even if the walk failed. Throws what
+   * Waits until the walk has ended and everything in the pipeline is stored, even if the walk failed. Throws what
    * storing threw, `PollSuperseded` if the lease was lost, or else what the walk threw.
    */
-  carry<T>(walk: Promise<T>): Promise<T>;
+  run<T>(walk: Promise<T>): Promise<T>;
 }
 
-export interface BeltOptions {
-  /** Maximum number of pages on the belt besides the one that was just added. */
-  readonly most: number;
+export interface PipelineOptions {
+  /** Maximum number of pages in the pipeline besides the one that was just added. */
+  readonly maxWaiting: number;
   readonly clock: Clock;
 }
 
-interface Load<Progress> {
+interface PageBatch<Progress> {
   readonly items: PolledMessage[];
   readonly progress: Progress;
   readonly pages: number;
 }
 
-/** A page that arrives later than this after the previous one is stored by itself. */
+/** A page that arrives later than this after the previous one is stored separately. */
 const QUICK_MS = 20;
 
-/** Creates a belt for one walk. */
-export function createPageBelt<Progress>(
+/** Creates a pipeline for one walk. */
+export function createPagePipeline<Progress>(
   store: StorePages<Progress>,
-  { most, clock }: BeltOptions,
-): PageBelt<Progress> {
-  const enough = Math.ceil(most / 2);
+  { maxWaiting, clock }: PipelineOptions,
+): PagePipeline<Progress> {
+  const batchPages = Math.ceil(maxWaiting / 2);
   const halt = new AbortController();
-  let waiting: Load<Progress> | undefined;
+  let waiting: PageBatch<Progress> | undefined;
   let storing: Promise<void> | undefined;
   let pages = 0;
   let lastPut = Number.NEGATIVE_INFINITY;
 
-  async function storeLoad({ items, progress, pages: stored }: Load<Progress>): Promise<void> {
+  async function storeBatch({ items, progress, pages: stored }: PageBatch<Progress>): Promise<void> {
     try {
       // Let the walk request its next page first: the service can then work while the statement is built.
       await nextTurn();
@@ -62,15 +62,15 @@ export function createPageBelt<Progress>(
       halt.abort(error);
     }
     storing = undefined;
-    storeWaiting(enough);
+    storeWaiting(batchPages);
   }
 
   function storeWaiting(least: number): void {
     if (storing !== undefined || waiting === undefined || waiting.pages < least || halt.signal.aborted)
       return;
-    const load = waiting;
+    const batch = waiting;
     waiting = undefined;
-    storing = storeLoad(load);
+    storing = storeBatch(batch);
   }
 
   async function untilAtMost(left: number): Promise<void> {
@@ -85,18 +85,18 @@ export function createPageBelt<Progress>(
     signal: halt.signal,
     async put(items, progress) {
       const now = clock.elapsed();
-      const alone = now - lastPut > QUICK_MS;
+      const isSlow = now - lastPut > QUICK_MS;
       lastPut = now;
       pages += 1;
       const gathered = waiting?.items ?? [];
       gathered.push(...items);
       // The latest progress includes that of all earlier pages.
       waiting = { items: gathered, progress, pages: (waiting?.pages ?? 0) + 1 };
-      storeWaiting(alone ? 1 : enough);
-      await untilAtMost(most);
+      storeWaiting(isSlow ? 1 : batchPages);
+      await untilAtMost(maxWaiting);
       return true;
     },
-    async carry(walk) {
+    async run(walk) {
       try {
         return await walk;
       } finally {

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 const COLOURS = { warn: 'yellow', error: 'red', fatal: 'red', info: 'green' } as const;
 
-/** Fields that are not repeated on a line for people. */
+/** Fields that are not repeated on a formatted line. */
 const LEFT_OUT = new Set(['level', 'time', 'name', 'msg', 'pid']);
 
 /** `message: cause`, as far as the logged error contains them. */
@@ -13,7 +13,7 @@ function errorOf(value: unknown): string {
 }
 
 /** Formats one JSON line of the log for a terminal: `12:03 warn  message (field value)`. Times are UTC. */
-export function lineForPeople(line: string, stream: NodeJS.WriteStream): string {
+export function formatLine(line: string, stream: NodeJS.WriteStream): string {
   const fields = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const level = String(fields['level']);
   const colour = COLOURS[level as keyof typeof COLOURS] ?? 'dim';

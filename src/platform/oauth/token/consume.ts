@@ -52,7 +52,7 @@ async function refuseReuse({ changeState }: TokenContext, grantId: string): Prom
  * Consumes a code or refresh token with one conditional update, and stores and returns the next refresh token of its
  * family. One of several concurrent requests succeeds; the others count as a second use. [oauth.refresh.rotates]
  */
-export async function useUp(context: TokenContext, { table, hash, grantId }: SingleUse): Promise<string> {
+export async function consume(context: TokenContext, { table, hash, grantId }: SingleUse): Promise<string> {
   const refreshToken = await context.changeState(async (change) => {
     const used = await orm(change.tx)
       .update(table)
