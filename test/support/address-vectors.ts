@@ -10,7 +10,7 @@ const vectors = z.strictObject({
   accepted: z.array(form),
 });
 
-/** Addresses written by hand; `{port}` stands for the port of whoever listens. */
+/** Addresses as literals; `{port}` stands for the port of the listener. */
 export function readAddressVectors(): z.infer<typeof vectors> {
   const file = new URL('../vectors/webhook-addresses.json', import.meta.url);
   return vectors.parse(JSON.parse(readFileSync(file, 'utf8')));

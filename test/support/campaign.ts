@@ -24,7 +24,7 @@ export interface CampaignOptions {
   readonly connections?: number;
   /** Makes the database. Default: on the server of the run. */
   readonly createDatabase?: () => Promise<TestDatabase>;
-  /** Replaces the database's address for the processes, for a test that puts something in between. */
+  /** Replaces the database's address for the processes, for a test with a proxy. */
   readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
   /** Replaces the webhook addresses, likewise. */
   readonly route?: (webhook: string) => Promise<string>;
@@ -43,7 +43,7 @@ export interface LoadSummary {
   readonly slowestMs: number;
 }
 
-/** Connector processes on a database of their own, a sender, and a reader at each of them. */
+/** Connector processes on their own database, a sender, and a reader of each process. */
 export interface Campaign {
   readonly databaseUrl: string;
   readonly connectors: readonly CrashingConnector[];
@@ -53,7 +53,7 @@ export interface Campaign {
   readonly url: string;
   /** The bearer token of its API. */
   readonly token: string;
-  /** Sends unique events at this pace until `faults` is over; resolves with what it resolved with. */
+  /** Sends unique events at this pace until `faults` resolves; resolves with its result. */
   underLoad<T>(seed: number, pace: Pace, faults: () => Promise<T>): Promise<T>;
   /**
    * Sends one more event and waits until every reader has it: by then they have read all that was acknowledged
@@ -61,7 +61,7 @@ export interface Campaign {
    */
   catchUp(): Promise<void>;
   summarize(): LoadSummary;
-  /** Every promise that was broken to sender or readers, found by HTTP and SQL. */
+  /** Every violated guarantee to senders or readers, found by HTTP and SQL. */
   findViolations(): Promise<Violation[]>;
 }
 
@@ -71,7 +71,7 @@ export const TOKEN = 'token-of-a-campaign-for-tests';
 const MESSAGES = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Starts a campaign; everything of it ends with the test that is running. */
+/** Starts a campaign, which ends with the running test. */
 export async function startCampaign(options: CampaignOptions): Promise<Campaign> {
   const {
     processes,

@@ -15,7 +15,7 @@ export interface WireAnswer {
   header(name: string): string | null;
 }
 
-/** What an API promises of its answers. */
+/** The contract of an API's answers. */
 interface ApiPromises {
   readonly endpoints: readonly EndpointDefinition[];
   /** Shape of a refusal with this code. */
@@ -98,7 +98,7 @@ function expectExactly(schema: z.ZodType, body: unknown, call: string): void {
 /**
  * Fails the running test unless the answer is one that the API's contract lists for this call: the exact shape
  * for a success; for a refusal its body, a code that this endpoint may answer, and a status that goes with it.
- * OpenAPI documents have tests of their own.
+ * OpenAPI documents have their own tests.
  * `path` is relative to the API's base address.
  */
 export function checkAnswer(

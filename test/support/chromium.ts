@@ -57,8 +57,8 @@ export interface WatchedPage {
 }
 
 /**
- * Opens a page of 1280 × 800, unless the caller says otherwise, in a browser context of its own. Without `browser`, it is closed at
- * the end of the test.
+ * Opens a page of 1280 × 800 by default, in its own browser context. Without `browser`, it is closed at the end of the
+ * test.
  */
 export async function openPage(
   url: string,
@@ -95,7 +95,7 @@ const VIEWS = [
  */
 export async function expectAccessible(page: Page): Promise<void> {
   const before = page.viewportSize();
-  // Into the page by the protocol of the browser, which no policy of the page concerns.
+  // Injected by the protocol of the browser, which the page's policy does not affect.
   const session = await page.context().newCDPSession(page);
   const evaluate = async (expression: string): Promise<unknown> => {
     const { result } = await session.send('Runtime.evaluate', {

@@ -15,7 +15,7 @@ export interface Citation {
 /** What a test file cites, and where it does so in a way that no reader of files can follow. */
 export interface FileCitations {
   readonly citations: readonly Citation[];
-  /** Places of `proves(…)` that stands in no options of a test, or has something else than literals in it. */
+  /** Places of `proves(…)` outside the options of a test, or with anything but literals in it. */
   readonly strays: readonly string[];
 }
 
@@ -47,7 +47,7 @@ function calleeNames(callee: unknown): readonly string[] {
   return [...calleeNames(callee['object']), ...calleeNames(callee['property'])];
 }
 
-/** Text of a literal or a template; `…` stands for what only the run knows. Null for anything else. */
+/** Text of a literal or a template; `…` stands for values known only at run time. Null for anything else. */
 function textOf(node: unknown): string | null {
   if (!isNode(node)) return null;
   if (node.type === 'Literal') return typeof node['value'] === 'string' ? node['value'] : null;
@@ -105,7 +105,7 @@ export function readFileCitations(file: string, text: string): FileCitations {
   return { citations, strays };
 }
 
-/** Reads the citations of every test file that the test run takes in. */
+/** Reads the citations of every file of the test run. */
 export function readCitations(): FileCitations {
   const read = readSources('test')
     .filter(({ path, source }) => path.endsWith('.test.ts') && source.includes('proves('))

@@ -1,7 +1,7 @@
 /*
- * A whole connector in a process of its own (`role` all, a real listener), whose wall clock runs ahead: what it
- * would wait for is due. It says when its modules are in memory, begins with a line that says by how many
- * milliseconds it is ahead, and prints its address once it serves. Each further line puts it ahead by so many more.
+ * A complete connector in its own process (`role` all, a real listener), whose wall clock is ahead, so that its waits
+ * are over. It reports when its modules are loaded, starts when it reads a line with the number of milliseconds that it
+ * is ahead, and prints its address once it serves. Each further line moves its clock forward by that many more.
  */
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
@@ -13,7 +13,7 @@ import { createShiftedClock } from './shifted-clock.ts';
 const options = JSON.parse(process.argv[2] ?? '{}');
 const lines = createInterface({ input: process.stdin });
 lines.once('close', () => process.exit());
-// It will be killed, and Node keeps what it compiled only when a process ends by itself.
+// It will be killed, and Node stores its compile cache only when a process exits normally.
 flushCompileCache();
 process.stdout.write('loaded\n');
 const clock = createShiftedClock();

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** A connector at one address that is killed again and again, each life later in time than the one before. */
+/** A connector at one address that is killed repeatedly. The clock of each process is ahead of the previous one's. */
 export interface ConnectorLives {
-  /** Kills the life that is there, wherever it stands, and begins the next one, `aheadMs` ahead of the wall clock. */
+  /** Kills the current process at once and starts the next one, `aheadMs` ahead of the wall clock. */
   next(aheadMs: number): Promise<void>;
-  /** Puts the present life ahead by so many more. */
+  /** Moves the clock of the current process forward by this much. */
   pass(ms: number): void;
-  /** Resolves when the present life serves. */
+  /** Resolves when the current process serves. */
   serving(): Promise<void>;
   readonly kills: number;
   stop(): Promise<void>;
@@ -22,7 +22,7 @@ interface Life {
 
 const SCRIPT = new URL('./connector-ahead.ts', import.meta.url).pathname;
 
-/** Prepares a first life, which `next` begins. `options` are those of `runConnector` that are plain data. */
+/** Prepares the first process, which `next` starts. `options` are those of `runConnector` that are plain data. */
 export function startConnectorLives(options: object): ConnectorLives {
   const all = new Set<ChildProcess>();
   let prepared = prepare();

@@ -12,13 +12,13 @@ export interface ConnectorProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The connector's command in a process of its own. */
+/** The connector's command in its own process. */
 export interface ConnectorProcess {
   readonly url: string;
   readonly pid: number | undefined;
   /** Resolves when its modules are in memory; nothing has run yet. */
   readonly loaded: Promise<void>;
-  /** Lets the command begin. */
+  /** Starts the command. */
   go(): void;
   /** Resolves when it says that it serves. Rejects with what it wrote when it ended before. */
   readonly ready: Promise<void>;
@@ -66,7 +66,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
     });
   const loaded = said('loaded');
   const ready = said('connectorUrl');
-  // Whoever kills it on purpose does not wait for it to be ready.
+  // Callers that kill it do not wait for it to be ready.
   loaded.catch(() => undefined);
   ready.catch(() => undefined);
   return {

@@ -6,38 +6,38 @@ import {
 } from './connector-process.ts';
 import { findFreePort } from './find-free-port.ts';
 
-/** How many lives ended where. */
+/** How many processes were killed during startup, and how many while serving. */
 export interface CrashReport {
   readonly starting: number;
   readonly serving: number;
 }
 
-/** A connector at one address that is killed again and again, and always comes back. */
+/** A connector at one address that is killed repeatedly, and always restarts. */
 export interface CrashingConnector {
   readonly url: string;
   /** Of the process that runs now. */
   readonly pid: number | undefined;
-  /** Resolves with the address when somebody serves there. */
+  /** Resolves with the address when a process serves there. */
   live(): Promise<string>;
-  /** Kills it at random moments, so many times; some of them fall into its start. The last life goes on. */
+  /** Kills it this many times at random moments, sometimes during startup. The last process keeps running. */
   crash(times: number, random: () => number): Promise<CrashReport>;
-  /** Ends it as an operator does and starts it again. Resolves with its exit code when it serves again. */
+  /** Stops it as an operator does and starts it again. Resolves with its exit code when it serves again. */
   restart(): Promise<number | NodeJS.Signals>;
-  /** Kills it and starts it again when `away` is over. Resolves when it serves again. */
+  /** Kills it and starts it again when `away` resolves. Resolves when it serves again. */
   down(away: () => Promise<unknown>): Promise<void>;
   /** Ends it as an operator does. Resolves with its exit code, or the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
 }
 
-/** This share of the lives ends within its start, the others while they serve. */
+/** The share of processes that are killed during startup; the others are killed while serving. */
 const EARLY_SHARE = 0.25;
 const EARLY_MS = 300;
 const SERVING_MS = 600;
-/** Loading the program takes longest of all, so some processes wait with it in memory. */
+/** Loading the program takes longest, so some processes wait with it in memory. */
 const SPARES = 2;
 
 /**
- * Keeps processes prepared behind the one that runs, so that a life costs no more than a start. A process that
+ * Keeps processes prepared behind the one that runs, so that a restart only costs the startup. A process that
  * ends without being killed makes `live` reject.
  */
 export async function startCrashingConnector(
@@ -68,14 +68,14 @@ export async function startCrashingConnector(
     );
     void process.ended.then((how) => {
       if (process === condemned) return;
-      // Whoever waits for it to serve learns that it never will.
+      // Rejects for callers that wait until it serves.
       if (serves) serving = openPromise();
       serves = false;
       serving.reject(new Error(`a connector ended by itself with ${how}\n${process.errors()}`));
     });
   }
 
-  /** Whoever asks from here on waits for the next life. */
+  /** Later callers wait for the next process. */
   async function end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
     condemned = current;
     if (serves) serving = openPromise();

@@ -1,16 +1,16 @@
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 
-/** A CRM that hands sends to the connector's API, each until it is taken. */
+/** A CRM that posts sends to the connector's API and repeats each until it is accepted. */
 export interface CrmSender {
-  /** References of each queue's sends, in the order in which they were taken. */
+  /** References of each queue's accepted sends, in order. */
   readonly taken: ReadonlyMap<string, readonly string[]>;
-  /** Calls that were refused or broken, and made again. */
+  /** Number of calls that failed and were repeated. */
   readonly repeated: number;
-  /** Resolves when the calls that are under way are over. */
+  /** Resolves when the calls in progress have ended. */
   stop(): Promise<void>;
 }
 
-/** A connection that somebody writes through, and to whom. */
+/** A connection and its recipient. */
 export interface Queue {
   readonly connectionId: string;
   readonly phone: string;

@@ -6,7 +6,7 @@ import { endServer } from './sweep-abandoned-servers.ts';
 /** A `--data-dir` below a folder that only this user may enter, as a home directory. */
 export interface DataFolder {
   readonly path: string;
-  /** Removes it with the server that may still run on it. `printed` is what a command said of its database. */
+  /** Removes it and ends a server that still uses it. `printed` is what a command printed about its database. */
   remove(printed: string): Promise<void>;
 }
 

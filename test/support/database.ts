@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { inject } from 'vitest';
 import { createOwnDatabase, type OwnDatabase } from '../../src/testing/own-database.ts';
 
-/** A database of one test's own. */
+/** The database of one test. */
 export type TestDatabase = OwnDatabase;
 
 /** Runs `work` on one connection to the shared server. */

@@ -21,7 +21,7 @@ export async function dumpDatabase(url: string): Promise<string> {
   }
 }
 
-/** Runs one statement, past everything that guards the store. */
+/** Runs one statement, bypassing all guards of the store. */
 export async function changeDatabase(url: string, statement: string): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   try {
@@ -39,7 +39,7 @@ function revealBytes(row: string): string {
   return [row, ...texts].join('\n');
 }
 
-/** Writes down everything that is ever said to a Redis, and what it holds. Start it without `rdbcompression`. */
+/** Records all commands that a Redis receives, and what it holds. Start it without `rdbcompression`. */
 export async function watchRedis(url: string): Promise<{ dump(): Promise<string>; close(): void }> {
   const redis = new Redis(url);
   const monitor = await redis.monitor();

@@ -23,7 +23,7 @@ export function dyingDatabase(database: Database, at: number, moment: Moment) {
   });
   const dying: Database = Object.assign(Object.create(database), {
     ...queryableOn(database),
-    // The commit is a step of its own.
+    // The commit is a separate step.
     transaction: <T>(work: (tx: Queryable) => Promise<T>) =>
       step(() => database.transaction((tx) => work(queryableOn(tx)))),
   });

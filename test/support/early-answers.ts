@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 /** A receiver with the fault that a campaign must find. */
 export interface EarlyAnswers {
   readonly url: string;
-  /** Resolves when nothing is on its way to the receiver: what was answered has arrived by then, or is lost. */
+  /** Resolves when nothing is in transit to the receiver: what was answered has arrived or is lost. */
   handedOn(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Answers every delivery with 200 first, and only then hands it on to the receiver at `target`. */
+/** Answers every delivery with 200 first, and only then forwards it to the receiver at `target`. */
 export async function startEarlyAnswers(target: string): Promise<EarlyAnswers> {
   const underway = new Set<Promise<void>>();
   const server = createServer((incoming, answer) => {

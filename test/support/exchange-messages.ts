@@ -12,7 +12,7 @@ export interface Exchange {
 
 const AT_ONCE = 16;
 
-/** Has people write to connections, and the connections' owner answer through the service's API. */
+/** Sends messages from contacts to connections, and answers them through the service's API. */
 export async function exchangeMessages(exchange: Exchange): Promise<void> {
   const { sandbox, service, connectionIds, phones, signal } = exchange;
   const names = [...exchange.names].entries();

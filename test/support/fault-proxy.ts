@@ -4,20 +4,20 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 /** `up`: from the client to the server. `down`: from the server to the client. */
 export type Direction = 'up' | 'down' | 'both';
 
-/** A TCP connection's fate in the hand of a test. Faults hold for open connections and for new ones. */
+/** Controls the faults of TCP connections. Faults apply to open connections and to new ones. */
 export interface FaultProxy {
   readonly port: number;
   /** The given URL with this proxy's address in place of its own. */
   route(url: string): string;
-  /** Drops everything without closing a connection, as a frozen network does. New connections are accepted and frozen. */
+  /** Drops everything without closing connections, as a frozen network does. New ones are accepted and frozen. */
   freeze(direction?: Direction): void;
-  /** Open connections pass nothing any more, and new ones work: a middlebox forgot them. */
+  /** Drops everything on open connections, as a middlebox that lost its state does. New connections work. */
   forget(): void;
-  /** What was held passes, and what comes after it. */
+  /** Delivers what was held, and everything after it. */
   thaw(): void;
   /** Resets every open connection. New ones work. */
   cut(): void;
-  /** Closes the listener, so that connecting is refused; open connections live on. */
+  /** Closes the listener, so that new connections are refused; open ones stay. */
   refuse(): Promise<void>;
   /** Listens again, on the same port. */
   accept(): Promise<void>;

@@ -5,18 +5,18 @@ import type { FeedChange } from './check-invariants.ts';
 import type { LoadStatus } from './load-plan.ts';
 
 export interface FeedReaderOptions {
-  /** Resolves with the connector's address once it serves. Asked again after each break. */
+  /** Resolves with the connector's address once it serves. Called again after each interruption. */
   readonly live: () => Promise<string>;
   readonly token: string;
 }
 
 /** A reader of `GET /v1/changes/stream` that keeps the last `seq`, as a CRM does. */
 export interface FeedReader {
-  /** Everything it was ever handed, in order. */
+  /** Everything that it received, in order. */
   readonly changes: readonly FeedChange[];
   /** How often a stream was opened. */
   readonly streams: number;
-  /** Resolves once a change that matches was read. Rejects when the reader cannot go on. */
+  /** Resolves once a change that matches was read. Rejects when the reader cannot continue. */
   until(matches: (change: FeedChange) => boolean): Promise<void>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function followFeed({ live, token }: FeedReaderOptions): FeedReader {
   }
 
   const over = follow();
-  // Told by `until` and `close`.
+  // Resolved by `until` and `close`.
   over.catch(() => undefined);
   return {
     changes,

@@ -9,15 +9,15 @@ import { sweepAbandonedServers, TEST_FOLDER_PREFIX } from './sweep-abandoned-ser
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A Postgres that the whole run shares. Make databases of your own in it with `createTestDatabase`. */
+    /** A Postgres that the whole run shares. Create databases on it with `createTestDatabase`. */
     databaseUrl: string;
   }
 }
 
 /**
- * Gives the run a folder of its own for temporary files, and the Postgres of `TEST_DATABASE_URL`, the distribution's
- * with its default settings (`TEST_POSTGRES=installed`), or an embedded one that is fast and forgets. The project
- * `unit` by itself has none.
+ * Gives the run its own folder for temporary files, and the Postgres of `TEST_DATABASE_URL`, the distribution's
+ * with its default settings (`TEST_POSTGRES=installed`), or an embedded one that is fast and not durable. The project
+ * `unit` does not start it.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await sweepAbandonedServers();

@@ -17,14 +17,14 @@ export interface TestProxy {
   readonly url: string;
   /** Resolves when the proxy sends requests to every web. */
   allUp(): Promise<void>;
-  /** Requests that were given to another web, or again to the same one, because the first did not take them. */
+  /** Requests that were sent to another web process, or again to the same one, because the first attempt failed. */
   repeated(): Promise<number>;
   /** What it has logged so far. */
   log(): string;
   stop(): Promise<void>;
 }
 
-/** Columns of `show stat` that are looked at. */
+/** Columns of `show stat` that are read. */
 const COLUMN = { proxy: 0, server: 1, retries: 15, redispatches: 16, status: 17 } as const;
 const BACKENDS = ['webhooks', 'api'];
 

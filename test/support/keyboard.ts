@@ -18,7 +18,7 @@ async function type(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-/** How a person operates a page by keyboard alone. */
+/** Operates a page with the keyboard only. */
 export const KEYBOARD = {
   /** Activates a button or a link. */
   async press(target: Locator): Promise<void> {

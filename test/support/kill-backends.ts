@@ -2,7 +2,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { withSql } from './read-connector.ts';
 
 /**
- * Ends one random backend of a database after the other, whoever uses it: one each `everyMs`, for `forMs`.
+ * Ends random backends of a database: one each `everyMs`, for `forMs`.
  * Resolves with how many.
  */
 export function killBackends(

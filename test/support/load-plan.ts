@@ -2,7 +2,7 @@ import { seededRandom } from '../../src/platform/seeded-random.ts';
 
 export type LoadStatus = 'sent' | 'delivered' | 'read' | 'failed';
 
-/** One event of a load, and the bytes that tell it. */
+/** One event of a load, and its body. */
 export interface LoadEvent {
   readonly event: 'message.received' | 'message.status';
   readonly connectionId: string;
@@ -12,7 +12,7 @@ export interface LoadEvent {
   readonly text: string | null;
   /** Null for a received message. */
   readonly status: LoadStatus | null;
-  /** How often it is sent at once: the service may repeat itself. */
+  /** How many copies are sent at the same time, because the service may send duplicates. */
   readonly copies: number;
   readonly body: string;
 }
@@ -25,7 +25,7 @@ export interface LoadPlan {
   readonly connections?: number;
 }
 
-/** What becomes of an outgoing message. `read` and `failed` exclude each other. */
+/** The statuses of an outgoing message. `read` and `failed` exclude each other. */
 const COURSES: readonly (readonly LoadStatus[])[] = [
   ['sent'],
   ['sent', 'delivered'],
@@ -35,13 +35,13 @@ const COURSES: readonly (readonly LoadStatus[])[] = [
   ['sent', 'delivered', 'failed'],
 ];
 const TEXTS = ['Hello', 'Grüße aus Köln', '"quoted" \\ and {braced}', 'two\nlines', '👋🏽 ok', '   '];
-/** Events overtake each other within so many places. */
+/** How many places an event may be moved ahead. */
 const SHUFFLED_OVER = 40;
 const COPIED = 0.1;
 
 /**
  * Plans the events of a load: as many incoming as outgoing messages, the outgoing with all their statuses, in
- * an order in which they overtake each other. The same seed gives the same events, and no two are equal.
+ * a shuffled order. The same seed gives the same events, and no two are equal.
  */
 export function planLoad(plan: LoadPlan): LoadEvent[] {
   const random = seededRandom(plan.seed);

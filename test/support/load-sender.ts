@@ -15,7 +15,7 @@ export interface Attempt {
 /** The error of an attempt whose answer began and did not end. */
 export const CUT_ANSWER = 'cut answer';
 
-/** What became of one copy of an event. */
+/** The outcome of one copy of an event. */
 export interface SentEvent {
   readonly event: LoadEvent;
   /** A 2xx came back for one of the attempts. */
@@ -24,10 +24,10 @@ export interface SentEvent {
 }
 
 export interface LoadSenderOptions {
-  /** Asked once for each event, as it is signed. */
+  /** Called once for each event, when it is signed. */
   readonly secret: string | (() => string);
   readonly clock: Clock;
-  /** Addresses that the event's copy goes to; each gets a delivery of its own. Asked before each attempt. */
+  /** The addresses of an event; each gets a separate delivery. Called before each attempt. */
   readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
   /** False: a connection for each attempt, so that none can be closed while it is idle. Default true. */
   readonly keepAlive?: boolean;
@@ -43,15 +43,15 @@ export interface Pace {
 }
 
 export interface LoadSender {
-  /** Everything sent so far, in the order in which it was done with. */
+  /** Everything sent so far, in the order in which it was finished. */
   readonly sent: readonly SentEvent[];
-  /** Attempts that were answered with this status so far, those of events that are not done with, too. */
+  /** The number of attempts answered with this status so far, including those of unfinished events. */
   answered(status: number): number;
-  /** Sends one event and resolves when the service would be done with it. */
+  /** Sends one event and resolves when the service would have finished it. */
   deliver(event: LoadEvent): Promise<SentEvent[]>;
   /**
-   * Sends events until they run out or `signal` aborts; resolves when all that left are done with. A burst waits
-   * while more would be under way than there are connections: what waits for one of ours is no receiver's fault.
+   * Sends events until they run out or `signal` aborts; resolves when all of them are finished. A burst
+   * waits while there are no free connections, because that wait would not be the receiver's fault.
    */
   run(events: readonly LoadEvent[], pace: Pace, signal?: AbortSignal): Promise<void>;
   /** Resolves when no event that failed is waiting for its next attempt. */
@@ -75,8 +75,8 @@ export function signDelivery(
 }
 
 /**
- * A sender written from the specification alone: it signs once, tries three times with the same bytes, and
- * then drops the event. It remembers what was acknowledged, for that is what a receiver must answer for.
+ * A sender written from the specification only: it signs once, tries three times with the same bytes, and
+ * then drops the event. It records what was acknowledged, because a receiver must not lose that.
  */
 export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const { secret, clock, targets, connections = CONNECTIONS } = options;

@@ -77,11 +77,11 @@ export type LoopAddress = Pick<SandboxInfo, 'sandboxUrl' | 'baseUrl' | 'apiKey'>
   readonly connectorToken: string | null;
 };
 
-/** A hand on a running loop: its people, its faults, and what its connector shows. */
+/** A client of a running loop: its contacts, its faults, and what its connector returns. */
 export interface LoopClient {
   /** The first connection that sends events. */
   qrConnection(): Promise<string>;
-  /** A contact writes; answers the id of the message. */
+  /** Sends a message from a contact, and resolves with its id. */
   write(connectionId: string, text: string): Promise<string>;
   /** Loses the webhooks of every event from now on. */
   dropWebhooks(): Promise<unknown>;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { LoopOptions } from '../../src/commands/loop.ts';
 import { startTestLoop, type TestLoop } from './loop.ts';
 
-/** A loop that all tests of a file share: it starts before the first one, and is closed after the last one. */
+/** A loop shared by all tests of a file: it starts before the first one and is closed after the last one. */
 export function loopOfFile(options: Partial<LoopOptions> = {}): TestLoop {
   let running: TestLoop | undefined;
   beforeAll(async () => {

@@ -4,7 +4,7 @@ import { createTestDatabase } from './database.ts';
 import { createLoopClient, type LoopClient } from './loop-client.ts';
 import { type Caller, createCaller } from './read-lists.ts';
 
-/** The whole loop on a database of its own. */
+/** The whole loop on its own database. */
 export interface TestLoop {
   readonly loop: Loop;
   readonly client: LoopClient;
@@ -14,7 +14,7 @@ export interface TestLoop {
   readonly databaseUrl: string;
   /** Calls the control API of the sandbox. */
   readonly sandbox: Caller;
-  /** Calls the service with the key of the workspace that it begins with. */
+  /** Calls the service with the key of the initial workspace. */
   readonly service: Caller;
   /** Calls the connector's own API. */
   readonly connector: Caller;

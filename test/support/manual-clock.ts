@@ -6,7 +6,7 @@ interface Timer {
   readonly run: () => void;
 }
 
-/** Lets everything run that is ready now: microtasks, and what they make ready. */
+/** Runs everything that is ready: microtasks, and what they make ready. */
 async function settleMicrotasks(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
@@ -85,15 +85,15 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time forward by `ms` at once, as for a machine that slept: what became due meanwhile runs once, and late.
-   * Long times cost nothing by it, however often something repeats.
+   * Moves time forward by `ms` at once, as for a machine that slept: what became due runs once, and late.
+   * So long times cost nothing, however often something repeats.
    */
   async skip(ms: number): Promise<void> {
     this.#moveTo(this.#elapsed + ms);
     await this.advance(0);
   }
 
-  /** Moves the wall clock alone, as a time server or an operator does. Timers do not notice. */
+  /** Moves only the wall clock, as a time server or an operator does. Timers are unaffected. */
   jump(ms: number): void {
     this.#wall += ms;
   }

@@ -3,9 +3,9 @@ import { type Database, QueryDeadlineExceeded } from '../../src/runtime/database
 /** A database that answers no query whose text, without quotation marks, contains a word, while muted. */
 export function createMuteDatabase(database: Database): {
   readonly database: Database;
-  /** Answers queries with this word never. Resolves with the first of them. */
+  /** Stops answering queries with this word. Resolves with the first of them. */
   mute(word: string): Promise<void>;
-  /** Answers all again; what was asked meanwhile stays without an answer. */
+  /** Answers all queries again; those without an answer stay without one. */
   speak(): void;
   /** What has no answer fails, as it does at its deadline. */
   giveUp(): void;

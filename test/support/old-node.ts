@@ -10,7 +10,7 @@ export interface OldNode {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What such a Node says of itself. */
+/** The version that such a Node reports. */
 export const OLD_NODE_REFUSED =
   /^messaging-connector needs Node 22\.19 or newer, and this is Node [\d.]+ \(.*https:\/\/nodejs\.org\n$/;
 

@@ -2,29 +2,29 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What becomes of a request on its way to the service. */
+/** What happens to a request to the service. */
 export type Passage =
   | { readonly kind: 'open' }
-  /** Nobody listens. */
+  /** The connection is refused. */
   | { readonly kind: 'refused' }
-  /** The connection is reset before the request is handed on. */
+  /** The connection is reset before the request is forwarded. */
   | { readonly kind: 'reset' }
-  /** The connection is accepted, and nothing comes: what still waits when the gate opens is handed on then. */
+  /** Connections are accepted and get no response. Requests that wait when the gate opens are then forwarded. */
   | { readonly kind: 'silent' }
   /** Something in front of the service answers. */
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: number };
 
-/** What stands between a connector and the service. */
+/** A gate between a connector and the service. */
 export interface OutageGate {
   /** `{base_url}` of the service behind it. */
   readonly baseUrl: string;
   set(passage: Passage): Promise<void>;
-  /** Requests that are being answered; those that nothing comes of are not. */
+  /** The number of requests that are being answered. */
   readonly open: number;
   close(): Promise<void>;
 }
 
-/** Starts a gate that is open, at a name of this machine, so that the name has to be looked up. */
+/** Starts an open gate at a name of this machine, so that the name must be resolved. */
 export async function startOutageGate(serviceBaseUrl: string): Promise<OutageGate> {
   const target = new URL(serviceBaseUrl);
   let passage: Passage = { kind: 'open' };
@@ -56,7 +56,7 @@ export async function startOutageGate(serviceBaseUrl: string): Promise<OutageGat
         await new Promise<void>((resolve) => waiting.add(resolve));
         open += 1;
       }
-      // Whoever gave up gets nothing done any more.
+      // The client has given up, so the request is not forwarded.
       if (response.destroyed) return;
       if (passage.kind === 'reset') request.socket.resetAndDestroy();
       else if (passage.kind === 'answered') {

@@ -29,7 +29,7 @@ export function requireInstalledPostgres(): Binaries {
 /** Folders of such servers begin with this. */
 export const OWN_POSTGRES_PREFIX = 'own-postgres-';
 
-/** A server of a test's own. */
+/** The server of one test. */
 export interface OwnPostgres {
   readonly url: string;
   /** Folder that holds the data, which the server's account can write to. */

@@ -3,13 +3,13 @@ import { replaceTransactions } from './replace-transactions.ts';
 
 /** A transaction that has done all its work and waits before its COMMIT. */
 export interface PausedTransaction {
-  /** Resolves when it stands there, with the process id of its backend. */
+  /** Resolves when it waits, with the process id of its backend. */
   readonly reached: Promise<number>;
   /** Lets it commit. */
   goOn(): void;
 }
 
-/** A database in which the next transaction can be held up right before its COMMIT. */
+/** A database in which the next transaction can be paused right before its COMMIT. */
 export function createPausingDatabase(): {
   wrap(database: Database): Database;
   pauseNext(): PausedTransaction;

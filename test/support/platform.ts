@@ -21,13 +21,13 @@ interface CallOptions {
   /** Sent as JSON; a string is sent as it is. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A fault answers, so what comes is not checked against the contract. */
+  /** A fault answers, so the response is not checked against the contract. */
   readonly faulted?: boolean;
   /** The origin of another listener. */
   readonly at?: string;
 }
 
-/** A platform on a database of its own, reached over HTTP. */
+/** A platform on its own database, called over HTTP. */
 export interface TestPlatform {
   readonly platform: Platform;
   readonly database: Database;
@@ -50,7 +50,7 @@ export interface TestPlatformOptions {
   readonly ports?: PlatformPorts;
   readonly trustedProxies?: readonly string[];
   readonly logger?: Logger;
-  /** Puts something between the platform and its database. */
+  /** Wraps the database of the platform. */
   readonly wrapDatabase?: (database: Database) => Database;
 }
 

@@ -1,6 +1,6 @@
 import { Console } from 'node:console';
 
-/** Prints what a campaign measured, a row for each object, for whoever watches the run. */
+/** Prints the measurements of a campaign, one row per object. */
 export function printTable(rows: readonly object[]): void {
   new Console(process.stdout).table(rows);
 }

@@ -64,8 +64,8 @@ export const PROJECTS = {
     'test/testing/examples.test.ts',
   ],
   /**
-   * Kills, loses and restarts for minutes in real time, measures, takes the memory of the machine, works for long, or
-   * installs what users install.
+   * Kills, disconnects and restarts for minutes in real time, runs benchmarks, fills memory, or installs what users
+   * install.
    */
   campaign: [
     'test/campaign/**/*.test.ts',

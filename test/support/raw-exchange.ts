@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** What came back on a connection until the server closed it. */
+/** What a connection returned until the server closed it. */
 export interface RawExchange {
   readonly received: string;
   /** Status of each answer, in order; a body that looks like an answer would count, and ours do not. */
@@ -16,7 +16,7 @@ export function exchangeRaw(port: number, ...parts: readonly (string | Buffer)[]
   return closed;
 }
 
-/** Opens a connection that the test writes on as it likes. */
+/** Opens a connection that the test writes to directly. */
 export function openRaw(port: number): { socket: Socket; closed: Promise<RawExchange> } {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let received = '';

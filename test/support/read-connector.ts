@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { MessageState } from './check-invariants.ts';
 
-/** What a connector's database holds, counted from outside with SQL. */
+/** The contents of a connector's database, read with SQL. */
 export interface StoredState {
   readonly messages: MessageState[];
   /** Bodies in the raw log. */
@@ -33,21 +33,21 @@ export async function readStoredState(databaseUrl: string): Promise<StoredState>
 
 const LOOK_EVERY_MS = 100;
 
-/** How many sends are still to be done. */
+/** The number of unfinished sends. */
 export async function countOpenSends(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<{ open: number }[]>`
     select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
   return row?.open ?? 0;
 }
 
-/** Resolves when every send is done. */
+/** Resolves when every send is finished. */
 export async function untilSent(databaseUrl: string): Promise<void> {
   await withSql(databaseUrl, async (sql) => {
     while ((await countOpenSends(sql)) > 0) await systemClock.sleep(LOOK_EVERY_MS);
   });
 }
 
-/** Runs `work` on one connection of its own. */
+/** Runs `work` on a separate connection. */
 export async function withSql<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   const sql = postgres(url, {
     max: 1,

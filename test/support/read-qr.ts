@@ -22,7 +22,7 @@ function firstDark({ data, width }: PNG): number {
   return at;
 }
 
-/** How far the dark run goes on from there: the ring of a finder pattern is 7 modules wide. */
+/** How far the dark run extends from there: the ring of a finder pattern is 7 modules wide. */
 function darkRun({ data, width }: PNG, from: number): number {
   let end = from;
   while (end < width && (data[(from * width + end) * 4] ?? 255) < 128) end += 1;

@@ -32,9 +32,9 @@ export interface Receiver {
   readonly requests: readonly ReceivedRequest[];
   /** The next answers, in order; after them every request gets `otherwise`. */
   script(...answers: readonly ScriptedAnswer[]): void;
-  /** The answer to whatever is not scripted; 200 at first. */
+  /** The answer to requests that are not scripted; 200 at first. */
   otherwise(answer: ScriptedAnswer): void;
-  /** Resolves with the first `count` requests as soon as there are so many. */
+  /** Resolves with the first `count` requests once they have arrived. */
   received(count: number): Promise<readonly ReceivedRequest[]>;
   /** Connections opened so far. */
   readonly connections: number;

@@ -29,7 +29,7 @@ export interface HandlerCall {
   readonly pid: number;
 }
 
-/** A CRM that is asked by the handlers of all workers, and answers none of those of one process. */
+/** A CRM that the handlers of all workers call, and that does not answer those of one process. */
 export interface Crm {
   readonly calls: readonly HandlerCall[];
   /** Calls of this process hang from now on. */
@@ -43,7 +43,7 @@ export interface RecoveryWorld {
   readonly service: Caller;
   readonly connector: Caller;
   readonly crm: Crm;
-  /** A worker that is loaded, and serves once it is let go. */
+  /** A worker that has loaded and waits to start. */
   prepareWorker(): Promise<ConnectorProcess>;
 }
 
@@ -55,7 +55,7 @@ export async function onChange({ connectionId }, { key, attempt }) {
 }
 `;
 
-/** Starts it all. Everything ends when `onTestFinished` says so. */
+/** Starts everything, and stops it in `onTestFinished`. */
 export async function startRecoveryWorld(
   onTestFinished: TestContext['onTestFinished'],
 ): Promise<RecoveryWorld> {
@@ -137,21 +137,21 @@ async function startCrm(): Promise<Crm & { readonly url: string; close(): Promis
   };
 }
 
-/** Heartbeats of one process for the others, from the database: each is a sign of life, on the clock of the database. */
+/** The heartbeats of a process, read from the database with the database's clock. */
 export interface Heartbeats {
-  /** Has every sign of life and every lease that is taken noted from now on. */
+  /** Records every heartbeat and every lease that is taken from now on. */
   begin(): Promise<void>;
-  /** The living worker that is not among these. */
+  /** A running worker that is not among these. */
   findWorker(known: readonly string[]): Promise<string>;
   /** The time of the database, in epoch milliseconds. */
   now(): Promise<number>;
-  /** Which kinds of work the process is at. */
+  /** The kinds of work that the process is doing. */
   heldBy(owner: string): Promise<readonly string[]>;
   /** When this process took a lease of this kind after `since`; null: not yet. */
   takenAt(owner: string, kind: string, since: number): Promise<number | null>;
   /**
-   * How often the process looked between the two times, since the last time at which it could not look for two
-   * seconds: then it watches anew.
+   * The number of heartbeats between the two times. After a pause of two seconds, counting starts again, as the
+   * process starts its observation again.
    */
   count(owner: string, since: number, until: number): Promise<number>;
 }

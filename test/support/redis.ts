@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { findFreePort } from './find-free-port.ts';
 
-/** A Redis of one test file's own. */
+/** The Redis of one test file. */
 export interface TestRedis {
   readonly url: string;
   readonly port: number;

@@ -13,9 +13,9 @@ import { startTestService } from './service.ts';
 export const TOKEN = 'token-of-the-roles-for-tests';
 const SECRET = 'whsec_of_the_roles';
 const HOUR_MS = 3_600_000;
-/** A new number is past its hourly caps, and within its trial. */
+/** After this time, a new number has no hourly caps and is still within its trial. */
 const WARM_MS = 73 * HOUR_MS;
-/** People that nobody else writes to. */
+/** Contacts that only this campaign writes to. */
 const FIRST_PHONE = 447_700_901_000;
 
 /** The service, two webs behind the project's proxy, two workers, one Postgres and one Redis. */
@@ -26,17 +26,17 @@ export interface RolesWorld {
   readonly proxy: TestProxy;
   readonly sandbox: Caller;
   readonly service: Caller;
-  /** By way of the proxy. */
+  /** Through the proxy. */
   readonly connector: Caller;
   /** A person for each connection that sends events. */
   readonly queues: readonly Queue[];
-  /** Sends signed webhooks as the service would, by way of the proxy, each on a connection of its own. */
+  /** Sends signed webhooks as the service would, through the proxy, each on its own connection. */
   createSender(): LoadSender;
-  /** Resolves when the service has done all that it has to do. */
+  /** Resolves when the service has no more work. */
   settle(): Promise<void>;
 }
 
-/** Starts it all. Everything ends when `onTestFinished` says so. */
+/** Starts everything, and stops it in `onTestFinished`. */
 export async function startRolesWorld(onTestFinished: TestContext['onTestFinished']): Promise<RolesWorld> {
   const [test, database, redis] = await Promise.all([
     startTestService({ webhookSecret: SECRET }),

@@ -17,7 +17,7 @@ const WEBHOOK_URL = 'https://crm.example/webhooks/messaging';
 const HOUR_MS = 3_600_000;
 const CONNECTION = 'c1';
 
-/** One delivery that somebody signed with the secret of before, and how it was answered. */
+/** A delivery that was signed with the previous secret, and its response. */
 export interface Forgery {
   readonly messageId: string;
   readonly signedAt: number;
@@ -29,18 +29,18 @@ export interface RotationWorld {
   readonly service: ScriptedService;
   readonly sender: LoadSender;
   readonly urls: readonly string[];
-  /** Starts one more connector as a process of its own. */
+  /** Starts another connector in its own process. */
   spawn(): Promise<ConnectorProcess>;
   /** Sends as many new messages, ten each twentieth of a second, which the service lists as well. */
   send(count: number): Promise<void>;
-  /** Keeps signing with the present secret, whatever the service does; `stop` signs twenty more. */
+  /** Keeps signing with the current secret, even after a rotation; `stop` signs twenty more. */
   forge(): { stop(): Promise<Forgery[]> };
   rotate(url: string, compromised?: boolean): Promise<{ rotatedAt: string }>;
   /** Polls, and compares: ids that the service lists and the connector does not, and the other way round. */
   compare(url: string): Promise<{ missing: string[]; invented: string[] }>;
 }
 
-/** Starts `connectors` of them in this process. Everything ends when `onTestFinished` says so. */
+/** Starts `connectors` of them in this process. Everything stops in `onTestFinished`. */
 export async function startRotationWorld(
   connectors: number,
   onTestFinished: TestContext['onTestFinished'],
@@ -149,7 +149,7 @@ function tell(messageId: string, text: string): LoadEvent {
 const FORGED_EVERY_MS = 25;
 const FORGED_AT_THE_END = 20;
 
-/** Each forgery is of a message of its own, so that one that was taken shows. */
+/** Each forgery contains a new message, so that an accepted one is visible. */
 function forge(urls: readonly string[], secret: string): { stop(): Promise<Forgery[]> } {
   const open: Promise<Forgery>[] = [];
   let stopped = false;

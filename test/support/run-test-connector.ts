@@ -8,7 +8,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase } from './database.ts';
 import { silentLogger } from './platform.ts';
 
-/** A connector that knows a signing secret and no service, on a database of its own. */
+/** A connector with a signing secret and without a service, on its own database. */
 export interface TestConnector extends Omit<RunningConnector, 'database' | 'restart'> {
   readonly databaseUrl: string;
   readonly webhook: string;

@@ -8,7 +8,7 @@ import { type Caller, createCaller, readAllMessages } from './read-lists.ts';
 import { startTestService, type TestService } from './service.ts';
 import { createShiftedClock, type ShiftedClock } from './shifted-clock.ts';
 
-/** A connection, and people of its own to write to. */
+/** A connection and its own contacts. */
 export interface SendQueue {
   readonly connectionId: string;
   readonly phones: readonly string[];
@@ -90,12 +90,12 @@ export function bodyOf({ connectionId, phones }: SendQueue, number: number, kind
   return { ...head, media: { filename: 'note.txt', mimetype: 'text/plain', caption: String(number), data } };
 }
 
-/** Posts as a CRM does: under its own reference, again and again until it is taken. */
+/** Posts as a CRM does: with its own reference, repeatedly until it is accepted. */
 export async function postUntilTaken(url: string, token: string, body: object): Promise<void> {
   while (!(await postOnce(url, token, body))) await systemClock.sleep(50);
 }
 
-/** False: no answer, or one that says to come again. Throws on any other refusal. */
+/** False: no answer, or one that requests a retry. Throws on any other refusal. */
 async function postOnce(url: string, token: string, body: object): Promise<boolean> {
   const status = await fetch(`${url}/v1/messages`, {
     method: 'POST',
@@ -113,12 +113,12 @@ async function postOnce(url: string, token: string, body: object): Promise<boole
   return true;
 }
 
-/** How sends ended, and every promise that was broken. */
+/** The outcomes of sends, and every violated guarantee. */
 export interface SendsFound {
   readonly problems: readonly string[];
   /** By kind and state. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Files and texts of which nobody can say whether they went out, and that did. */
+  /** Files and texts with an unknown outcome that were in fact sent. */
   readonly unknownButArrived: number;
 }
 

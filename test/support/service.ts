@@ -6,14 +6,14 @@ import { createTestDatabase } from './database.ts';
 import { silentLogger } from './platform.ts';
 import { type Caller, createCaller } from './read-lists.ts';
 
-/** The service with its sandbox on a database of its own, for a connector that runs elsewhere. */
+/** The service with its sandbox on its own database, for a connector that runs elsewhere. */
 export interface TestService {
   readonly service: RunningService;
   readonly info: SandboxInfo;
   readonly databaseUrl: string;
   /** Calls the control API of the sandbox. */
   readonly sandbox: Caller;
-  /** Calls the service with the key of the workspace that it begins with. */
+  /** Calls the service with the key of the initial workspace. */
   readonly client: Caller;
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 
-/** The machine's clock, whose wall time a test can put forward: hours pass without being waited for. */
+/** The system clock, whose wall time a test can move forward without waiting. */
 export interface ShiftedClock extends Clock {
-  /** Moves the wall time on. Monotonic time and timers go on as they did, as when a clock is set. */
+  /** Moves the wall time forward. Monotonic time and timers are unaffected, as when a clock is set. */
   shift(ms: number): void;
 }
 

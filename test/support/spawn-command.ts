@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { ROOT } from './root.ts';
 
 export interface SpawnOptions {
-  /** All the variables it gets besides PATH and HOME. */
+  /** Its environment, besides PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
   /** Default: a folder with no `.env` in it. */
   readonly cwd?: string;
@@ -23,7 +23,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A command in a process group of its own. */
+/** A command in its own process group. */
 export interface SpawnedCommand {
   /** Of its first process. */
   readonly pid: number | undefined;
@@ -37,7 +37,7 @@ export interface SpawnedCommand {
   signal(signal: NodeJS.Signals): void;
   /** Resolves when all its processes are gone and all it wrote was read. */
   readonly ended: Promise<Ended>;
-  /** Ends it however it stands. For the end of a test. */
+  /** Ends it in any state. For the end of a test. */
   kill(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export function spawnCommand(
   const lines = createInterface({ input: child.stdout });
   const seen: string[] = [];
   lines.on('line', (line) => seen.push(line));
-  // Not at 'exit': what it wrote last may still be on its way.
+  // Not at 'exit': its last output may not have arrived yet.
   const ended = once(child, 'close').then(([code, signal]) => ({ code: code ?? signal, stdout, stderr }));
   const send = (signal: NodeJS.Signals): void => signalGroup(child, signal);
   return {
@@ -115,7 +115,7 @@ export function spawnCli(
 const LISTENERS = [0, 10, 11, 20];
 /** Below the range from which systems take ports for outgoing connections. */
 const FIRST_BASE = 10_000;
-/** Each worker has bases of its own, so that tests that run at the same time never choose the same ports. */
+/** Each worker has its own bases, so that concurrent tests never choose the same ports. */
 const WORKERS = 10;
 const BASES_OF_WORKER = 2_000;
 

@@ -64,7 +64,7 @@ export interface HotStatements {
   readonly statements: Readonly<Record<string, HotStatement>>;
   /** The folder of the reviewed texts. */
   readonly golden: string;
-  /** Functions of the database whose text is in that folder, too. */
+  /** Functions of the database whose text is in that folder as well. */
   readonly functions?: readonly string[];
   /** Tables that are large. In a small table, reading all of it is the cheapest plan. */
   readonly large: RegExp;

@@ -20,7 +20,7 @@ export async function sweepAbandonedServers(): Promise<void> {
 async function sweep(folder: string): Promise<void> {
   const home = join(folder, 'postgres');
   const members = await readdir(join(home, 'members')).catch(() => undefined);
-  // Nobody joined yet: the run may just be starting.
+  // No user yet: the run may just be starting.
   if (members === undefined) return;
   for (const member of members) {
     if (await isRecordedRunning(join(home, 'members', member))) return;
@@ -42,7 +42,7 @@ async function unmountWithin(folder: string): Promise<void> {
   }
 }
 
-/** Ends the server whose control files lie in `home`, whoever uses it. */
+/** Ends the server whose control files are in `home`, even if it is in use. */
 export async function endServer(home: string): Promise<void> {
   const server = join(home, 'server.json');
   if (!(await isRecordedRunning(server))) return;

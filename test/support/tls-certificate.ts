@@ -1,4 +1,4 @@
-/** A certificate that nobody trusts, for `hooks.example.com`, valid from 2020 to 2120, and its key. For tests alone. */
+/** An untrusted certificate for `hooks.example.com`, valid from 2020 to 2120, and its key. For tests only. */
 export const TEST_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIBATAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFob29rcy5l

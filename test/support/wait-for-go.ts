@@ -1,14 +1,14 @@
 /*
- * Loaded before the connector's command (`node --import`): brings all its modules into memory, says so, and lets
- * the command itself begin when a line comes in. A process that is started this way is there within a moment.
+ * Loaded before the connector's command (`node --import`): loads all its modules, reports that, and starts the
+ * command when it reads a line. A process that was prepared this way starts almost at once.
  */
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import '../../src/commands/run-connector.ts';
 
-// It may be killed, and Node keeps what it compiled only when a process ends by itself.
+// It may be killed, and Node stores its compile cache only when a process exits normally.
 flushCompileCache();
 process.stdout.write('loaded\n');
-// Whoever started this process is gone, so nobody will end it.
+// The parent process is gone, so no one will end this one.
 process.stdin.once('end', () => process.exit());
 await once(process.stdin, 'data');

@@ -1,6 +1,6 @@
 import { ManualClock } from './manual-clock.ts';
 
-/** A manual clock that tells when code under test has begun to wait, so that a test knows when to move it. */
+/** A manual clock that reports when the code under test waits, so that a test knows when to move it. */
 export class WatchedClock extends ManualClock {
   readonly #set = new Map<number, number>();
   #waiters: { readonly ms: number; readonly tell: () => void }[] = [];
@@ -16,7 +16,7 @@ export class WatchedClock extends ManualClock {
     return cancel;
   }
 
-  /** Forgets the timers that nobody waited for, so that the next test waits for its own. */
+  /** Discards timers that no test waited for, so that the next test waits for its own. */
   forget(): void {
     this.#set.clear();
   }
@@ -28,7 +28,7 @@ export class WatchedClock extends ManualClock {
     else await new Promise<void>((tell) => this.#waiters.push({ ms, tell }));
   }
 
-  /** Waits until something waits for `ms`, and lets them pass. */
+  /** Waits until a timer of `ms` is set, and moves the clock by as much. */
   async pass(ms: number): Promise<void> {
     await this.timerSet(ms);
     await this.advance(ms);

@@ -41,8 +41,8 @@ export interface RunOptions<Context> {
   /** Why a check cannot run with these inputs; undefined if it can. */
   readonly findLock: (check: Check<Context>) => Skip | undefined;
   /**
-   * What an error that is neither a `Violation` nor a `Skip` counts as. Default: `fail`, for checks that read answers which
-   * may have any form.
+   * What an error other than a `Violation` or a `Skip` counts as. Default: `fail`, for checks that read answers
+   * of any form.
    */
   readonly unexpected?: 'fail' | 'harness';
   /** Shows the bodies of requests as they were sent, not as JSON without private values. Default: false. */

@@ -8,7 +8,8 @@ import { connections, licenses, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 /**
- * The slots of workspaces by id; unknown ones are left out. One that has run out is renewed late, but the one that runs out next still comes first.
+ * The slots of workspaces by id; unknown ones are left out. One that has run out is renewed late, but the one that
+ * runs out next still comes first.
  * [service.slot.capacity] [choice.slot.run-out]
  */
 export async function readSlots(

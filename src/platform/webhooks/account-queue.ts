@@ -45,7 +45,7 @@ export interface QueueOptions {
 
 /**
  * Delivers the events of one account. An attempt that waits for its retry delay does not count as an open attempt, so a
- * receiver that refuses connections does not delay others. One that never answers only uses up the limit of its account.
+ * receiver that refuses connections does not delay others. One that never answers only uses up its account's limit.
  * Implements `Delivery and signature: attempts, success, after final failure`.
  */
 export class AccountQueue {

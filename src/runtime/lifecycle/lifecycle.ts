@@ -10,8 +10,8 @@ export interface Lifecycle {
    */
   onClose(name: string, close: () => void | Promise<void>): void;
   /**
-   * Waits for something that is being started, and registers how to close it. A shutdown that begins in the meantime also
-   * waits for it, closes it, and leaves the promise pending, so that its caller starts nothing more.
+   * Waits for something that is being started, and registers how to close it. A shutdown that begins in the
+   * meantime also waits for it, closes it, and leaves the promise pending, so that its caller starts nothing more.
    * @throws what the start throws, unless a shutdown has begun.
    */
   whenStarted<Started>(

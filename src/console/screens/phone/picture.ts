@@ -4,7 +4,7 @@ import { readDataUri } from '../../ui/composer.tsx';
 const SIDES = [1_600, 1_000, 640] as const;
 const LONGEST_URI = 1_048_576;
 
-/** A picture of any format as a PNG in a data URI, no larger than the sandbox decodes. Rejects if the file is not an image. */
+/** A picture of any format as a PNG in a data URI, no larger than the sandbox decodes. Rejects other files. */
 export async function pictureOf(file: Blob): Promise<string> {
   const picture = await createImageBitmap(file).catch(() => {
     throw new Error('The file is not a picture that the browser can read.');
