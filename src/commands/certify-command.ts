@@ -25,7 +25,7 @@ const failedIds = ({ results }: Report): readonly string[] =>
   results.filter(({ result }) => result !== 'pass').map(({ id }) => id);
 
 /** Waits for Enter or for a change below `path`; resolves with false for q, Ctrl-C and the end of the input. */
-async function awaitWish(path: string | undefined, signal: AbortSignal): Promise<boolean> {
+async function awaitRerun(path: string | undefined, signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const onData = (data: Buffer): void => resolve(data.toString().trim() !== 'q');
   const stop = (): void => resolve(false);
@@ -48,10 +48,10 @@ function judge(report: Report, options: CommandOptions): number {
     complain(`${file} was written with the checks that fail now.\n`);
     return EXIT.conforms;
   }
-  const { unexpected, mended } = applyBaseline(report, readBaseline(readFileSync(file, 'utf8')));
+  const { unexpected, fixed } = applyBaseline(report, readBaseline(readFileSync(file, 'utf8')));
   for (const id of unexpected) complain(`${id} fails, and is not in ${file}\n`);
-  for (const id of mended) complain(`${id} no longer fails: remove it from ${file}\n`);
-  if (unexpected.length > 0 || mended.length > 0) return EXIT.violates;
+  for (const id of fixed) complain(`${id} no longer fails: remove it from ${file}\n`);
+  if (unexpected.length > 0 || fixed.length > 0) return EXIT.violates;
   return report.verdict === 'violates' ? EXIT.conforms : EXIT[report.verdict];
 }
 
@@ -99,7 +99,7 @@ async function main(words: readonly string[]): Promise<number> {
       );
       if (failed.length > 0) only = failed;
       progress(`\nEnter runs ${failed.length > 0 ? 'what failed' : 'them'} again, q ends.\n`);
-      if (!(await awaitWish(text(options, 'watch-path'), signal))) return code;
+      if (!(await awaitRerun(text(options, 'watch-path'), signal))) return code;
     }
   } finally {
     await close();

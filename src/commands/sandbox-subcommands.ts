@@ -155,7 +155,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   say: {
     words: '<connection> <from> <text...>',
     summary: 'sends a message from the contact with the number <from>, and prints its id.',
-    options: { times: { type: 'string', value: 'N', description: 'number of messages that arrive at the same time' } },
+    options: { times: { type: 'string', value: 'N', description: 'number of messages, sent together' } },
     async run({ call, word, options }) {
       const connectionId = await readConnection(call, word('connection'));
       const times = readText(options, 'times');

@@ -87,8 +87,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
         ? `self-check  skipped: ${check.leftOut}`
         : `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
     );
-    const trouble = await explainNumbers(loop.info());
-    if (trouble !== null) say(`numbers     ${trouble}`);
+    const problem = await explainNumbers(loop.info());
+    if (problem !== null) say(`numbers     ${problem}`);
     say(
       `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C stops it, the data is kept`,
     );

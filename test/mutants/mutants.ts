@@ -222,10 +222,14 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'errors.warmup_limited',
-    find: 'if (step !== null && warm !== null) {',
-    replace: 'if (step !== null && warm === 0) {',
+    find: 'if (step !== null && hourRoomAt !== null) {',
+    replace: 'if (step !== null && hourRoomAt === 0) {',
   },
-  { rule: 'limits.abuse', find: 'if (calm !== null) refuse(', replace: 'if (calm === 0) refuse(' },
+  {
+    rule: 'limits.abuse',
+    find: 'if (minuteRoomAt !== null) refuse(',
+    replace: 'if (minuteRoomAt === 0) refuse(',
+  },
   {
     rule: 'status.failed-terminal',
     find: "if (current.status === 'failed' || (current.receipts & bit) !== 0) return null;",

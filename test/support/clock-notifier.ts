@@ -7,7 +7,7 @@ export function createClockNotifier(clock: Clock): Notifier {
   const local = new LocalDelivery(clock);
   return {
     backend: 'postgres',
-    hears: true,
+    receives: true,
     notify(topic, key, delayMs = 0) {
       local.after(delayMs, topic, key, () => void local.deliver(topic, key));
     },

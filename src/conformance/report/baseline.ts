@@ -23,10 +23,10 @@ export function writeBaseline(report: Report): string {
 export function applyBaseline(
   report: Report,
   baseline: ReadonlySet<string>,
-): { readonly unexpected: readonly string[]; readonly mended: readonly string[] } {
+): { readonly unexpected: readonly string[]; readonly fixed: readonly string[] } {
   const kept = report.results.filter(({ result }) => result === 'pass').map(({ id }) => id);
   return {
     unexpected: violated(report).filter((id) => !baseline.has(id)),
-    mended: kept.filter((id) => baseline.has(id)),
+    fixed: kept.filter((id) => baseline.has(id)),
   };
 }

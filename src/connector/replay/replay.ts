@@ -153,7 +153,7 @@ function compare(
 ): Pick<Page, 'messages' | 'differences'> {
   const keyOf = (id: string, { connectionId, accountId }: LiveMessage | MessageFacts): string =>
     `${id}\n${connectionId}\n${accountId}`;
-  const stood = new Map(before.map((message) => [keyOf(message.id, message), message]));
+  const previous = new Map(before.map((message) => [keyOf(message.id, message), message]));
   const reported = new Map(foldMessages(facts).messages.map((fact) => [keyOf(fact.messageId, fact), fact]));
   const differences = [];
   let messages = 0;
@@ -163,7 +163,7 @@ function compare(
     const fact = reported.get(key);
     if (fact === undefined) continue;
     messages += 1;
-    const difference = differenceOf(stood.get(key), now, fact, keptSince);
+    const difference = differenceOf(previous.get(key), now, fact, keptSince);
     if (difference !== null) differences.push(difference);
   }
   return { messages, differences };

@@ -91,21 +91,21 @@ function explainStatus(reported: MessageStatus, facts: ExplanationFacts): Explan
     return explainKnown(`the status ${reported}`, same, facts);
   }
   // The rule of the merge: the stored status, and its effect on this one.
-  const stood = reached.reduce((highest, status) => applyStatus(highest, status).status, null);
-  const { changed, conflict } = applyStatus(stood, reported);
+  const current = reached.reduce((highest, status) => applyStatus(highest, status).status, null);
+  const { changed, conflict } = applyStatus(current, reported);
   if (changed)
     return {
       reason: 'unexplained',
       explanation: 'It changed nothing, and the stored data does not show why.',
     };
-  return conflict || stood === 'failed'
+  return conflict || current === 'failed'
     ? {
         reason: 'status_final',
-        explanation: `The status was ${stood}${stood === 'failed' ? ', which is final' : ''}; ${reported} cannot follow it.`,
+        explanation: `The status was ${current}${current === 'failed' ? ', which is final' : ''}; ${reported} cannot follow it.`,
       }
     : {
         reason: 'status_not_higher',
-        explanation: `The status was already ${stood}, which is higher than ${reported}. A status never moves backwards.`,
+        explanation: `The status was already ${current}, which is higher than ${reported}. A status never moves backwards.`,
       };
 }
 

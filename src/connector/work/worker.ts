@@ -95,7 +95,8 @@ interface Running {
 export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const { presence, notifier, clock, logger } = options;
   const { kind, concurrency } = duty;
-  const checkEveryMs = options.checkEveryMs ?? (notifier.hears ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS);
+  const checkEveryMs =
+    options.checkEveryMs ?? (notifier.receives ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS);
   const stopping = new AbortController();
   const aborting = new AbortController();
   const turns = createTurns(concurrency);

@@ -88,16 +88,16 @@ export async function passInbound<Message extends Omit<InboundMessage, 'connecti
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const { workspaceId, blocked, held } = await readReach(change, connectionId);
-  const heard = messages.filter(({ from }) => !blocked.includes(from)); // [choice.blocked]
-  if (heard.length === 0 || !held || workspaceId === null) return heard;
+  const accepted = messages.filter(({ from }) => !blocked.includes(from)); // [choice.blocked]
+  if (accepted.length === 0 || !held || workspaceId === null) return accepted;
   // Locked before the session is read again: messages that pass are stored under this lock.
   await lockWorkspace(change.tx, workspaceId);
   await keepStill(change, [connectionId]);
-  if (!(await readReach(change, connectionId)).held) return heard;
+  if (!(await readReach(change, connectionId)).held) return accepted;
   await holdReports(
     change,
     connectionId,
-    heard.map((message) => ({ kind: 'message', message: { ...message, connectionId, at: change.now } })),
+    accepted.map((message) => ({ kind: 'message', message: { ...message, connectionId, at: change.now } })),
   );
   return [];
 }

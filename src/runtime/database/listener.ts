@@ -42,7 +42,7 @@ export function startListener(options: ListenerOptions): Listener {
   let failures = 0;
 
   /** Resolves when the connection has ended or the listener is closing. */
-  async function hear(closing: AbortSignal): Promise<void> {
+  async function listen(closing: AbortSignal): Promise<void> {
     failures += 1;
     const settings = {
       url,
@@ -69,7 +69,7 @@ export function startListener(options: ListenerOptions): Listener {
   const hearing = repeat({
     clock,
     everyMs: () => backOffMs(failures, RETRY),
-    run: hear,
+    run: listen,
     onError: (error) => {
       if (!closed) onError(error);
     },

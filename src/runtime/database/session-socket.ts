@@ -60,13 +60,13 @@ export class SessionSocket {
     this.#connecting.abort(reason);
   }
 
-  /** Closes after `goodbye` has notified the server, or soon after. Resolves when the socket is closed. */
-  async closeAfter(goodbye: () => void): Promise<void> {
+  /** Closes after `terminate` has notified the server, or soon after. Resolves when the socket is closed. */
+  async closeAfter(terminate: () => void): Promise<void> {
     const socket = this.#socket;
     if (socket === undefined || socket.closed) return;
     const closed = new Promise((resolve) => socket.once('close', resolve));
     const stop = this.#clock.after(GOODBYE_MS, () => socket.destroy());
-    goodbye();
+    terminate();
     await closed;
     stop();
   }

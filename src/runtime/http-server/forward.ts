@@ -13,7 +13,7 @@ const HOP_HEADERS = [
   'transfer-encoding',
   'upgrade',
 ];
-/** What the caller says of itself, or asks of this hop, and the next one is not to hear. */
+/** Headers about the caller, or for this hop, which are not forwarded. */
 const CALLERS_OWN = [
   'host',
   'authorization',

@@ -6,7 +6,7 @@ export interface Notifier {
   readonly backend: 'postgres' | 'redis';
 
   /** False if no notifications arrive (behind a pooler in transaction mode), so that subscribers must check more often. */
-  readonly hears: boolean;
+  readonly receives: boolean;
 
   /**
    * Notifies the subscribers of `topic` with `key`, `delayMs` milliseconds from now. Several calls for one key before then

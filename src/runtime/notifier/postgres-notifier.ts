@@ -24,7 +24,7 @@ const SEND = 'select pg_notify($1, n) from unnest($2::text[]) n';
  */
 export function createPostgresNotifier(options: PostgresNotifierOptions): Notifier {
   const { database, databaseUrl, prefix, clock, onError } = options;
-  const hears = canListen(databaseUrl);
+  const receives = canListen(databaseUrl);
   const local = new LocalDelivery(clock);
   const pending = new Set<string>();
   let listener: Listener | undefined;
@@ -59,7 +59,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
 
   return {
     backend: 'postgres',
-    hears,
+    receives,
     notify(topic, key, delayMs = 0) {
       if (closed) return;
       if (delayMs <= 0) deliver(topic, key);
@@ -67,7 +67,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
     },
     subscribe(topic, onNotified) {
       const listening = { url: databaseUrl, name: `${prefix}-notifier`, channel: prefix };
-      if (hears && !closed) listener ??= startListener({ ...listening, clock, onPayload, onError });
+      if (receives && !closed) listener ??= startListener({ ...listening, clock, onPayload, onError });
       return local.subscribe(topic, onNotified);
     },
     // The caller checks the database itself, and nothing else can be unavailable.

@@ -120,7 +120,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
 
   return {
     backend: 'redis',
-    hears: true,
+    receives: true,
     notify(topic, key, delayMs = 0) {
       if (closing !== undefined) return;
       add(topic, key, Math.max(0, delayMs)).catch((error: unknown) => {

@@ -58,7 +58,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
       const worker = cluster.fork({ [NUMBER_VARIABLE]: String(number) });
       const ready = Promise.withResolvers<void>();
       let isReady = false;
-      let trouble: string | undefined;
+      let failure: string | undefined;
       worker.on('message', (message: unknown) => {
         if (!isMessage<FromProcess>(message)) return;
         if (message.says === 'ready') {
@@ -68,7 +68,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
           for (const [older, its] of serving) if (its === number) serving.delete(older);
           serving.set(worker, number);
           ready.resolve();
-        } else if (message.says === 'cannot serve') trouble = message.why;
+        } else if (message.says === 'cannot serve') failure = message.why;
         else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
         else requests.resolve(message.request, message.text);
       });
@@ -83,7 +83,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         pid: worker.process.pid,
         ready: ready.promise,
         ended: ended.promise,
-        trouble: () => trouble,
+        failure: () => failure,
         drain() {
           notify(worker, { says: 'drain' });
           // A process that is still loading does not listen yet and has nothing to finish.

@@ -14,8 +14,8 @@ export interface SupervisedProcess {
   /** Resolves when it has exited, for whatever reason. */
   readonly ended: Promise<ProcessEnd>;
   /** Its own report of why it cannot serve; undefined if none. */
-  trouble(): string | undefined;
-  /** Tells it to finish its work and exit with 0. */
+  failure(): string | undefined;
+  /** Asks it to finish its work and exit with 0. */
   drain(): void;
   /** Kills it. */
   kill(): void;
@@ -128,8 +128,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     launched.kill();
     const why =
       end === 'late' ? `was not serving within ${READY_MS / 1000} s` : `ended with ${describeEnd(end)}`;
-    const trouble = launched.trouble();
-    const reason = trouble === undefined ? '' : `: ${trouble}`;
+    const failure = launched.failure();
+    const reason = failure === undefined ? '' : `: ${failure}`;
     throw new ProcessNotReady(`process ${slot.number} ${why} before it was ready${reason}`);
   }
 

@@ -26,7 +26,7 @@ const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 6, cl
 const nothing = (): Promise<void> => Promise.resolve();
 const notifier: Notifier = {
   backend: 'postgres',
-  hears: true,
+  receives: true,
   notify: () => undefined,
   subscribe: () => () => undefined,
   ping: nothing,

@@ -168,7 +168,7 @@ for (const kind of CARRIERS) {
 describe.skipIf(PGBOUNCER === undefined)(
   'behind a pooler in transaction mode (skipped where there is none)',
   () => {
-    it('a process tells itself, hears nobody, and says so', async () => {
+    it('a process notifies itself, receives nothing from others, and reports that', async () => {
       const test = await createTestDatabase();
       const pooler = await startPgbouncer(PGBOUNCER ?? '', test.url, 2);
       const databaseUrl = `${pooler.url}?prepare=false`;
@@ -182,7 +182,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       await other.close();
       mine.notify('work', 'my own');
       await expect.poll(() => heard.keys).toEqual(['my own']);
-      expect(mine.hears).toBe(false);
+      expect(mine.receives).toBe(false);
       const listeners = await database.query(
         `select from pg_stat_activity where query ilike 'listen %' and datname = current_database()`,
       );

@@ -38,7 +38,7 @@ class FakeProcess implements SupervisedProcess {
     this.#ended.resolve(how);
   }
 
-  trouble(): string | undefined {
+  failure(): string | undefined {
     return this.why;
   }
 

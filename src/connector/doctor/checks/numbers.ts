@@ -97,15 +97,15 @@ async function judgeCreations(
   { account, database }: AccountCheckInput,
   now: number,
 ): Promise<readonly Finding[]> {
-  const doubtful = await listAbandonedCreations(database, account.id, now - LATELY_MS, MAX);
-  if (doubtful.length === 0) return [];
-  const lines = doubtful.map(
+  const inDoubt = await listAbandonedCreations(database, account.id, now - LATELY_MS, MAX);
+  if (inDoubt.length === 0) return [];
+  const lines = inDoubt.map(
     ({ label, createdAt, lastError }) =>
       `${label === null || label === '' ? 'without label' : label.slice(0, 40)}, requested ${ago(createdAt, now)} (${lastError ?? 'no answer'})`,
   );
   return [
     warning(
-      `${count(doubtful.length, 'creation is', 'creations are')} in doubt: whether a connection was created is unknown.`,
+      `${count(inDoubt.length, 'creation is', 'creations are')} in doubt: whether a connection was created is unknown.`,
       {
         evidence: [`${some(lines)}.`],
         advice: [

@@ -28,7 +28,7 @@ export const serviceCheck: Check<ServiceCheckInput> = {
 };
 
 /** True if no other call can succeed: the service does not answer, or it refuses the credential. */
-export function isShut(finding: Finding): boolean {
+export function isUnusable(finding: Finding): boolean {
   return finding.verdict === 'problem' && !finding.says.includes('messaging.read');
 }
 

@@ -13,7 +13,7 @@ export interface Concern {
   readonly to: '/connections' | '/deliveries' | '/sync' | '/calls' | null;
   /** The filter of the list that it leads to. */
   readonly q?: string;
-  /** What mends it at once. */
+  /** The action that resolves it. */
   readonly remedy?: 'remove_faults';
 }
 
