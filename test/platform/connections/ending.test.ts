@@ -375,28 +375,4 @@ describe('restart, logout and deletion', () => {
       expect(await life.account(key)).toMatchObject({ slots: { used: 0 }, connections: { total: 0 } });
     });
   });
-
-  test(
-    'no endpoint distinguishes a connection of another workspace from an unknown one',
-    proves('choice.foreign.same'),
-    async () => {
-      const { key } = await life.begin();
-      const { connectionId: foreign } = await seedWorkspace(life.service);
-      const phoneNumber = '4915112345678';
-      for (const id of [foreign, 'c000000000000000000000000', 'x', '%00']) {
-        for (const [method, what, body] of [
-          ['GET', '', undefined],
-          ['DELETE', '', undefined],
-          ['POST', '/restart', undefined],
-          ['POST', '/logout', undefined],
-          ['POST', '/pairing-code', { phoneNumber }],
-        ] as const) {
-          expect(await life.answers(life.on(key, method, id, what, body))).toEqual([
-            404,
-            { error: 'not_found' },
-          ]);
-        }
-      }
-    },
-  );
 });

@@ -24,19 +24,6 @@ describe('licenses', () => {
   const visible = async (key: string): Promise<unknown> =>
     (await service.call('GET', '/connections', { key })).body;
 
-  test('a number that pairs beyond the slots has no license', proves('service.gate.unsendable'), async () => {
-    const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 1 });
-    const { key } = await service.platform.apiKeys.create(id);
-    const first = await pair(id);
-    const second = await pair(id);
-    expect(await visible(key)).toMatchObject({ connections: [{ id: first, licenseStatus: 'trial' }] });
-    const answer = await service.call('POST', '/messages', {
-      key,
-      body: { connectionId: second, to: '4915800000001', text: 'x' },
-    });
-    expect([answer.status, answer.body]).toEqual([402, { error: 'license_inactive' }]);
-  });
-
   test('of many numbers that pair at once, no more than there are slots get one', async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 2 });
     const { key } = await service.platform.apiKeys.create(id);

@@ -152,7 +152,7 @@ describe('POST /connections', () => {
 
   test(
     'beyond the slots, a connection is created and pairs, but has no license',
-    proves('connections.create.over-quota'),
+    proves('connections.create.over-quota', 'service.gate.unsendable'),
     async () => {
       const key = await newKey(1);
       const first = await madeBy(post(key), 201);
@@ -163,6 +163,9 @@ describe('POST /connections', () => {
       expect(await detail(key, second.id)).toMatchObject({ status: 'connected', licenseStatus: 'none' });
       const { body } = await service.call('GET', '/connections', { key });
       expect(connectionListAnswer.parse(body).connections.map(({ id }) => id)).toEqual([first.id]);
+      const text = { connectionId: second.id, to: '4915800000001', text: 'x' };
+      const sent = service.call('POST', '/messages', { key, body: text });
+      expect(await refusedWith(sent)).toEqual([402, { error: 'license_inactive' }]);
     },
   );
 

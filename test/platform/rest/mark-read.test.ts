@@ -133,16 +133,6 @@ describe('POST /messages/read', () => {
     },
   );
 
-  it('returns 404 for a connection that the key has no access to', async () => {
-    const stranger = await seed();
-    const { mark, workspaceId, connectionId } = await seed();
-    expect((await mark({ connectionId: stranger.connectionId, phone: ANNA })).status).toBe(404);
-    const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
-    const body = { connectionId, phone: ANNA };
-    expect((await service.call('POST', '/messages/read', { key, body })).status).toBe(404);
-    expect(await stranger.unread()).toHaveLength(3);
-  });
-
   it.each([
     ['connectionId', { connectionId: undefined, phone: ANNA }],
     ['connectionId', { connectionId: 7, phone: ANNA }],

@@ -92,7 +92,8 @@ describe('every endpoint × every insufficient credential × every inaccessible 
       own: { connection: home.connectionId, message: received },
       connections: {
         unknown: `c${'0'.repeat(24)}`,
-        malformed: 'no-such-id',
+        // In a path this is NUL.
+        malformed: '%00',
         'of another workspace': abroad.connectionId,
         'off the list of the key': offList,
         deleted,
@@ -307,7 +308,7 @@ describe('every endpoint × every insufficient credential × every inaccessible 
   });
 
   it(
-    'accepts the same calls with a key that has only the scope of the endpoint',
+    'accepts the same calls with a key or token that has only the scope of the endpoint',
     proves(
       'auth.bearer',
       'endpoints.bearer',
@@ -336,10 +337,20 @@ describe('every endpoint × every insufficient credential × every inaccessible 
     async () => {
       const answers: string[] = [];
       for (const row of ENDPOINTS) {
-        const caller = callers.find(
-          ({ revoked, offList, scopes }) => !revoked && !offList && scopes.join() === row.scope,
-        ) as Caller;
-        const { status } = await ask({ row, caller, names: names.own });
+        const [key, token] = [false, true].map((oauth) =>
+          callers.find(
+            (caller) =>
+              !caller.revoked &&
+              !caller.offList &&
+              caller.scopes.join() === row.scope &&
+              (caller.oauth ?? false) === oauth,
+          ),
+        ) as [Caller, Caller];
+        const { status } = await ask({ row, caller: key, names: names.own });
+        if (row.method !== 'DELETE') {
+          const byToken = await ask({ row, caller: token, names: names.own });
+          expect([row.path(names.own), byToken.status]).toEqual([row.path(names.own), status]);
+        }
         answers.push(`${row.method} ${row.path({ connection: '{id}', message: '{id}' })} ${status}`);
       }
       expect(answers).toEqual([

@@ -75,18 +75,6 @@ describe('webhook endpoints', () => {
     expect((await service.call('GET', '/webhook', { key: stranger.key })).body).toMatchObject({ url: null });
   });
 
-  test.each([
-    'http://hooks.example.com',
-    'https://localhost',
-    'https://127.0.0.1',
-    'https://10.0.0.1/x',
-    'hooks',
-  ])('refuses %s', async (bad) => {
-    const { key } = await seedWorkspace(service);
-    const answer = await service.call('PUT', '/webhook', { key, body: { url: bad } });
-    expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_webhook' }]);
-  });
-
   test.each([{}, { url: null }, { url: 7 }, { url: '' }])('names the field of %j', async (body) => {
     const { key } = await seedWorkspace(service);
     const answer = await service.call('PUT', '/webhook', { key, body });
