@@ -38,9 +38,9 @@ function buildTable(checks: Checks, wrong: Wrong, title: string): readonly strin
 
 function buildMatrix(): string {
   return [
-    ...buildTable(RECEIVER_CHECKS, WRONG_RECEIVERS, 'The wrong receivers:'),
+    ...buildTable(RECEIVER_CHECKS, WRONG_RECEIVERS, 'The faulty receivers:'),
     '',
-    ...buildTable(INTEGRATION_CHECKS, WRONG_INTEGRATIONS, 'The wrong integrations:'),
+    ...buildTable(INTEGRATION_CHECKS, WRONG_INTEGRATIONS, 'The faulty integrations:'),
   ].join('\n');
 }
 
