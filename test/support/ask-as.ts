@@ -8,7 +8,7 @@ export interface AskOptions {
   readonly body?: object;
 }
 
-/** The answer to a request on a port of this machine that asks for another `Host`, which fetch does not allow. */
+/** Sends a request to a local port with a different `Host`, which fetch does not allow. */
 export function askAs(
   host: string,
   port: number,

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 
-/** What a browser got. */
+/** A response in a browser. */
 export interface Visit {
-  /** Where it was got. */
+  /** Its final address. */
   readonly url: string;
   readonly status: number;
   readonly headers: Headers;
@@ -22,21 +22,21 @@ export interface VisitOptions {
 }
 
 /**
- * A browser of one person. It keeps cookies and sends them back as RFC 6265 says, with the rules of the prefix
- * `__Host-`, and follows redirects only when asked to.
+ * The browser of one person. It stores and sends cookies as in RFC 6265, with the rules of the prefix
+ * `__Host-`, and follows redirects only on request.
  */
 export class Browser {
   #cookies: Cookie[] = [];
   readonly #leadsTo: Readonly<Record<string, () => string>>;
-  /** The `Set-Cookie` lines that came, in their order. */
+  /** The `Set-Cookie` lines received, in order. */
   readonly lines: string[] = [];
 
-  /** `leadsTo`: where origins really are that only a proxy would have. */
+  /** `leadsTo`: the real addresses of origins that only a proxy would serve. */
   constructor(leadsTo: Readonly<Record<string, () => string>> = {}) {
     this.#leadsTo = leadsTo;
   }
 
-  /** The names of the cookies that it would send there, the oldest first. */
+  /** The names of the cookies that it would send there, oldest first. */
   cookiesFor(address: string): string[] {
     return this.#matching(new URL(address)).map(({ name }) => name);
   }
@@ -56,7 +56,7 @@ export class Browser {
     return { url: url.href, status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
-  /** Goes where redirects lead, until something else comes or they lead to this origin. */
+  /** Follows redirects until another response arrives or they lead to this origin. */
   async follow(address: string, until?: string): Promise<Visit> {
     let visit = await this.visit(address);
     for (let location = visit.headers.get('location'); location !== null; ) {
@@ -68,7 +68,7 @@ export class Browser {
     return visit;
   }
 
-  /** Reads the start page of a consent and presses its button; answers where that leads. */
+  /** Opens the start page of a consent and presses its button; returns the resulting address. */
   async goOn(startAddress: string): Promise<string> {
     const page = await this.visit(startAddress);
     expect(page.status).toBe(200);

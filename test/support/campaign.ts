@@ -12,21 +12,21 @@ import { readStoredState } from './read-connector.ts';
 export interface CampaignOptions {
   /** Connector processes on the one database. */
   readonly processes: number;
-  /** Processes kept loaded behind each of them, for those that will be killed. Default 2. */
+  /** Preloaded processes behind each of them, to replace killed ones. Default 2. */
   readonly spares?: number;
-  /** Where an event goes, of the webhook addresses of the processes. Default: to the first. */
+  /** Selects the webhook address for an event. Default: the first. */
   readonly targets?: (webhooks: readonly string[], event: LoadEvent, attempt: number) => readonly string[];
-  /** More environment for the processes. */
+  /** Additional environment variables for the processes. */
   readonly env?: Readonly<Record<string, string>>;
   /** Passed to the sender. */
   readonly keepAlive?: boolean;
   /** Passed to the sender. */
   readonly connections?: number;
-  /** Makes the database. Default: on the server of the run. */
+  /** Creates the database. Default: on the server of the run. */
   readonly createDatabase?: () => Promise<TestDatabase>;
   /** Replaces the database's address for the processes, for a test with a proxy. */
   readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
-  /** Replaces the webhook addresses, likewise. */
+  /** Replaces the webhook addresses in the same way. */
   readonly route?: (webhook: string) => Promise<string>;
 }
 
@@ -34,7 +34,7 @@ export interface LoadSummary {
   /** Copies of events that were sent. */
   readonly sent: number;
   readonly acknowledged: number;
-  /** Acknowledged at a later attempt than the first. */
+  /** Acknowledged after the first attempt. */
   readonly retried: number;
   /** Attempts without an answer. */
   readonly broken: number;
@@ -56,8 +56,8 @@ export interface Campaign {
   /** Sends unique events at this pace until `faults` resolves; resolves with its result. */
   underLoad<T>(seed: number, pace: Pace, faults: () => Promise<T>): Promise<T>;
   /**
-   * Sends one more event and waits until every reader has it: by then they have read all that was acknowledged
-   * before. Throws when it is not acknowledged.
+   * Sends one more event and waits until every reader has it: by then they have read everything acknowledged
+   * before. Throws if it is not acknowledged.
    */
   catchUp(): Promise<void>;
   summarize(): LoadSummary;
@@ -67,7 +67,7 @@ export interface Campaign {
 
 const SECRET = 'whsec_of_a_campaign';
 export const TOKEN = 'token-of-a-campaign-for-tests';
-/** More than any load sends; it ends with its faults. */
+/** More than any load sends; the load ends with its faults. */
 const MESSAGES = 60_000;
 const HOUR_MS = 3_600_000;
 

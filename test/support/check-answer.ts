@@ -8,7 +8,7 @@ import type { EndpointDefinition } from '../../src/contract/schema/endpoint.ts';
 import { SERVICE_ENDPOINTS } from '../../src/contract/service/endpoints.ts';
 import { ERRORS, type ErrorCode } from '../../src/contract/service/errors.ts';
 
-/** An answer as it came over the wire; `body` is parsed JSON, null for none. */
+/** An answer as received; `body` is parsed JSON, null for none. */
 export interface WireAnswer {
   readonly status: number;
   readonly body: unknown;
@@ -88,7 +88,7 @@ function leadsTo(pattern: string, path: string): boolean {
   );
 }
 
-/** Fails when a body has a key that the shape does not list, or lacks one, at any depth that it lists. */
+/** Fails if a body has a key that the shape does not list, or lacks one, at any depth that it lists. */
 function expectExactly(schema: z.ZodType, body: unknown, call: string): void {
   const read = schema.safeParse(body);
   expect(read.success ? null : z.prettifyError(read.error), `${call} answered another shape`).toBeNull();

@@ -19,7 +19,7 @@ export interface FeedChange {
   readonly messageId: string | null;
   /** The status that the change reports; null for none. */
   readonly status: LoadStatus | null;
-  /** Only of `message.status`. */
+  /** Only for `message.status`. */
   readonly previous: LoadStatus | null;
 }
 
@@ -45,7 +45,7 @@ export interface Violation {
 
 const RANK: Readonly<Record<LoadStatus, number>> = { sent: 1, delivered: 2, read: 3, failed: 3 };
 
-/** The ladder of the specification: up only, and nothing follows `read` or `failed`. */
+/** The status order of the specification: only upwards, and nothing follows `read` or `failed`. */
 function rises(from: LoadStatus | null, to: LoadStatus): boolean {
   return from === null || RANK[to] > RANK[from];
 }
@@ -85,7 +85,7 @@ export function checkFeed(feed: readonly FeedChange[]): Violation[] {
   return found;
 }
 
-/** Checks that a reader got the feed from its start, change by change, nothing twice and nothing skipped. */
+/** Checks that a reader received the feed from its start, without repeats or gaps. */
 export function checkFollowed(followed: readonly FeedChange[], feed: readonly FeedChange[]): Violation[] {
   const found: Violation[] = [];
   followed.forEach((change, index) => {
@@ -179,8 +179,8 @@ function lastReported(feed: readonly FeedChange[]): Map<string, LoadStatus | nul
 }
 
 /**
- * Checks that a store ended in the state of the service: the same messages, each with the same direction, text,
- * media and, if it is outgoing, status: a connector keeps none of an incoming message. The peer is left out, for
+ * Checks that a store has the final state of the service: the same messages, each with the same direction, text,
+ * media and, if it is outgoing, status: a connector keeps none for an incoming message. The peer is left out, because
  * a polled message does not name it.
  */
 export function checkFinalStates(

@@ -6,12 +6,12 @@ import axe from 'axe-core';
 import { type Browser, type Page, chromium as playwright } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 
-/** They make the browser weaker than the ones that people use, or less stable. */
+/** Arguments that make the browser weaker than real ones, or less stable. */
 const UNWANTED = ['--single-process', '--disable-web-security', '--disable-site-isolation-trials'];
 
 /**
- * Unpacks Chromium once for all processes of a run: beside the place where they look for it, since one that starts
- * what another still writes fails.
+ * Unpacks Chromium once for all processes of a run: next to the place where they look for it, because starting
+ * a file that another process still writes fails.
  */
 async function unpackChromium(): Promise<string> {
   chromium.setGraphicsMode = false;
@@ -33,7 +33,7 @@ async function unpackChromium(): Promise<string> {
   return join(shared, 'chromium');
 }
 
-/** Starts the Chromium that npm installed, without a window. `args` are further words of its command line. */
+/** Starts the Chromium that npm installed, headless. `args` are further command-line arguments. */
 export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
   return playwright.launch({
     executablePath: await unpackChromium(),
@@ -50,7 +50,7 @@ function sharedBrowser(): Promise<Browser> {
   return shared;
 }
 
-/** A page, and what the browser complained of: errors, and everything that a policy blocked. */
+/** A page, and the complaints of the browser: errors, and everything that a policy blocked. */
 export interface WatchedPage {
   readonly page: Page;
   readonly complaints: readonly string[];
@@ -81,7 +81,7 @@ export async function openPage(
   return { page, complaints };
 }
 
-/** Widths in which every screen is checked. In the dark only the colors differ. */
+/** Widths at which every screen is checked. In dark mode only the colors differ. */
 const VIEWS = [
   { colorScheme: 'light', width: 1280, rules: undefined },
   { colorScheme: 'dark', width: 1280, rules: ['color-contrast'] },

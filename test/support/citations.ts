@@ -1,7 +1,7 @@
 import { parseAst } from 'vitest/node';
 import { readSources } from '../architecture/source-files.ts';
 
-/** A test that says which sentence of the specification it proves. */
+/** A test that names the sentences of the specification that it proves. */
 export interface Citation {
   readonly id: string;
   /** Path of the test file from the root of the project. */
@@ -12,7 +12,7 @@ export interface Citation {
   readonly runs: boolean;
 }
 
-/** What a test file cites, and where it does so in a way that no reader of files can follow. */
+/** What a test file cites, and where it does so in a way that cannot be read statically. */
 export interface FileCitations {
   readonly citations: readonly Citation[];
   /** Places of `proves(…)` outside the options of a test, or with anything but literals in it. */

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { ROOT } from './root.ts';
 
-/** The parts of the Compose specification that the file uses. A key that is not among them is refused. */
+/** The parts of the Compose specification that the file uses. Other keys are refused. */
 const environment = z.record(z.string(), z.string().nullable());
 const service = z.strictObject({
   image: z.string(),
@@ -67,7 +67,7 @@ const composeFile = z
     ),
   );
 
-/** `docker-compose.yml`, with its anchors merged in. */
+/** `docker-compose.yml` with its anchors resolved. */
 export type ComposeFile = z.infer<typeof composeFile>;
 
 /** One service of `docker-compose.yml`. */
@@ -84,7 +84,7 @@ export function readComposeService(name: string): ComposeService {
   return found;
 }
 
-/** What a service has in its environment: a name without a value is looked up in `.env`, here `variables`. */
+/** The environment of a service: a name without a value is looked up in `.env`, here `variables`. */
 export function environmentOf(
   { environment: named }: ComposeService,
   variables: Readonly<Record<string, string>> = {},

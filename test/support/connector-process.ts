@@ -16,15 +16,15 @@ export interface ConnectorProcessOptions {
 export interface ConnectorProcess {
   readonly url: string;
   readonly pid: number | undefined;
-  /** Resolves when its modules are in memory; nothing has run yet. */
+  /** Resolves when its modules are loaded; nothing has run yet. */
   readonly loaded: Promise<void>;
   /** Starts the command. */
   go(): void;
-  /** Resolves when it says that it serves. Rejects with what it wrote when it ended before. */
+  /** Resolves when it reports that it serves. Rejects with its output if it exits before. */
   readonly ready: Promise<void>;
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
-  /** The end of what it wrote to standard error. */
+  /** The end of its standard error. */
   readonly errors: () => string;
   /** Sends a signal and resolves when the process is gone. */
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
@@ -55,7 +55,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
   child.stderr.on('data', (chunk: Buffer) => {
     errors = (errors + chunk.toString()).slice(-KEPT_ERRORS);
   });
-  // Writing to a process that has just died fails, and its end is reported anyway.
+  // Writing to a process that has just died fails, and its exit is reported anyway.
   child.stdin.on('error', () => undefined);
   const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
   const lines = createInterface({ input: child.stdout });

@@ -15,7 +15,7 @@ export interface CrashReport {
 /** A connector at one address that is killed repeatedly, and always restarts. */
 export interface CrashingConnector {
   readonly url: string;
-  /** Of the process that runs now. */
+  /** Of the current process. */
   readonly pid: number | undefined;
   /** Resolves with the address when a process serves there. */
   live(): Promise<string>;
@@ -25,7 +25,7 @@ export interface CrashingConnector {
   restart(): Promise<number | NodeJS.Signals>;
   /** Kills it and starts it again when `away` resolves. Resolves when it serves again. */
   down(away: () => Promise<unknown>): Promise<void>;
-  /** Ends it as an operator does. Resolves with its exit code, or the signal that ended it. */
+  /** Stops it as an operator does. Resolves with its exit code, or the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { endServer } from './sweep-abandoned-servers.ts';
 
-/** A `--data-dir` below a folder that only this user may enter, as a home directory. */
+/** A `--data-dir` below a folder that only this user can enter, like a home directory. */
 export interface DataFolder {
   readonly path: string;
   /** Removes it and ends a server that still uses it. `printed` is what a command printed about its database. */
@@ -12,21 +12,21 @@ export interface DataFolder {
 
 const LOCATION = /data (?:is )?in (\S+)|"location":"([^"]+)"/;
 
-/** Where an embedded Postgres keeps its data, by what a command printed or logged. */
+/** The data folder of an embedded Postgres, from what a command printed or logged. */
 export function findLocation(printed: string): string | undefined {
   const found = LOCATION.exec(printed);
   return found?.[1] ?? found?.[2];
 }
 
 export async function makeDataFolder(): Promise<DataFolder> {
-  // mkdtemp makes it with 0700.
+  // mkdtemp creates it with mode 0700.
   const home = await realpath(await mkdtemp(join(tmpdir(), 'test-data-')));
   const path = join(home, 'data');
   return {
     path,
     async remove(printed) {
       await endServer(join(path, 'postgres'));
-      // As root the data cannot lie below a private folder, so the command puts it elsewhere.
+      // As root the data cannot be below a private folder, so the command stores it elsewhere.
       const location = findLocation(printed);
       const folders = location === undefined ? [home] : [home, location];
       for (const folder of folders) {

@@ -15,7 +15,7 @@ export async function asAdmin<T>(work: (sql: postgres.Sql) => Promise<T>): Promi
   }
 }
 
-/** Makes an empty database, or one with the schemas asked for migrated into it (copied from a template). */
+/** Creates an empty database, or one with the requested schemas (copied from a template). */
 export function createTestDatabase(
   options: { connector?: boolean; platform?: boolean } = {},
 ): Promise<TestDatabase> {

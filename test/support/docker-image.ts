@@ -6,26 +6,26 @@ import { readProjectFile } from './markdown.ts';
 import { ROOT } from './root.ts';
 import { spawnCommand } from './spawn-command.ts';
 
-/** A stage of a Dockerfile: an image, or what another one copies from. */
+/** A stage of a Dockerfile: an image, or a source for another stage. */
 export interface DockerStage {
-  /** The words of each instruction of this name, in order. */
+  /** The arguments of each instruction of this name, in order. */
   instructions(name: string): readonly string[];
-  /** What it copies from the project, relative to it. */
+  /** The files that it copies from the project, relative to it. */
   readonly files: readonly string[];
-  /** Copies these files to a folder that stands for its own. */
+  /** Copies these files to a folder that represents its file system. */
   copyTo(folder: string): void;
 }
 
 /** A Dockerfile with the ignore file that applies to it. */
 export interface Dockerfile {
   readonly stages: readonly DockerStage[];
-  /** The last one, which a build without a target makes. */
+  /** The last one, which a build without a target creates. */
   readonly image: DockerStage;
-  /** Whether a build sees a file. */
+  /** Whether a file is in the build context. */
   isSeen(path: string): boolean;
 }
 
-/** Reads a Dockerfile as BuildKit does: with the ignore file of its own name, if there is one. */
+/** Reads a Dockerfile as BuildKit does: with its own ignore file, if there is one. */
 export function readDockerfile(name: string, ignoreFile: string): Dockerfile {
   const ignored = readProjectFile(ignoreFile).trim().split('\n');
 
@@ -69,7 +69,7 @@ export function readDockerfile(name: string, ignoreFile: string): Dockerfile {
   return { stages, image, isSeen };
 }
 
-/** Runs the line of a `RUN` in a folder that stands for that of its stage. */
+/** Runs the line of a `RUN` in a folder that represents that of its stage. */
 export async function runLine(line: string, folder: string): Promise<void> {
   const { code, stderr } = await spawnCommand('sh', ['-c', line], { cwd: folder }).ended;
   if (code !== 0) throw new Error(stderr);
@@ -77,12 +77,12 @@ export async function runLine(line: string, folder: string): Promise<void> {
 
 /** Installs the packages of an image in a folder with its files, as the first `RUN` does. */
 export async function installPackages({ instructions }: DockerStage, folder: string): Promise<void> {
-  // Without what cleans the cache of the machine that builds.
+  // Without the part that cleans the cache of the build machine.
   const [install = ''] = instructions('RUN').map((line) => line.split(' && ')[0]);
   await runLine(`${install} --prefer-offline`, folder);
 }
 
-/** The files that the programs of an image import, themselves included. */
+/** The files that the programs of an image import, including the programs. */
 export function findReached({ files }: DockerStage): readonly string[] {
   const reached = new Set<string>();
   const visit = (path: string): void => {
@@ -97,7 +97,7 @@ export function findReached({ files }: DockerStage): readonly string[] {
   return [...reached];
 }
 
-/** What an image has, by the folders of `src` and `drizzle`. */
+/** The folders of `src` and `drizzle` in an image. */
 export function foldersOf({ files }: DockerStage): readonly string[] {
   return [...new Set(files.map((file) => /^(?:src|drizzle)\/[^/]+|.*/.exec(file)?.[0] ?? ''))].sort();
 }

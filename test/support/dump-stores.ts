@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
 
-/** Every row of every table of a database, as text; bytes also as the text that they are. */
+/** Every row of every table of a database, as text; bytes also decoded as text. */
 export async function dumpDatabase(url: string): Promise<string> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   try {

@@ -1,9 +1,9 @@
 import type { Database, Queryable } from '../../src/runtime/database/database.ts';
 
-/** The process ends before a statement is sent, or after it had its effect and before the answer came. */
+/** The process dies before a statement is sent, or after its effect and before the answer arrives. */
 export type Moment = 'before' | 'after';
 
-/** A database of a process that dies at its statement number `at`; it does nothing more from then on. */
+/** The database of a process that dies at its statement number `at`, and does nothing afterwards. */
 export function dyingDatabase(database: Database, at: number, moment: Moment) {
   let statements = 0;
   let dead = false;
@@ -32,7 +32,7 @@ export function dyingDatabase(database: Database, at: number, moment: Moment) {
     get died() {
       return dead;
     },
-    /** The process ends now. */
+    /** The process dies now. */
     kill(): void {
       dead = true;
     },

@@ -1,7 +1,7 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A receiver with the fault that a campaign must find. */
+/** A receiver with a fault that a campaign must find. */
 export interface EarlyAnswers {
   readonly url: string;
   /** Resolves when nothing is in transit to the receiver: what was answered has arrived or is lost. */

@@ -6,17 +6,17 @@ export interface EventReader<Event> {
   readonly answer: IncomingMessage;
   /** All events so far, in order. */
   readonly events: readonly Event[];
-  /** Resolves with the first event, read or to come, that fits. Rejects when the stream ends before. */
+  /** Resolves with the first matching event, past or future. Rejects if the stream ends before. */
   find(fits: (event: Event, place: number) => boolean): Promise<Event>;
   /** Resolves when the stream has ended. */
   readonly ended: Promise<void>;
-  /** Takes no more bytes from the wire until `resume`. */
+  /** Reads no more bytes until `resume`. */
   pause(): void;
   resume(): void;
   close(): void;
 }
 
-/** Opens a stream; `read` makes an event of the data of one. Heartbeats are left out. */
+/** Opens a stream; `read` parses the data of an event. Heartbeats are left out. */
 export async function readEvents<Event>(
   url: string,
   read: (data: unknown) => Event,
@@ -31,7 +31,7 @@ export async function readEvents<Event>(
   let over = false;
   const parse = createEventParser();
 
-  const tell = (): void => {
+  const notifyWaiters = (): void => {
     const notified = waiters;
     waiters = [];
     for (const waiter of notified) waiter();
@@ -40,12 +40,12 @@ export async function readEvents<Event>(
     for (const { data } of parse(chunk)) {
       if (data !== undefined) events.push(read(JSON.parse(data)));
     }
-    tell();
+    notifyWaiters();
   });
   const ended = new Promise<void>((resolve) => {
     answer.once('close', () => {
       over = true;
-      tell();
+      notifyWaiters();
       resolve();
     });
   });

@@ -5,7 +5,7 @@ export interface Exchange {
   readonly service: Caller;
   readonly connectionIds: readonly string[];
   readonly phones: readonly string[];
-  /** One message each way for each of them. */
+  /** One message in each direction for each of them. */
   readonly names: Iterable<string>;
   readonly signal?: AbortSignal;
 }

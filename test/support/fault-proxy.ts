@@ -7,7 +7,7 @@ export type Direction = 'up' | 'down' | 'both';
 /** Controls the faults of TCP connections. Faults apply to open connections and to new ones. */
 export interface FaultProxy {
   readonly port: number;
-  /** The given URL with this proxy's address in place of its own. */
+  /** The given URL with the address of this proxy. */
   route(url: string): string;
   /** Drops everything without closing connections, as a frozen network does. New ones are accepted and frozen. */
   freeze(direction?: Direction): void;
@@ -21,7 +21,7 @@ export interface FaultProxy {
   refuse(): Promise<void>;
   /** Listens again, on the same port. */
   accept(): Promise<void>;
-  /** Holds everything for this long, both ways. */
+  /** Delays everything by this long, in both directions. */
   delay(ms: number): void;
   /** Open connections. */
   readonly connections: number;
@@ -69,7 +69,7 @@ export async function startFaultProxy(
     client.on('data', forward(pair, server, 'up'));
     server.on('data', forward(pair, client, 'down'));
     const end = (other: Socket, direction: 'up' | 'down') => () => {
-      // The end of a connection is a message too: a frozen network does not deliver it.
+      // Closing a connection is a message too: a frozen network does not deliver it.
       if (frozen[direction] || pair.forgotten) return;
       other.destroy();
       pairs.delete(pair);
@@ -163,7 +163,7 @@ function closeListener(server: Server): Promise<void> {
       resolve();
       return;
     }
-    // Resolves when nothing listens; connections that are open do not matter here.
+    // Resolves when nothing listens; open connections do not matter here.
     server.close();
     resolve();
   });

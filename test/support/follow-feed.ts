@@ -24,7 +24,7 @@ export interface FeedReader {
 /** A reader waits this long before it opens the next stream. */
 const RETRY_MS = 20;
 
-/** Reads the feed from its start, over however many connections. */
+/** Reads the feed from its start, over any number of connections. */
 export function followFeed({ live, token }: FeedReaderOptions): FeedReader {
   const closing = new AbortController();
   const closed = new Promise<undefined>((resolve) => {
@@ -77,7 +77,7 @@ export function followFeed({ live, token }: FeedReaderOptions): FeedReader {
   };
 }
 
-/** Reads one stream to its end, however it ends. Only whole events count. */
+/** Reads one stream to its end, however it ends. Only complete events count. */
 function readStream(
   url: string,
   token: string,

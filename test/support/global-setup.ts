@@ -37,12 +37,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
 async function makeRunFolder(): Promise<string> {
   const folder = await mkdtemp(join(await chooseScratchFolder(), TEST_FOLDER_PREFIX));
-  // As root the server runs as another user, who must be able to enter.
+  // As root the server runs as another user, who must be able to enter the folder.
   await chmod(folder, 0o755);
-  // What the workers take for the system's folder.
+  // The workers use this as the system's folder.
   process.env['TMPDIR'] = join(folder, 'tmp');
   await mkdir(join(folder, 'tmp'));
-  // Processes that tests start mostly load the same modules: what one has compiled, the others take over.
+  // Processes that tests start mostly load the same modules, so they share a compile cache.
   process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled');
   const preload = `--import ${new URL('resolve-drizzle-once.ts', import.meta.url).href}`;
   process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} ${preload}`.trim();

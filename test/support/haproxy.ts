@@ -8,7 +8,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { findFreePort } from './find-free-port.ts';
 import { readProjectFile } from './markdown.ts';
 
-/** Why the tests with a proxy cannot run here, or undefined when they can. */
+/** Why the tests with a proxy cannot run here, or undefined if they can. */
 export const HAPROXY_MISSING =
   spawnSync('haproxy', ['-v']).status === 0 ? undefined : 'there is no haproxy on this machine';
 
@@ -29,7 +29,7 @@ const COLUMN = { proxy: 0, server: 1, retries: 15, redispatches: 16, status: 17 
 const BACKENDS = ['webhooks', 'api'];
 
 /**
- * Starts `haproxy` with the configuration of the project, in which only addresses are changed: the listener's, and
+ * Starts `haproxy` with the configuration of the project. Only addresses are changed: the listener's, and
  * those of the webs. With a certificate it terminates TLS.
  */
 export async function startTestProxy(

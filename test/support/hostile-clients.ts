@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 export interface HostileClients {
   /**
    * `silent`: connect and send nothing. `idle`: send one request and keep the connection. `unsigned`, `forged`: bodies of 1 MiB
-   * without a signature, or with a wrong one. `metrics`, `readyz`: requests on one connection without waiting for
-   * answers. `slowHeaders`, `slowBodies`: a byte now and then. `brackets`: 16 MiB of nesting for the API.
+   * without a signature, or with a wrong one. `metrics`, `readyz`: requests on one connection without awaiting
+   * answers. `slowHeaders`, `slowBodies`: a byte periodically. `brackets`: 16 MiB of nesting for the API.
    */
   readonly kind:
     | 'silent'

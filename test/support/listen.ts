@@ -7,7 +7,7 @@ import {
 } from '../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 
-/** Serves an app on a free port, by the server of the product. */
+/** Serves an app on a free port, with the HTTP server of the project. */
 export function listen(app: RequestListener, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> {
   return startHttpServer({
     app,

@@ -3,22 +3,22 @@ import { Agent, request } from 'node:http';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import type { LoadEvent } from './load-plan.ts';
 
-/** How one attempt ended: a status, or why there was none; `CUT_ANSWER` where one had begun. */
+/** How one attempt ended: a status, or why there was none; `CUT_ANSWER` if an answer had begun. */
 export interface Attempt {
   readonly status: number | null;
   readonly error: string | null;
-  /** When it left, on the clock's monotonic time. */
+  /** When it was sent, in the clock's monotonic time. */
   readonly begun: number;
   readonly ms: number;
 }
 
-/** The error of an attempt whose answer began and did not end. */
+/** The error of an attempt whose answer was truncated. */
 export const CUT_ANSWER = 'cut answer';
 
 /** The outcome of one copy of an event. */
 export interface SentEvent {
   readonly event: LoadEvent;
-  /** A 2xx came back for one of the attempts. */
+  /** One of the attempts was answered with a 2xx. */
   readonly acknowledged: boolean;
   readonly attempts: readonly Attempt[];
 }
@@ -29,16 +29,16 @@ export interface LoadSenderOptions {
   readonly clock: Clock;
   /** The addresses of an event; each gets a separate delivery. Called before each attempt. */
   readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
-  /** False: a connection for each attempt, so that none can be closed while it is idle. Default true. */
+  /** False: a connection per attempt, so that none can be closed while idle. Default true. */
   readonly keepAlive?: boolean;
-  /** The most it opens. Default 64. */
+  /** The maximum number of connections. Default 64. */
   readonly connections?: number;
 }
 
 export interface Pace {
-  /** Events that leave at once. */
+  /** Events that are sent at once. */
   readonly burst: number;
-  /** From one burst to the next. 0: as soon as the burst before is over. */
+  /** Time from one burst to the next. 0: as soon as the previous burst has ended. */
   readonly everyMs: number;
 }
 
@@ -165,7 +165,7 @@ function post(
     const cancel = clock.after(ATTEMPT_MS, () => outgoing.destroy(new Error('timeout')), { keepAlive: true });
     outgoing.once('error', (error: NodeJS.ErrnoException) => done(null, error.code ?? error.message));
     outgoing.once('response', (answer) => {
-      // An answer counts once it is whole.
+      // An answer counts once it is complete.
       answer.resume();
       answer.once('end', () => done(answer.statusCode ?? null, null));
       answer.once('error', () => done(null, CUT_ANSWER));

@@ -2,7 +2,7 @@ import { spawnCommand } from './spawn-command.ts';
 
 /**
  * Prints what was loaded once the program has nothing left to do. Not at 'exit': what is written there may be cut off.
- * Plain JavaScript, since it is handed to Node as a text.
+ * Plain JavaScript, because it is passed to Node as text.
  */
 const RECORD = `
 import { registerHooks } from 'node:module';

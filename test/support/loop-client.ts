@@ -2,7 +2,7 @@ import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { createEventParser } from '../../src/runtime/http-server/event-parser.ts';
 import { type CHECKED_APIS, checkAnswer } from './check-answer.ts';
 
-/** Which API an address belongs to, and what follows its base address. */
+/** The API of an address, and the path below its base address. */
 const BASES: readonly (readonly [keyof typeof CHECKED_APIS, RegExp])[] = [
   ['service', /^\/api\/v1(?=\/)/],
   ['sandbox', /^\/sandbox\/v1(?=\/)/],
@@ -71,7 +71,7 @@ export interface ShownChange {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Where a loop is reached. */
+/** The addresses of a loop. */
 export type LoopAddress = Pick<SandboxInfo, 'sandboxUrl' | 'baseUrl' | 'apiKey'> & {
   readonly connectorUrl: string | null;
   readonly connectorToken: string | null;
@@ -85,13 +85,13 @@ export interface LoopClient {
   write(connectionId: string, text: string): Promise<string>;
   /** Loses the webhooks of every event from now on. */
   dropWebhooks(): Promise<unknown>;
-  /** Fails every poll of messages, so that what comes can only come by webhook. */
+  /** Fails every poll of messages, so that messages can only arrive by webhook. */
   failPolls(): Promise<unknown>;
   clearFaults(): Promise<unknown>;
   deliveries(): Promise<readonly { messageId: string; outcome: string; headers: Record<string, string> }[]>;
   sync(): Promise<unknown>;
   messages(): Promise<readonly ShownMessage[]>;
-  /** The whole feed, as far as it is numbered. */
+  /** The whole numbered feed. */
   changes(): Promise<readonly ShownChange[]>;
   /** Resolves with the message as the feed first shows it, now or later. */
   arrival(messageId: string): Promise<ShownMessage>;

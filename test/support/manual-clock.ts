@@ -11,19 +11,19 @@ async function settleMicrotasks(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that moves only when a test moves it. */
 export class ManualClock implements Clock {
   #wall: number;
   #elapsed = 0;
   #order = 0;
   readonly #timers = new Set<Timer>();
 
-  /** `start` is the wall-clock time it begins with, in epoch milliseconds. */
+  /** `start` is the initial wall-clock time in epoch milliseconds. */
   constructor(start: number = Date.UTC(2026, 0, 15, 12)) {
     this.#wall = start;
   }
 
-  /** A whole number, as that of a machine, also where a timer was due at a fraction. */
+  /** An integer, as on a real machine, even if a timer was due at a fraction. */
   now(): number {
     return Math.floor(this.#wall);
   }
@@ -69,8 +69,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time forward by `ms`. Everything due runs in the order of its due time (equal times: in the order
-   * it was set), and what each one causes without waiting for I/O is over before the next one runs.
+   * Advances time by `ms`. Everything due runs in the order of its due time (equal times: in the order
+   * it was set), and its effects that need no I/O are complete before the next one runs.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms;

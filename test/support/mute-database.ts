@@ -1,13 +1,13 @@
 import { type Database, QueryDeadlineExceeded } from '../../src/runtime/database/database.ts';
 
-/** A database that answers no query whose text, without quotation marks, contains a word, while muted. */
+/** A database that, while muted, does not answer queries whose text, without quotation marks, contains a word. */
 export function createMuteDatabase(database: Database): {
   readonly database: Database;
   /** Stops answering queries with this word. Resolves with the first of them. */
   mute(word: string): Promise<void>;
   /** Answers all queries again; those without an answer stay without one. */
   speak(): void;
-  /** What has no answer fails, as it does at its deadline. */
+  /** Fails the unanswered queries, as at their deadline. */
   giveUp(): void;
 } {
   const unanswered: ((error: Error) => void)[] = [];

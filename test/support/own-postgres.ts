@@ -7,26 +7,26 @@ import type { Binaries } from '../../src/runtime/database/embedded/locate-binari
 import { startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 
-/** Where Debian and Ubuntu keep the versions of Postgres that are installed. */
+/** Where Debian and Ubuntu install the versions of Postgres. */
 const VERSIONS = '/usr/lib/postgresql';
 
-/** The newest Postgres that this machine's distribution brought, or undefined. */
+/** The newest Postgres of this machine's distribution, or undefined. */
 export const INSTALLED_POSTGRES: Binaries | undefined = (existsSync(VERSIONS) ? readdirSync(VERSIONS) : [])
   .filter((version) => Number(version) >= 15 && existsSync(join(VERSIONS, version, 'bin/postgres')))
   .sort((a, b) => Number(b) - Number(a))
   .map((version) => ({ directory: join(VERSIONS, version), version }))[0];
 
-/** Why the tests on a distribution's Postgres cannot run here, or undefined when they can. */
+/** Why the tests on a distribution's Postgres cannot run here, or undefined if they can. */
 export const INSTALLED_POSTGRES_MISSING: string | undefined =
   INSTALLED_POSTGRES === undefined ? `there is no Postgres in ${VERSIONS}` : undefined;
 
-/** The newest Postgres that this machine's distribution brought. Throws when there is none. */
+/** The newest Postgres of this machine's distribution. Throws if there is none. */
 export function requireInstalledPostgres(): Binaries {
   if (INSTALLED_POSTGRES !== undefined) return INSTALLED_POSTGRES;
   throw new Error(`${INSTALLED_POSTGRES_MISSING}; install it (Debian, Ubuntu: apt-get install postgresql)`);
 }
 
-/** Folders of such servers begin with this. */
+/** Prefix of the folders of such servers. */
 export const OWN_POSTGRES_PREFIX = 'own-postgres-';
 
 /** The server of one test. */
@@ -40,7 +40,7 @@ export interface OwnPostgres {
 }
 
 /**
- * Starts a server with its default settings but for `settings`. `binaries`: default the distribution's, else the one
+ * Starts a server with default settings except for `settings`. `binaries`: by default the distribution's, else those
  * from npm. `parent` holds the folder of its data.
  */
 export async function startOwnPostgres(
@@ -52,7 +52,7 @@ export async function startOwnPostgres(
 ): Promise<OwnPostgres> {
   const { settings = {}, binaries = INSTALLED_POSTGRES, parent = tmpdir() } = options;
   const dataDir = await mkdtemp(join(parent, OWN_POSTGRES_PREFIX));
-  // As root the server runs as another user, who must be able to enter.
+  // As root the server runs as another user, who must be able to enter the folder.
   await chmod(dataDir, 0o755);
   const server = await startEmbeddedPostgres({
     dataDir,
@@ -78,7 +78,7 @@ export async function startOwnPostgres(
   };
 }
 
-/** A process that is gone needs no signal. */
+/** An ended process needs no signal. */
 function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { findFreePort } from './find-free-port.ts';
 
-/** The pooler's program, where it is installed. */
+/** The pooler's program, if it is installed. */
 export const PGBOUNCER: string | undefined = [
   '/usr/sbin/pgbouncer',
   '/usr/bin/pgbouncer',
@@ -49,7 +49,7 @@ pool_mode = transaction
 default_pool_size = ${poolSize}
 `,
   );
-  // As root it refuses to run; any other account will do.
+  // It refuses to run as root; any other account works.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const child = spawn(program, [config], { ...account, stdio: 'ignore' });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));

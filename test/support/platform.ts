@@ -9,7 +9,7 @@ import { createTestDatabase } from './database.ts';
 import { listen } from './listen.ts';
 import { ManualClock } from './manual-clock.ts';
 
-/** What the service answered. */
+/** An answer of the service. */
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -38,7 +38,7 @@ export interface TestPlatform {
   readonly port: number;
   /** Fails the test for an answer that the contract does not list for the call. */
   call(method: string, path: string, options?: CallOptions): Promise<ApiAnswer>;
-  /** Ends the process of the platform as a crash does, or as a restart, and starts another on its data. */
+  /** Ends the platform as in a crash or a restart, and starts another on its data. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,14 +54,14 @@ export interface TestPlatformOptions {
   readonly wrapDatabase?: (database: Database) => Database;
 }
 
-/** A public address for every name, so that no test asks a resolver. */
+/** A public address for every name, so that no test uses a resolver. */
 const somewherePublic: NonNullable<PlatformPorts['lookup']> = async () => [
   { address: '93.184.216.34', family: 4 },
 ];
 
 export const silentLogger = createLogger({ level: 'silent', name: 'test' });
 
-/** Starts a platform with a clock that stands still, and sends without latency unless the caller says otherwise. */
+/** Starts a platform with a manual clock and, by default, sends without latency. */
 export async function startTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
   const { clock = new ManualClock(), sendScale = 0, sendsPerMinute } = options;
   const testDatabase = await createTestDatabase({ platform: true });
@@ -130,7 +130,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
   };
 }
 
-/** A standalone workspace with one live `qr` connection and a key for everything. */
+/** A standalone workspace with one live `qr` connection and a key with all scopes. */
 export async function seedWorkspace(
   { platform }: Pick<TestPlatform, 'platform'>,
   options: { readonly kind?: 'standalone' | 'crm_portal'; readonly phoneNumber?: string } = {},
@@ -145,7 +145,7 @@ export async function seedWorkspace(
   return { workspaceId: workspace.id, connectionId: connection.id, key };
 }
 
-/** Reads a body in a shape, and fails on any key that the shape does not list, at any depth it lists. */
+/** Parses a body with a shape, and fails on any key that the shape does not list, at any depth that it lists. */
 export function readExactly<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const read = schema.parse(body);
   expect(body).toEqual(read);

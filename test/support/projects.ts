@@ -1,6 +1,6 @@
 import { matchesGlob } from 'node:path';
 
-/** Which files each project of the run has. What no other project names belongs to `service`. */
+/** The files of each project of the run. Files that no other project names belong to `service`. */
 export const PROJECTS = {
   /** Starts no process and opens no connection. */
   unit: [
@@ -74,7 +74,7 @@ export const PROJECTS = {
   ],
 } as const;
 
-/** The projects that name a test file, by its path from the root; `service` where no other does. */
+/** The projects that name a test file, by its path from the root; `service` if no other does. */
 export function projectsOf(path: string): readonly string[] {
   const named = Object.entries(PROJECTS).filter(([, globs]) => globs.some((glob) => matchesGlob(path, glob)));
   return named.length === 0 ? ['service'] : named.map(([project]) => project);

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 /** What a connection returned until the server closed it. */
 export interface RawExchange {
   readonly received: string;
-  /** Status of each answer, in order; a body that looks like an answer would count, and ours do not. */
+  /** The status of each answer, in order. A body that looks like an answer would count, but none does. */
   readonly statuses: readonly number[];
 }
 

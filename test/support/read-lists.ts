@@ -2,7 +2,7 @@ import type { Outbound } from '../../src/contract/connector/outbound.ts';
 import type { MessageState } from './check-invariants.ts';
 import { callJson } from './loop-client.ts';
 
-/** Calls a JSON API. Throws on anything but a 2xx, with what was answered. */
+/** Calls a JSON API. Throws an error with the answer unless it is a 2xx. */
 export type Caller = <Body>(method: string, path: string, body?: unknown) => Promise<Body>;
 
 /** Calls under `base`, with a bearer token if there is one. */

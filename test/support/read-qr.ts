@@ -2,7 +2,7 @@ import jsqr from 'jsqr';
 import { PNG } from 'pngjs';
 import { expect } from 'vitest';
 
-/** A picture that a foreign library has read. */
+/** A picture as read by an independent library. */
 export interface ReadPicture {
   readonly text: string;
   /** Pixels. */
@@ -29,7 +29,7 @@ function darkRun({ data, width }: PNG, from: number): number {
   return end - from;
 }
 
-/** Reads a data URI with a QR library that did not draw it. Fails the test where it cannot. */
+/** Reads a data URI with a QR library that did not create it. Fails the test if it cannot. */
 export function readQr(dataUri: unknown): ReadPicture {
   if (typeof dataUri !== 'string' || !dataUri.startsWith(HEAD)) throw new Error('no PNG as a data URI');
   const png = PNG.sync.read(Buffer.from(dataUri.slice(HEAD.length), 'base64'));

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** A request as it came in. */
+/** A received request. */
 export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   /** One value per header line, names in lower case. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Buffer;
-  /** False when the connection ended before the body did. */
+  /** False if the connection ended before the body. */
   readonly complete: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface Receiver {
   /** `http://127.0.0.1:<port>` */
   readonly origin: string;
   readonly requests: readonly ReceivedRequest[];
-  /** The next answers, in order; after them every request gets `otherwise`. */
+  /** The next answers, in order; after them every request is answered with `otherwise`. */
   script(...answers: readonly ScriptedAnswer[]): void;
   /** The answer to requests that are not scripted; 200 at first. */
   otherwise(answer: ScriptedAnswer): void;
@@ -77,13 +77,13 @@ export async function startReceiver(): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   const sockets = new Set<Socket>();
   const script: ScriptedAnswer[] = [];
-  let waiters: { readonly count: number; readonly tell: () => void }[] = [];
+  let waiters: { readonly count: number; readonly resolve: () => void }[] = [];
   let standard: ScriptedAnswer = { status: 200 };
   let connections = 0;
 
   const record = (request: ReceivedRequest): void => {
     requests.push(request);
-    for (const { count, tell } of waiters) if (requests.length >= count) tell();
+    for (const { count, resolve } of waiters) if (requests.length >= count) resolve();
     waiters = waiters.filter(({ count }) => requests.length < count);
   };
 
@@ -114,7 +114,7 @@ export async function startReceiver(): Promise<Receiver> {
       standard = answer;
     },
     received: async (count) => {
-      if (requests.length < count) await new Promise<void>((tell) => waiters.push({ count, tell }));
+      if (requests.length < count) await new Promise<void>((resolve) => waiters.push({ count, resolve }));
       return requests.slice(0, count);
     },
     get connections() {

@@ -21,7 +21,7 @@ import { startTestService } from './service.ts';
 const HOUR_MS = 3_600_000;
 const TOKEN = 'token-of-the-recovery-for-tests';
 
-/** A call of the handler, as the CRM got it. */
+/** A call of the handler, as the CRM received it. */
 export interface HandlerCall {
   readonly key: string;
   readonly attempt: number;

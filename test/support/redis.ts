@@ -10,18 +10,18 @@ import { findFreePort } from './find-free-port.ts';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  /** The process, to be frozen or killed. */
+  /** The process, to freeze or kill it. */
   readonly process: ChildProcess;
   stop(): Promise<void>;
 }
 
-/** Why the tests on Redis cannot run here, or undefined when they can. */
+/** Why the tests on Redis cannot run here, or undefined if they can. */
 export const REDIS_MISSING =
   spawnSync('redis-server', ['--version']).status === 0
     ? undefined
     : 'there is no redis-server on this machine';
 
-/** Starts `redis-server` on a free port, or on `port`, with `settings` as on its command line. Keeps nothing. */
+/** Starts `redis-server` on a free port, or on `port`, with command-line `settings`. Persists nothing. */
 export async function startTestRedis(settings: readonly string[] = [], port?: number): Promise<TestRedis> {
   const used = port ?? (await findFreePort());
   const folder = mkdtempSync(join(tmpdir(), 'test-redis-'));

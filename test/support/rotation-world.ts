@@ -31,12 +31,12 @@ export interface RotationWorld {
   readonly urls: readonly string[];
   /** Starts another connector in its own process. */
   spawn(): Promise<ConnectorProcess>;
-  /** Sends as many new messages, ten each twentieth of a second, which the service lists as well. */
+  /** Sends this many new messages, ten every 50 ms, which the service also lists. */
   send(count: number): Promise<void>;
   /** Keeps signing with the current secret, even after a rotation; `stop` signs twenty more. */
   forge(): { stop(): Promise<Forgery[]> };
   rotate(url: string, compromised?: boolean): Promise<{ rotatedAt: string }>;
-  /** Polls, and compares: ids that the service lists and the connector does not, and the other way round. */
+  /** Polls, and compares: ids that only the service lists, and ids that only the connector lists. */
   compare(url: string): Promise<{ missing: string[]; invented: string[] }>;
 }
 
@@ -91,7 +91,7 @@ export async function startRotationWorld(
     const messageId = `m${number}`;
     const text = `Text ${number}`;
     service.addMessage(CONNECTION, systemClock.now(), { id: messageId, text });
-    return tell(messageId, text);
+    return makeEvent(messageId, text);
   }
 
   return {
@@ -140,7 +140,7 @@ export async function startRotationWorld(
   };
 }
 
-function tell(messageId: string, text: string): LoadEvent {
+function makeEvent(messageId: string, text: string): LoadEvent {
   const content = { event: 'message.received', connectionId: CONNECTION, messageId, text } as const;
   const whole = { ...content, from: '447700900001', status: null };
   return { ...whole, copies: 1, body: writeBody(whole, systemClock.now()) };
@@ -154,7 +154,7 @@ function forge(urls: readonly string[], secret: string): { stop(): Promise<Forge
   const open: Promise<Forgery>[] = [];
   let stopped = false;
   const one = async (messageId: string, url: string): Promise<Forgery> => {
-    const { body } = tell(messageId, 'forged');
+    const { body } = makeEvent(messageId, 'forged');
     const signedAt = systemClock.now();
     const headers = signDelivery(body, secret, signedAt);
     const answer = await fetch(`${url}/webhooks/messaging`, { method: 'POST', body, headers });

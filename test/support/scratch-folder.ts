@@ -8,20 +8,20 @@ import { promisify } from 'node:util';
 /** Where Linux keeps files in memory. */
 const MEMORY = '/dev/shm';
 const GIB = 1024 ** 3;
-/** More than a whole run was ever seen to take. */
+/** More than any run has needed. */
 const ROOM_BYTES = 4 * GIB;
 /** Files there count as memory, of which the tests themselves need some. */
 const MEMORY_BYTES = ROOM_BYTES + 4 * GIB;
 
 /**
- * The folder for a run's temporary files: in memory where that has room and may hold programs, else the
- * system's. A database is a thousand small files, and making one costs half a second on a slow disk.
+ * The folder for a run's temporary files: in memory if there is room and programs can run from it, else the
+ * system's. A database is a thousand small files, and creating one takes half a second on a slow disk.
  */
 export async function chooseScratchFolder(): Promise<string> {
   return (await hasRoom(MEMORY)) && (await runsPrograms(MEMORY)) ? MEMORY : tmpdir();
 }
 
-/** Every folder in which a run may have left something. */
+/** Every folder in which a run may have left files. */
 export function listScratchFolders(): string[] {
   return [...new Set([MEMORY, tmpdir()])].filter(existsSync);
 }

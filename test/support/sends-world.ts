@@ -122,7 +122,7 @@ export interface SendsFound {
   readonly unknownButArrived: number;
 }
 
-/** Compares what the connector says of each send with what the phones got and what the service lists. */
+/** Compares the connector's state of each send with what the phones received and the service lists. */
 export async function checkSends(
   { sandbox, client, queues }: SendsWorld,
   outbound: readonly Outbound[],

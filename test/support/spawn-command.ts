@@ -9,7 +9,7 @@ import { ROOT } from './root.ts';
 export interface SpawnOptions {
   /** Its environment, besides PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: a folder with no `.env` in it. */
+  /** Default: a folder without an `.env`. */
   readonly cwd?: string;
   /** True opens its standard input. */
   readonly stdin?: boolean;
@@ -27,15 +27,15 @@ export interface Ended {
 export interface SpawnedCommand {
   /** Of its first process. */
   readonly pid: number | undefined;
-  /** What it wrote to standard output so far. */
+  /** Its standard output so far. */
   stdout(): string;
-  /** Resolves with the line of standard output that matches. Rejects with all it wrote when it ended before. */
+  /** Resolves with the line of standard output that matches. Rejects with its output if it exits before. */
   said(pattern: RegExp): Promise<string>;
   /** Writes to its standard input, which `stdin` in the options has opened. */
   type(text: string): void;
   /** Sends a signal to all its processes, as a terminal does. */
   signal(signal: NodeJS.Signals): void;
-  /** Resolves when all its processes are gone and all it wrote was read. */
+  /** Resolves when all its processes are gone and its output was read. */
   readonly ended: Promise<Ended>;
   /** Ends it in any state. For the end of a test. */
   kill(): Promise<void>;
@@ -103,7 +103,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Starts one of the project's commands without npm around it. */
+/** Starts one of the project's commands without npm. */
 export function spawnCli(
   name: 'start' | 'connector' | 'platform' | 'sandbox',
   words: readonly string[],
@@ -113,7 +113,7 @@ export function spawnCli(
 }
 
 const LISTENERS = [0, 10, 11, 20];
-/** Below the range from which systems take ports for outgoing connections. */
+/** Below the range of ephemeral ports. */
 const FIRST_BASE = 10_000;
 /** Each worker has its own bases, so that concurrent tests never choose the same ports. */
 const WORKERS = 10;
@@ -132,8 +132,8 @@ export async function findPortBase(): Promise<number> {
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  const taken = Promise.withResolvers<boolean>();
-  server.once('error', () => taken.resolve(false));
-  server.listen(port, '127.0.0.1', () => server.close(() => taken.resolve(true)));
-  return await taken.promise;
+  const free = Promise.withResolvers<boolean>();
+  server.once('error', () => free.resolve(false));
+  server.listen(port, '127.0.0.1', () => server.close(() => free.resolve(true)));
+  return await free.promise;
 }

@@ -7,19 +7,19 @@ import type { Queryable } from '../../src/runtime/database/database.ts';
 export interface HotStatement {
   /** Runs it as the program does, on a handle that records it. */
   readonly run: (db: Queryable) => Promise<unknown>;
-  /** The indexes by which it finds its rows in large tables. Absent: it reads what its text names. */
+  /** The indexes that it uses to find rows in large tables. Absent: it reads the tables that its text names. */
   readonly indexes?: readonly string[];
-  /** Larger tables that it reads whole, which it does every few seconds. */
+  /** Larger tables that it scans completely, which it does every few seconds. */
   readonly whole?: readonly string[];
 }
 
-/** A statement as it is sent. */
+/** A statement as sent. */
 export interface SentStatement {
   readonly text: string;
   readonly params: readonly unknown[];
 }
 
-/** The first statement that `run` sends. It gets no answer, so that nothing follows. */
+/** The first statement that `run` sends. It is not answered, so that no other follows. */
 export async function sentBy(run: HotStatement['run']): Promise<SentStatement> {
   let first: SentStatement | undefined;
   const query: Queryable['query'] = async (text, params = []) => {
@@ -49,7 +49,7 @@ export async function explain(db: Queryable, { text, params }: SentStatement): P
   return nodesOf(row['QUERY PLAN'][0].Plan);
 }
 
-/** A statement for a file: one entry for each line where a line would be too long to review. */
+/** A statement for a file: one entry per line if a line would be too long to review. */
 function formatStatement(text: string): string {
   return `${text
     .trim()
@@ -66,7 +66,7 @@ export interface HotStatements {
   readonly golden: string;
   /** Functions of the database whose text is in that folder as well. */
   readonly functions?: readonly string[];
-  /** Tables that are large. In a small table, reading all of it is the cheapest plan. */
+  /** Large tables. For a small table, a sequential scan is the cheapest plan. */
   readonly large: RegExp;
   /** The name of the index that a node of a plan uses. Default: as it is. */
   readonly indexOf?: (node: Plan) => string;
@@ -81,7 +81,7 @@ export function describeHotStatements(hot: HotStatements): void {
   const { statements, golden, functions = [], large, indexOf = nameOfIndex, database } = hot;
 
   describe('the text of a hot statement', () => {
-    it.each(Object.entries(statements))('is the reviewed one: %s', async (name, { run }) => {
+    it.each(Object.entries(statements))('matches the reviewed text: %s', async (name, { run }) => {
       const { text } = await sentBy(run);
       await expect(formatStatement(text)).toMatchFileSnapshot(join(golden, `${name}.sql`));
     });
@@ -94,7 +94,7 @@ export function describeHotStatements(hot: HotStatements): void {
 
   describe('the plan of a hot statement', () => {
     it.each(Object.entries(statements))(
-      'finds rows by an index and reads no other large table: %s',
+      'uses an index and reads no other large table: %s',
       async (_name, { run, indexes = [], whole = [] }) => {
         const nodes = await explain(database(), await sentBy(run));
         expect([...new Set(nodes.map(indexOf))]).toEqual(expect.arrayContaining([...indexes]));

@@ -5,10 +5,10 @@ import { isRunning, parseIdentity } from '../../src/runtime/database/embedded/pr
 import { OWN_POSTGRES_PREFIX } from './own-postgres.ts';
 import { listScratchFolders } from './scratch-folder.ts';
 
-/** Temporary folders of test servers begin with this. */
+/** Prefix of the temporary folders of test servers. */
 export const TEST_FOLDER_PREFIX = 'messaging-connector-test-';
 
-/** Ends servers of test runs that were killed, with their folders. A server outlives its users by design. */
+/** Stops servers of killed test runs, and removes their folders. A server outlives its users by design. */
 export async function sweepAbandonedServers(): Promise<void> {
   for (const folder of listScratchFolders()) {
     for (const name of await readdir(folder)) {
@@ -33,7 +33,7 @@ async function sweep(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Unmounts the small disks that a killed test left behind: a folder that holds one cannot be removed. */
+/** Unmounts the small disks that a killed test left: a folder with one cannot be removed. */
 async function unmountWithin(folder: string): Promise<void> {
   const mounts = await readFile('/proc/self/mounts', 'utf8').catch(() => '');
   for (const line of mounts.split('\n')) {

@@ -17,7 +17,7 @@ JQoxJc63lG6LqVC6BjDwK43xHii+DWdtmg==
 -----END EC PRIVATE KEY-----`,
 };
 
-/** The same for a certificate that was valid on one day of 2020. */
+/** The same for a certificate that was valid for one day in 2020. */
 export const EXPIRED_CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBeDCCAR2gAwIBAgIBATAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFob29rcy5l

@@ -6,7 +6,7 @@ const CHANNEL = 'http.server.request.start';
 
 /**
  * The pieces of bodies that HTTP servers of this process read from now on until the test ends, with how long each was
- * when it came.
+ * on arrival.
  */
 export function watchPieces(): readonly { readonly piece: Buffer; readonly length: number }[] {
   const pieces: { piece: Buffer; length: number }[] = [];

@@ -3,7 +3,7 @@ import { ManualClock } from './manual-clock.ts';
 /** A manual clock that reports when the code under test waits, so that a test knows when to move it. */
 export class WatchedClock extends ManualClock {
   readonly #set = new Map<number, number>();
-  #waiters: { readonly ms: number; readonly tell: () => void }[] = [];
+  #waiters: { readonly ms: number; readonly resolve: () => void }[] = [];
 
   override after(ms: number, run: () => void): () => void {
     const cancel = super.after(ms, run);
@@ -11,7 +11,7 @@ export class WatchedClock extends ManualClock {
     if (waiter === undefined) this.#set.set(ms, (this.#set.get(ms) ?? 0) + 1);
     else {
       this.#waiters = this.#waiters.filter((candidate) => candidate !== waiter);
-      waiter.tell();
+      waiter.resolve();
     }
     return cancel;
   }
@@ -21,11 +21,11 @@ export class WatchedClock extends ManualClock {
     this.#set.clear();
   }
 
-  /** Resolves when a timer of `ms` was set that no earlier call has returned. */
+  /** Resolves when a timer of `ms` is set that no earlier call has returned. */
   async timerSet(ms: number): Promise<void> {
     const seen = this.#set.get(ms) ?? 0;
     if (seen > 0) this.#set.set(ms, seen - 1);
-    else await new Promise<void>((tell) => this.#waiters.push({ ms, tell }));
+    else await new Promise<void>((resolve) => this.#waiters.push({ ms, resolve }));
   }
 
   /** Waits until a timer of `ms` is set, and moves the clock by as much. */
