@@ -15,13 +15,13 @@ const sandbox = buildSandboxOpenApi({ serverUrl });
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
 
-/** Schemas inside a schema that describe the same value, or a part of it that has no name. */
+/** Schemas inside a schema that describe the same value, or an unnamed part of it. */
 function within({ oneOf = [], anyOf = [], allOf = [], items }: JsonSchema): JsonSchema[] {
   const schemas: readonly unknown[] = [...oneOf, ...anyOf, ...allOf, items];
   return schemas.filter((each): each is JsonSchema => typeof each === 'object' && each !== null);
 }
 
-/** The fields of a schema, at any depth, that nothing describes. */
+/** The undescribed fields of a schema, at any depth. */
 function undescribed(document: OpenApiDocument, schema: JsonSchema, path: string): string[] {
   const isDescribed = (field: JsonSchema): boolean => {
     const name = field.$ref?.split('/').at(-1) ?? '';
@@ -77,21 +77,21 @@ describe.each([
   });
 });
 
-/** The values of a field that its descriptions do not name, at any depth; `told` is what is said of the whole. */
-function unnamedValues(document: OpenApiDocument, schema: JsonSchema, path: string, told = ''): string[] {
+/** The values of a field that its descriptions do not name, at any depth; `outer` is the description around it. */
+function unnamedValues(document: OpenApiDocument, schema: JsonSchema, path: string, outer = ''): string[] {
   const named = document.components.schemas[schema.$ref?.split('/').at(-1) ?? ''];
-  const texts = [told, schema.description, named?.description].filter(isText).join(' ');
+  const texts = [outer, schema.description, named?.description].filter(isText).join(' ');
   const values: readonly unknown[] = [...(schema.enum ?? []), ...(named?.enum ?? [])];
   return [
     ...values.filter((value) => !texts.includes(`\`${value}\``)).map((value) => `${path} ${value}`),
     ...within(schema).flatMap((each) => unnamedValues(document, each, path, texts)),
     ...Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
-      typeof field === 'object' ? unnamedValues(document, field, `${path}.${name}`, told) : [],
+      typeof field === 'object' ? unnamedValues(document, field, `${path}.${name}`, outer) : [],
     ),
   ];
 }
 
-it('the document of the connector says what each value means of a field that has few', () => {
+it('the document of the connector explains each value of an enumerated field', () => {
   const named = Object.entries(connector.components.schemas).flatMap(([name, schema]) =>
     unnamedValues(connector, schema, name),
   );
@@ -111,20 +111,21 @@ it('the document of the connector says what each value means of a field that has
   expect([...named, ...ofOperations]).toEqual([]);
 });
 
-it('the document of the sandbox says what each action of a fault does', () => {
+it('the document of the sandbox explains each fault action', () => {
   const variants = sandbox.components.schemas['FaultAction']?.oneOf ?? [];
-  const told = new Map(
+  const descriptions = new Map(
     variants.map((variant) => {
       const type = variant.properties?.['type'];
       return typeof type === 'object' ? [type.const, type.description] : [undefined, undefined];
     }),
   );
   const actions = new Set(Object.values(FAULT_ACTIONS).flat());
-  expect([...told.keys()].sort()).toEqual([...actions].sort());
-  for (const description of told.values()) expect(description).toMatch(/^(Webhooks|Calls|`POST).*\.$/);
+  expect([...descriptions.keys()].sort()).toEqual([...actions].sort());
+  for (const description of descriptions.values())
+    expect(description).toMatch(/^(Webhooks|Calls|`POST).*\.$/);
 });
 
-it('the document of the service has a right example of every body that a call must have', () => {
+it('the document of the service has a valid example of every required body', () => {
   for (const [name, endpoint] of Object.entries(SERVICE_ENDPOINTS)) {
     if (!('body' in endpoint)) continue;
     const { example, body, path, method } = endpoint;

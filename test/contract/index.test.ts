@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
 
-/** Parts that the exported ones are made of. */
+/** Parts of the exported ones. */
 const INTERNAL = [
   'connector/connection-endpoints.ts',
   'connector/connector-endpoint.ts',
@@ -16,7 +16,7 @@ const INTERNAL = [
   'service/request-refusal.ts',
 ];
 
-it('`messaging-connector/contract` holds the shapes of the whole wire, of both APIs', () => {
+it('`messaging-connector/contract` exports the shapes of the whole wire, of both APIs', () => {
   const exported = [...readProjectFile('src/contract/index.ts').matchAll(/^export \* from '\.\/(.+)';$/gm)];
   const files = ['connector', 'service'].flatMap((api) =>
     readdirSync(join(ROOT, 'src/contract', api)).map((name) => `${api}/${name}`),

@@ -29,7 +29,7 @@ const WRONG = [
 ];
 const WRONG_BODIES: readonly unknown[] = [undefined, ...WRONG, 'text'];
 
-describe('what is wrong with an input', () => {
+describe('the description of an invalid input', () => {
   it.each([
     [z.strictObject({ a: z.string() }), undefined, 'is missing'],
     [z.strictObject({ a: z.string() }), {}, 'is missing'],
@@ -53,11 +53,11 @@ describe('what is wrong with an input', () => {
     [z.string().regex(/^a$/), 'b', 'is malformed'],
     [z.string().regex(/^a$/, 'must be a'), 'b', 'must be a'],
     [z.iso.datetime(), 'x', 'must be an ISO 8601 date-time with an offset, for example 2026-01-31T12:00:00Z'],
-  ])('%# reads as a sentence after the name of the field', (schema, value, words) => {
+  ])('%# forms a sentence with the name of the field', (schema, value, words) => {
     expect(wordsFor(schema, value)).toEqual([words]);
   });
 
-  it('is told of a choice by its values, and of a missing one as such', () => {
+  it('lists the values of a choice, and reports a missing one as missing', () => {
     const choice = z.discriminatedUnion('type', [
       z.object({ type: z.literal('a') }),
       z.object({ type: z.literal('b') }),
@@ -82,7 +82,7 @@ describe('what is wrong with an input', () => {
     ...Object.entries(SERVICE_TOOLS).map(([name, { input }]) => [name, input] as const),
   ];
 
-  it.each(schemas)('has no phrase of the schema library: %s', (_name, schema) => {
+  it.each(schemas)('contains no phrase of the schema library: %s', (_name, schema) => {
     const keys = Object.keys('shape' in schema ? (schema.shape as object) : {});
     const bodies = [
       ...WRONG_BODIES,

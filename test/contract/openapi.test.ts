@@ -44,13 +44,13 @@ describe.each([
   ['sandbox', sandbox, SANDBOX_ENDPOINTS],
 ])('the document of the %s', (_name, document, endpoints) => {
   it('is valid OpenAPI 3.1', async () => {
-    // The validator takes text of one line for a file name, and completes the object it is given.
+    // The validator treats text of one line as a file name, and modifies the object that it is given.
     const result = await new Validator().validate(JSON.parse(JSON.stringify(document)));
     expect(result).toMatchObject({ valid: true });
     expect(document.openapi).toMatch(/^3\.1\./);
   });
 
-  it('has every endpoint of the table, with its name', () => {
+  it('contains every endpoint of the table, with its name', () => {
     const found = operations(document).map(
       ({ path, method, operation }) => `${operation.operationId} ${method.toUpperCase()} ${path}`,
     );
@@ -58,7 +58,7 @@ describe.each([
     expect(found.sort()).toEqual(expected.sort());
   });
 
-  it('resolves every reference, and defines nothing that none refers to', () => {
+  it('resolves every reference, and has no unused definition', () => {
     const referred = new Set(references(document));
     const defined = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
     expect([...referred].sort()).toEqual(defined.sort());
@@ -74,7 +74,7 @@ describe.each([
     }
   });
 
-  it('is plain JSON, without the marks of the schema library', () => {
+  it('is plain JSON, without traces of the schema library', () => {
     expect(JSON.parse(JSON.stringify(document))).toEqual(document);
     expect(
       [...keys(document)].filter((key) => key.startsWith('~') || key === '$schema' || key === '$id'),
@@ -88,7 +88,7 @@ it.each([
   ['connector', connector, buildConnectorOpenApi({ serverUrl, only: ['healthz'] }), 'healthz'],
   ['sandbox', sandbox, buildSandboxOpenApi({ serverUrl, only: ['getClock'] }), 'getClock'],
 ])(
-  'a narrowed document of the %s lists what was asked for, and only its schemas',
+  'a narrowed document of the %s contains only the requested endpoints and their schemas',
   (_name, full, narrowed, only) => {
     expect(operations(narrowed).map(({ operation }) => operation.operationId)).toEqual([only]);
     expect(Object.keys(narrowed.components.schemas).length).toBeLessThan(
@@ -98,7 +98,7 @@ it.each([
 );
 
 describe('the document of the service', () => {
-  it('demands the scope of each endpoint, of either kind of credential', () => {
+  it('demands the scope of each endpoint, for either kind of credential', () => {
     for (const { operation } of operations(service)) {
       const { scope } = SERVICE_ENDPOINTS[operation.operationId as keyof typeof SERVICE_ENDPOINTS];
       expect(operation.security).toEqual([{ apiKey: [scope] }, { accessToken: [scope] }]);
@@ -143,7 +143,7 @@ describe('the document of the service', () => {
     expect(create?.responses['201']?.headers).toBeUndefined();
   });
 
-  it('describes the query of the messages as it is parsed', () => {
+  it('describes the query of the messages as the service parses it', () => {
     const query = service.paths['/messages']?.['get']?.parameters;
     expect(query).toMatchObject([
       { name: 'connectionId', in: 'query', required: false },
@@ -164,7 +164,7 @@ describe('the document of the service', () => {
     });
   });
 
-  it('lets answers grow', () => {
+  it('allows additional fields in answers', () => {
     for (const schema of Object.values(service.components.schemas)) {
       expect(schema.additionalProperties).toBeUndefined();
     }
@@ -187,7 +187,7 @@ describe('the document of the service', () => {
 });
 
 describe('the other documents', () => {
-  it('describe a stream by the data of its events', () => {
+  it('describe a stream with the data of its events', () => {
     const stream = connector.paths['/v1/changes/stream']?.['get'];
     expect(stream?.responses['200']?.content).toEqual({
       'text/event-stream': {
@@ -201,12 +201,12 @@ describe('the other documents', () => {
     expect(stream?.parameters?.map((parameter) => parameter.name)).toContain('Last-Event-ID');
   });
 
-  it('demand the token of the connector under /v1 only', () => {
+  it('demand the token of the connector only under /v1', () => {
     expect(connector.paths['/v1/sync']?.['get']?.security).toEqual([{ token: ['read'] }]);
     expect(connector.paths['/webhooks/messaging']?.['post']?.security).toEqual([]);
   });
 
-  it('keep requests of the sandbox strict', () => {
+  it('allow no additional fields in requests of the sandbox', () => {
     expect(sandbox.components.schemas['CreateWorkspaceRequest']?.additionalProperties).toBe(false);
   });
 });

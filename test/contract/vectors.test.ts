@@ -86,7 +86,7 @@ describe('signature vectors', () => {
     }),
   );
 
-  it('are many, differ in name, and cover every outcome', () => {
+  it('are many, have unique names, and cover every outcome', () => {
     expect(window_ms).toBe(300_000);
     expect(cases.length).toBeGreaterThanOrEqual(40);
     expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
@@ -99,7 +99,7 @@ describe('signature vectors', () => {
     }
   });
 
-  it('hold the edge of the window on both sides', () => {
+  it('include the edge of the window on both sides', () => {
     const ages = (outcome: string) =>
       cases.filter((one) => one.expect === outcome).map((one) => one.now_ms - Number(one.timestamp_header));
     expect(ages('valid')).toEqual(expect.arrayContaining([window_ms, -window_ms]));
@@ -114,20 +114,20 @@ describe('status vectors', () => {
     z.strictObject({ rule: z.string(), cases: z.array(statusCase), unknown: z.array(unknownCase) }),
   );
 
-  it('hold all 20 pairs once', () => {
+  it('contain each of the 20 pairs once', () => {
     const pairs = cases.map(({ current, update }) => `${current} ${update}`);
     expect(cases).toHaveLength(20);
     expect(new Set(pairs).size).toBe(20);
   });
 
-  it('end in the update or stay', () => {
+  it('result in the update or in no change', () => {
     for (const { current, update, result, changed } of cases) {
       expect(result).toBe(changed ? update : current);
       expect(changed).toBe(result !== current);
     }
   });
 
-  it('count a conflict where read meets failed, and nowhere else', () => {
+  it('count a conflict only for read and failed', () => {
     expect(
       cases.filter(({ conflict }) => conflict).map(({ current, update }) => `${current} ${update}`),
     ).toEqual(['read failed', 'failed read']);
@@ -140,12 +140,12 @@ describe('walk vectors', () => {
     z.strictObject({ rule: z.string(), overlap_ms: z.int(), scenarios: z.array(scenario) }),
   );
 
-  it('differ in name and overlap by five minutes', () => {
+  it('have unique names and overlap by five minutes', () => {
     expect(overlap_ms).toBe(300_000);
     expect(new Set(scenarios.map(({ name }) => name)).size).toBe(scenarios.length);
   });
 
-  it('start every period at the newest page and ask only for pages that are there', () => {
+  it('start every period at the newest page, and read only pages that exist', () => {
     for (const { name, periods } of scenarios) {
       for (const { requests, pages } of periods) {
         expect(requests[0], name).toBe('newest');
@@ -154,7 +154,7 @@ describe('walk vectors', () => {
     }
   });
 
-  it('let the watermark fall only where it lies in the future', () => {
+  it('lower the watermark only if it lies in the future', () => {
     for (const { name, start, periods } of scenarios) {
       let before = start.watermark ?? -1;
       for (const { after, latest } of periods) {
@@ -165,7 +165,7 @@ describe('walk vectors', () => {
     }
   });
 
-  it('leave gaps open exactly when a period did not close', () => {
+  it('leave gaps open exactly if a period did not close', () => {
     for (const { name, periods } of scenarios) {
       for (const { ends, after } of periods) {
         if (ends === 'closed') expect(after.gaps, name).toEqual([]);
@@ -207,7 +207,7 @@ describe('send vectors', () => {
   );
   type Case = (typeof cases)[number];
 
-  /** The table of the README beside them, by code or outcome. Waits in milliseconds. */
+  /** The table of their README, by code or outcome. Waits in milliseconds. */
   const repeats = new Map(
     [
       ...readFileSync(new URL('../vectors/README.md', import.meta.url), 'utf8').matchAll(
@@ -224,7 +224,7 @@ describe('send vectors', () => {
     ),
   );
 
-  /** The rules of the README, and nothing else. */
+  /** Only the rules of the README. */
   function follow({ outcome, carries, attempts, since_first_ms, in_doubt }: Case): Case['expect'] {
     if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
     const refused = outcome.kind === 'refused' ? outcome : null;
@@ -262,7 +262,7 @@ describe('send vectors', () => {
     expect(follow(one)).toEqual(one.expect);
   });
 
-  it('pin each wait of the README: the first one, where doubling ends, and where it would overflow', () => {
+  it('cover each wait of the README: the first one, the maximum, and a possible overflow', () => {
     const missing = [...repeats].flatMap(([name, { first, longest }]) => {
       const capped = Math.ceil(Math.log2(longest / first)) + 1;
       return [1, capped - 1, capped, 900]

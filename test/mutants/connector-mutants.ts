@@ -82,7 +82,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.receive.memory-slowest',
-    test: 'lets one that has been slow go before a larger one',
+    test: 'evicts one that has been slow before a larger one',
     find: 'held.bytes * (now - held.since + 1)',
     replace: 'held.bytes',
   },
@@ -196,7 +196,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.send.shortest-wait',
-    test: 'is a second at least',
+    test: 'is at least a second',
     find: 'Math.max(askedMs, SHORTEST_WAIT_MS)',
     replace: 'askedMs',
   },
@@ -254,7 +254,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.grant.single-flight',
-    test: 'is not made for a call that comes late with an old token',
+    test: 'is not made for a late call with an old token',
     find: 'return stored.version > refused ? stored : await io.renew(stored);',
     replace: 'return await io.renew(stored);',
   },

@@ -55,14 +55,14 @@ describe('applyStatus', () => {
     },
   );
 
-  it('keeps what is stored when an update tells no status', () => {
+  it('keeps the stored status if an update contains none', () => {
     for (const current of [null, 'sent', 'delivered', 'read', 'failed'] as const) {
       expect(applyStatus(current, null)).toEqual({ status: current, changed: false, conflict: false });
     }
   });
 
   it(
-    'ends the same in whatever order sent, delivered and read arrive, repeats included',
+    'has the same result in whatever order sent, delivered and read arrive, including repeats',
     proves('status.consumer.rank', 'status.consumer.duplicates', 'status.consumer.never-back'),
     () => {
       const ladder = ['sent', 'delivered', 'read'] as const;
@@ -76,7 +76,7 @@ describe('applyStatus', () => {
     },
   );
 
-  it('knows the statuses of the contract', () => {
+  it('covers the statuses of the contract', () => {
     expectTypeOf<MessageStatus>().toEqualTypeOf<ContractStatus>();
   });
 });

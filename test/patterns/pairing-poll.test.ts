@@ -24,7 +24,7 @@ const refused = (status: number, retryAfterMs: number | null = null): PairingRea
 });
 const lost: PairingRead = { kind: 'lost' };
 
-describe('what follows a read', () => {
+describe('the step after a read', () => {
   it.each<[string, PairingRead, PairingStep]>([
     ['a picture', detail('connecting', 'A'), { next: 'show', qr: 'A', status: 'connecting' }],
     [
@@ -64,9 +64,9 @@ describe('what follows a read', () => {
     expect(judgePairing(read)).toEqual(step);
   });
 
-  it('is called as in the contract', () => {
+  it('has the values of the contract', () => {
     expectTypeOf<PairingPause>().toEqualTypeOf<PairingWait>();
-    // A process that stops is the connector's own end; the file to copy knows nothing of it.
+    // A stopping process is a reason only of the connector; the file to copy does not have it.
     expectTypeOf<PairingStop>().toEqualTypeOf<Exclude<PairingEnd, 'closing'>>();
   });
 });
@@ -77,13 +77,13 @@ describe('the wait for the next read', () => {
     expect(nextReadAfter(detail('connecting', 'A'), 0, 1)).toBe(5_000);
   });
 
-  it('grows while there is no answer, up to 30 s', () => {
+  it('grows to up to 30 s while there is no answer', () => {
     expect([1, 2, 3, 4, 5, 50].map((failures) => nextReadAfter(lost, failures, 0))).toEqual([
       3_000, 6_000, 12_000, 24_000, 30_000, 30_000,
     ]);
   });
 
-  it('keeps Retry-After, up to a minute', () => {
+  it('respects Retry-After up to a minute', () => {
     expect(nextReadAfter(refused(429, 45_000), 1, 0)).toBe(45_000);
     expect(nextReadAfter(refused(429, 3_600_000), 1, 0)).toBe(60_000);
     expect(nextReadAfter(refused(429, 0), 1, 0)).toBe(3_000);
@@ -110,7 +110,7 @@ describe('the wait for the next read', () => {
   });
 });
 
-/** Plays these reads, the last one again and again; time passes by sleeping alone. */
+/** Plays these reads, then repeats the last one; time passes only by sleeping. */
 async function play(reads: readonly PairingRead[], forMs = 900_000) {
   const seen: string[] = [];
   const waits: number[] = [];
@@ -134,7 +134,7 @@ async function play(reads: readonly PairingRead[], forMs = 900_000) {
 }
 
 describe('polling for a pairing', () => {
-  it('shows each picture until the number is connected', async () => {
+  it('shows each QR code until the number is connected', async () => {
     const played = await play([detail('connecting', 'A'), detail('connecting', 'B'), detail('connected')]);
     expect(played).toEqual({
       result: { next: 'connected', status: 'connected' },
@@ -144,35 +144,35 @@ describe('polling for a pairing', () => {
     });
   });
 
-  it('goes on through an outage, and waits as before once it is over', async () => {
+  it('continues through an outage, and then waits as before', async () => {
     const { seen, waits } = await play([lost, lost, detail('connecting', 'A'), lost, detail('connected')]);
     expect(seen).toEqual(['service_unreachable', 'service_unreachable', 'A', 'service_unreachable']);
     expect(waits).toEqual([4_000, 8_000, 4_000, 4_000]);
   });
 
-  it('ends when the connection is logged out or deleted in the middle', async () => {
+  it('ends if the connection is logged out or deleted meanwhile', async () => {
     const loggedOut = await play([detail('connecting', 'A'), detail('disconnected')]);
     expect(loggedOut.result).toEqual({ next: 'stop', reason: 'disconnected' });
     const deleted = await play([detail('connecting', 'A'), refused(404)]);
     expect(deleted.result).toEqual({ next: 'stop', reason: 'not_found' });
   });
 
-  it('ends by itself when nobody pairs', async () => {
+  it('ends by itself if nobody pairs', async () => {
     const played = await play([detail('connecting', 'A')], 60_000);
     expect(played.result).toEqual({ next: 'stop', reason: 'expired' });
     expect(played.waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(60_000);
     expect(played.reads).toBe(16);
   });
 
-  it('says each time that there is no picture, and stops after three minutes without one', async () => {
+  it('reports each time that there is no QR code, and stops after three minutes without one', async () => {
     const played = await play([detail('connecting', 'A'), detail('connecting')]);
     expect(played.result).toEqual({ next: 'stop', reason: 'no_picture' });
     expect(played.seen).toEqual(['A', ...Array.from({ length: 45 }, () => 'no_picture')]);
-    // From the first answer without a picture to the one that ends it: 45 waits of 4 s.
+    // From the first answer without a QR code to the last one: 45 waits of 4 s.
     expect(played.waits.slice(1).reduce((sum, ms) => sum + ms, 0)).toBe(180_000);
   });
 
-  it('counts the time without a picture anew after a picture, and after an answer that was lost', async () => {
+  it('restarts the three minutes after a QR code and after a lost answer', async () => {
     const without = Array.from({ length: 40 }, () => detail('connecting'));
     const played = await play([
       ...without,
@@ -185,7 +185,7 @@ describe('polling for a pairing', () => {
     expect(played.result).toEqual({ next: 'connected', status: 'connected' });
   });
 
-  it('rejects with what a wait that is given up rejects with', async () => {
+  it('rejects with the error of an aborted wait', async () => {
     const io = {
       read: () => Promise.resolve(detail('connecting', 'A')),
       show: () => undefined,

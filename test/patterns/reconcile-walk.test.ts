@@ -19,12 +19,12 @@ interface Item {
 
 const OVERLAP = 300_000;
 
-/** A service that is asked by cursor and keeps its messages newest first. */
+/** A service that is read by cursor, newest message first. */
 class List {
   messages: Item[] = [];
   requests: (string | null)[] = [];
   pageSize = 3;
-  /** Cursors issued before the last `expire()` are refused. */
+  /** Cursors issued before the last `expire()` are rejected. */
   #generation = 0;
 
   add(...times: number[]): void {
@@ -52,7 +52,7 @@ class List {
   }
 }
 
-/** A store that keeps items and progress together, and what the walk was told to do. */
+/** A store that commits items and progress together. */
 class Store {
   seen = new Set<string>();
   coverage: Coverage = NOTHING_SEEN;
@@ -114,7 +114,7 @@ describe('the vectors', () => {
     readFileSync(path, 'utf8'),
   );
 
-  it('are there', () => {
+  it('contain at least 20 scenarios', () => {
     expect(vectors.scenarios.length).toBeGreaterThanOrEqual(20);
   });
 
@@ -199,7 +199,7 @@ describe('the vectors', () => {
 });
 
 describe('a walk', () => {
-  it('passes thousands of messages of one instant', async () => {
+  it('reads past thousands of messages with the same timestamp', async () => {
     const list = new List();
     const store = new Store();
     list.pageSize = 100;
@@ -211,7 +211,7 @@ describe('a walk', () => {
     expect(store.seen.size).toBe(5_000);
   });
 
-  it('keeps two gaps at most, however long it takes to catch up', async () => {
+  it('keeps at most two gaps, however long it takes to catch up', async () => {
     const list = new List();
     const store = new Store();
     list.add(...Array.from({ length: 100 }, (_, index) => index * 60_000));
@@ -243,7 +243,7 @@ describe('a walk', () => {
     expect(commits).toBe(2);
   });
 
-  it('sees everything even if no cursor outlives its period', async () => {
+  it('reads everything even if no cursor outlives its period', async () => {
     const list = new List();
     const store = new Store();
     list.add(...Array.from({ length: 200 }, (_, index) => index * 60_000));
@@ -257,7 +257,7 @@ describe('a walk', () => {
   it.each([
     ['has no new cursor', null],
     ['names the same cursor again', 'c1'],
-  ])('throws when a page claims more but %s', async (_what, nextCursor) => {
+  ])('throws if a page claims more but %s', async (_what, nextCursor) => {
     const items = [{ id: 'm1', createdAt: 1 }];
     const pages = (cursor: string | null) =>
       ({ page: { items, nextCursor: cursor === null ? 'c1' : nextCursor, hasMore: true } }) as const;
@@ -266,7 +266,7 @@ describe('a walk', () => {
     await expect(walk).rejects.toBeInstanceOf(StalledWalk);
   });
 
-  it('goes on though a time, or a stored watermark, is no number', async () => {
+  it('continues if a time or a stored watermark is not a number', async () => {
     const items = ['m1', 'm2'].map((id) => ({ id, createdAt: id === 'm1' ? Number.NaN : 1_000_000 }));
     const kept: string[] = [];
     const result = await walkCoverage(
@@ -282,7 +282,7 @@ describe('a walk', () => {
     expect(result).toMatchObject({ outcome: 'closed', progress: { watermark: 1_000_000, gaps: [] } });
   });
 
-  it('does not take an empty page for one wholly below the floor', async () => {
+  it('does not treat an empty page as entirely below the floor', async () => {
     const items = [{ id: 'm1', createdAt: 1_000_000 }];
     const pages: Record<string, Page<Item>> = {
       newest: { items: [], nextCursor: 'c1', hasMore: true },
@@ -303,7 +303,7 @@ describe('a walk', () => {
   });
 });
 
-describe('one stretch', () => {
+describe('a stretch', () => {
   const stretch: Gap = { top: null, floor: 60_000, cursor: null, nextTop: null, restarts: 0 };
 
   function walk(list: List, gap: Gap, maxPages: number, seen = new Set<string>()) {
@@ -331,7 +331,7 @@ describe('one stretch', () => {
     expect(seen.size).toBeLessThan(30);
   });
 
-  it('goes on where it stopped', async () => {
+  it('continues where it stopped', async () => {
     const list = new List();
     list.add(...Array.from({ length: 30 }, (_, index) => index * 10_000));
     const first = await walk(list, stretch, 2);
@@ -342,7 +342,7 @@ describe('one stretch', () => {
     expect(list.requests[0]).not.toBe(cursor);
   });
 
-  it('starts again when its cursor is lost', async () => {
+  it('starts again if its cursor is lost', async () => {
     const list = new List();
     list.add(...Array.from({ length: 30 }, (_, index) => index * 10_000));
     const first = await walk(list, stretch, 2);
@@ -354,7 +354,7 @@ describe('one stretch', () => {
   });
 });
 
-describe('over any history', () => {
+describe('for any history', () => {
   const step = fc.oneof(
     {
       weight: 4,
@@ -365,7 +365,7 @@ describe('over any history', () => {
       arbitrary: fc.record({ kind: fc.constant('poll' as const), pages: fc.integer({ min: 1, max: 4 }) }),
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
-    // The process dies at its n-th request: nothing after the last commit stays.
+    // The process dies at its n-th request: nothing after the last commit is kept.
     {
       weight: 2,
       arbitrary: fc.record({ kind: fc.constant('crash' as const), at: fc.integer({ min: 1, max: 4 }) }),
@@ -376,7 +376,7 @@ describe('over any history', () => {
     },
   );
 
-  it('misses nothing below the watermark, never lowers it, and closes in the end', async () => {
+  it('misses nothing below the watermark, never lowers it, and finally closes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const list = new List();

@@ -20,7 +20,7 @@ describe('Retry-After', () => {
     ['1', 1_000],
     ['0', 0],
     [' 120 ', 120_000],
-  ])('reads %j as seconds', (value, expected) => {
+  ])('parses %j as seconds', (value, expected) => {
     expect(read({ 'retry-after': value })).toBe(expected);
   });
 
@@ -29,16 +29,16 @@ describe('Retry-After', () => {
     ['Thursday, 15-Jan-26 12:00:30 GMT', 30_000],
     ['Thu Jan 15 12:00:30 2026', 30_000],
     ['Thu, 15 Jan 2026 11:00:00 GMT', 0],
-  ])('reads the date %j', (value, expected) => {
+  ])('parses the date %j', (value, expected) => {
     expect(read({ 'retry-after': value })).toBe(expected);
   });
 
-  it('takes a date relative to the date of the answer, whatever this clock says', () => {
+  it('measures a date from the Date of the answer, whatever the local clock says', () => {
     const headers = { 'retry-after': 'Thu, 15 Jan 2026 18:00:30 GMT', date: 'Thu, 15 Jan 2026 18:00:00 GMT' };
     expect(read(headers)).toBe(30_000);
   });
 
-  it('believes no wait beyond a day', () => {
+  it('limits a wait to a day', () => {
     expect(read({ 'retry-after': '999999999' })).toBe(86_400_000);
     expect(read({ 'retry-after': 'Thu, 15 Jan 2099 12:00:00 GMT' })).toBe(86_400_000);
   });
@@ -47,7 +47,7 @@ describe('Retry-After', () => {
     expect(read({ 'retry-after': value })).toBeNull();
   });
 
-  it('is null when the header is absent', () => {
+  it('is null if the header is absent', () => {
     expect(read({})).toBeNull();
   });
 });
@@ -78,7 +78,7 @@ describe('a failed call', () => {
     });
   });
 
-  it('while it was still being connected was never sent, whatever the operating system calls it', () => {
+  it('while still connecting was never sent, whatever the operating system calls it', () => {
     expect(classifyFailure(failed({ code: 'ETIMEDOUT', syscall: 'connect' }))).toEqual({ kind: 'not_sent' });
   });
 
@@ -86,10 +86,10 @@ describe('a failed call', () => {
     ['a reset', failed({ code: 'ECONNRESET' })],
     ['a closed socket', failed({ code: 'UND_ERR_SOCKET' })],
     ['no answer in time', failed({ code: 'UND_ERR_HEADERS_TIMEOUT' })],
-    ['a caller that gave up', new DOMException('aborted', 'AbortError')],
-    ['a route that was lost after the request began', failed({ code: 'EHOSTUNREACH', syscall: 'write' })],
-    ['a route that was lost before the answer came', failed({ code: 'ENETUNREACH', syscall: 'read' })],
-    ['what is not even an error', 'failed'],
+    ['an aborted call', new DOMException('aborted', 'AbortError')],
+    ['a route lost after the request began', failed({ code: 'EHOSTUNREACH', syscall: 'write' })],
+    ['a route lost before the answer arrived', failed({ code: 'ENETUNREACH', syscall: 'read' })],
+    ['a value that is no error', 'failed'],
   ])('because of %s may have been sent', (_what, error) => {
     expect(classifyFailure(error)).toEqual({ kind: 'lost' });
     expect(classifyFailure(new TypeError('fetch failed', { cause: error }))).toEqual({ kind: 'lost' });
@@ -99,8 +99,8 @@ describe('a failed call', () => {
     expect(classifyFailure(failed({ code: 'ESERVFAIL', syscall }))).toEqual({ kind: 'not_sent' });
   });
 
-  it('at each address of its name was never sent, and may have been where one of them tells more', () => {
-    // What Node says when IPv6 and IPv4 both time out: the sum of them names no system call.
+  it('at each address of its name was never sent, unless one of them failed later', () => {
+    // What Node throws if IPv6 and IPv4 both time out: the aggregate names no system call.
     const silent = failed({ code: 'ETIMEDOUT', syscall: 'connect' });
     const lateTimer = failed({ code: 'ERR_SOCKET_CONNECTION_TIMEOUT' });
     const both = Object.assign(new AggregateError([lateTimer, silent]), { code: 'ETIMEDOUT' });
@@ -112,7 +112,7 @@ describe('a failed call', () => {
   });
 });
 
-/** Each client, as `docs/patterns.md` has it: no repeats, no redirects. Resolves with what it throws. */
+/** Each client as in `docs/patterns.md`: no retries, no redirects. Resolves with what it throws. */
 const CLIENTS: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   fetch: (url) => fetch(url, { method: 'POST', body: 'x', redirect: 'manual' }),
   undici: (url) => request(url, { method: 'POST', body: 'x' }),
@@ -164,7 +164,7 @@ describe('a call over a socket', () => {
     });
   });
 
-  it.each(CLIENT_NAMES)('of %s to a port where nobody listens was never sent', async (client) => {
+  it.each(CLIENT_NAMES)('of %s to a port on which nothing listens was never sent', async (client) => {
     const url = `http://127.0.0.1:${await findFreePort()}/`;
     expect(classifyFailure(await failureOf(async () => await CLIENTS[client]?.(url)))).toEqual({
       kind: 'not_sent',
@@ -222,7 +222,7 @@ describe('a call over a socket', () => {
         ] as readonly (readonly [string, (socket: Socket) => unknown])[]
       ).map(([what, answer]) => [client, what, answer] as const),
     ),
-  )('of %s may have been sent where the server reads it and %s', async (client, _what, answer) => {
+  )('of %s may have been sent if the server reads it and %s', async (client, _what, answer) => {
     let read = '';
     const port = await listen(
       createServer((socket) => {
@@ -237,7 +237,7 @@ describe('a call over a socket', () => {
     expect(classifyFailure(failure)).toEqual({ kind: 'lost' });
   });
 
-  it('may have been sent where the server says nothing for too long, and where its caller gives up', async () => {
+  it('may have been sent if the server does not answer in time or its caller aborts', async () => {
     const heard: string[] = [];
     const port = await listen(
       createServer((socket) => {
@@ -258,7 +258,7 @@ describe('a call over a socket', () => {
     await dispatcher.destroy();
   });
 
-  it('may have been sent where the agent is destroyed meanwhile', async () => {
+  it('may have been sent if the agent is destroyed meanwhile', async () => {
     const dispatcher = new Agent();
     const port = await listen(
       createServer((socket) => {
@@ -270,7 +270,7 @@ describe('a call over a socket', () => {
     expect(classifyFailure(failure)).toEqual({ kind: 'lost' });
   });
 
-  it('may have been sent where the answer breaks off', async () => {
+  it('may have been sent if the answer is truncated', async () => {
     const port = await listen(
       createServer((socket) => {
         socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{'));
@@ -283,7 +283,7 @@ describe('a call over a socket', () => {
     expect(classifyFailure(failure)).toEqual({ kind: 'lost' });
   });
 
-  it('that follows no redirect gets it as an answer; one that forbids it may have been sent', async () => {
+  it('that does not follow a redirect gets it as an answer; one that forbids it may have been sent', async () => {
     const port = await listen(
       createHttpServer((_request, response) => {
         response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end();

@@ -37,7 +37,7 @@ const refusal = (status: number, code: string, retryAfterMs: number | null = nul
   retryAfterMs,
 });
 
-/** A row of the vectors: what happened, and what to do. Waits are without their spread. */
+/** A row of the vectors: what happened, and what to do. Waits are without jitter. */
 interface Row {
   readonly name: string;
   readonly carries: 'text' | 'media';
@@ -87,7 +87,7 @@ describe('the vectors', () => {
       ...(wait_ms === undefined ? {} : { waitMs: wait_ms }),
       ...(in_doubt === undefined ? {} : { inDoubt: in_doubt }),
     });
-    // The spread only makes a wait longer, by a fifth at most.
+    // Jitter only makes a wait longer, by at most a fifth.
     const spread = decideSend(outcomeOf(row), { ...situationOf(row), random: 1 });
     if (wait_ms !== undefined && spread.next === 'repeat') expect(spread.waitMs).toBe(wait_ms * 1.2);
   });
@@ -99,12 +99,12 @@ describe('the vectors', () => {
     expect(readRetryAfter(headers, row.now_ms)).toBe(row.expect_ms);
   });
 
-  it('have one name each, and the limit of the pattern', () => {
+  it('have unique names, and the limit of the pattern', () => {
     expect(new Set(vectors.cases.map(({ name }) => name)).size).toBe(vectors.cases.length);
     expect(vectors.last_attempt_after_ms).toBe(LAST_ATTEMPT_AFTER_MS);
   });
 
-  it('have a row for each code of the service, with a status that it comes with', () => {
+  it('have a row for each code of the service, with one of its statuses', () => {
     const rows = vectors.cases.map(({ outcome: { code, status } }) => `${code} ${status}`);
     const missing = Object.entries(ERRORS).filter(
       ([code, { statuses }]) => !statuses.some((status: number) => rows.includes(`${code} ${status}`)),
@@ -112,13 +112,13 @@ describe('the vectors', () => {
     expect(missing.map(([code]) => code)).toEqual([]);
   });
 
-  it('have a row for each kind of end, of a text and of a file, in doubt and not', () => {
+  it('have a row for each kind of outcome, for text and file, in doubt and not', () => {
     const kindOf = ({ outcome: { kind, stored, code, status } }: Row): string => {
       if (kind === 'accepted') return stored === true ? 'sent' : 'not stored';
       return kind === 'refused' ? ruleFor(code ?? '', status ?? 0).next : kind;
     };
     const rules = new Set(Object.values(SEND_POLICY).map(({ next }) => next));
-    // A refusal that counts as a lost answer is a kind of its own: a code leads there, not the wire.
+    // A refusal that counts as a lost answer is its own kind: a code causes it, not the wire.
     const ends = ['sent', 'not stored', 'not_sent', ...rules];
     const rows = new Set(
       vectors.cases.map((row) => `${kindOf(row)} ${row.outcome.kind} ${row.carries} ${row.in_doubt}`),
@@ -140,7 +140,7 @@ describe('the vectors', () => {
     expect([...new Set(vectors.cases.map((row) => row.expect.next))].sort()).toEqual(steps.sort());
   });
 
-  it('have a code without a rule for each class of status that decides it', () => {
+  it('have a code without a rule for each class of status', () => {
     const unknown = vectors.cases.filter(
       ({ outcome: { kind, code } }) => kind === 'refused' && !Object.hasOwn(SEND_POLICY, code ?? ''),
     );
@@ -150,7 +150,7 @@ describe('the vectors', () => {
 });
 
 describe('the table', () => {
-  it('decides exactly the codes of the contract', () => {
+  it('covers exactly the codes of the contract', () => {
     expectTypeOf<SendErrorCode>().toEqualTypeOf<ErrorCode>();
   });
 
@@ -187,7 +187,7 @@ describe('the table', () => {
   });
 
   it(
-    'has a wait wherever it repeats, since Retry-After is not guaranteed',
+    'has a wait wherever it repeats, because Retry-After is not guaranteed',
     proves('errors.client.without-retry-after'),
     () => {
       for (const [code, rule] of Object.entries<SendRule>(SEND_POLICY)) {
@@ -198,18 +198,18 @@ describe('the table', () => {
     },
   );
 
-  it('holds a send whose credential is refused, for as long as that takes', () => {
+  it('holds a send while its credential is refused, without a limit', () => {
     expect(decideSend(refusal(401, 'invalid_key'), fresh)).toEqual({ next: 'hold', inDoubt: false });
     const late = { ...media, attempts: 900, now: START + 24 * HOUR };
     expect(decideSend(refusal(401, 'invalid_key'), late)).toEqual({ next: 'hold', inDoubt: false });
   });
 
-  it('holds a send in doubt in doubt: the refusal says nothing of the attempt before', () => {
+  it('keeps a held send in doubt: the refusal says nothing about the previous attempt', () => {
     const doubted = { ...fresh, inDoubt: true };
     expect(decideSend(refusal(401, 'invalid_key'), doubted)).toEqual({ next: 'hold', inDoubt: true });
   });
 
-  it('repeats after in_progress, in doubt: the first attempt may be out', () => {
+  it('repeats after in_progress, in doubt: the first attempt may have been sent', () => {
     expect(decideSend(refusal(409, 'in_progress'), fresh)).toEqual({
       next: 'repeat',
       waitMs: 5 * SECOND,
@@ -233,7 +233,7 @@ describe('the table', () => {
 });
 
 describe('an answer', () => {
-  it('that was stored is sent, one that was not is never repeated', () => {
+  it('that was stored means sent, and one that was not stored is never repeated', () => {
     expect(decideSend({ kind: 'accepted', stored: true }, fresh)).toEqual({ next: 'sent' });
     expect(decideSend({ kind: 'accepted', stored: false }, media)).toEqual({ next: 'delivered_not_stored' });
   });
@@ -248,19 +248,19 @@ describe('an answer', () => {
     expect(decideSend(refusal(500, 'internal_error'), media)).toEqual({ next: 'look_up' });
   });
 
-  it('that never came because nothing was sent leaves no doubt, not even for a file', () => {
+  it('that never came because nothing was sent leaves no doubt, even for a file', () => {
     expect(decideSend({ kind: 'not_sent' }, media)).toMatchObject({ next: 'repeat', inDoubt: false });
   });
 });
 
 describe('doubt', () => {
-  it('makes a refusal unknown: it says nothing of the attempt before', () => {
+  it('makes a refusal unknown: it says nothing about the previous attempt', () => {
     expect(decideSend(refusal(402, 'license_inactive'), { ...fresh, inDoubt: true })).toEqual({
       next: 'unknown',
     });
   });
 
-  it('stays over refusals that pass', () => {
+  it('remains after temporary refusals', () => {
     expect(decideSend(refusal(502, 'send_failed'), { ...fresh, inDoubt: true })).toMatchObject({
       inDoubt: true,
     });
@@ -268,7 +268,7 @@ describe('doubt', () => {
 });
 
 describe('the wait', () => {
-  it('doubles up to its bound', () => {
+  it('doubles up to its maximum', () => {
     const waits = [1, 2, 3, 20, 5_000].map((attempts) => {
       const step = decideSend(refusal(502, 'send_failed'), { ...fresh, attempts });
       return step.next === 'repeat' ? step.waitMs / SECOND : step.next;
@@ -276,7 +276,7 @@ describe('the wait', () => {
     expect(waits).toEqual([5, 10, 20, 300, 300]);
   });
 
-  it('is seconds after attempts that sent nothing and after lost answers, however many', () => {
+  it('is a few seconds after unsent attempts and lost answers, however many', () => {
     const waits = (outcome: SendOutcome) =>
       [1, 2, 3, 4, 10, 5_000].map((attempts) => {
         const step = decideSend(outcome, { ...fresh, attempts });
@@ -286,7 +286,7 @@ describe('the wait', () => {
     expect(waits({ kind: 'lost' })).toEqual([1, 2, 4, 5, 5, 5]);
   });
 
-  it('grows with the time for which answers are lost: a hundredth of it, up to five minutes', () => {
+  it('grows to a hundredth of the time for which answers are lost, up to five minutes', () => {
     const waits = [1, 10, 60, 600, 1_300].map((minutes) => {
       const now = START + minutes * 60 * SECOND;
       const step = decideSend({ kind: 'lost' }, { ...fresh, attempts: 500, now });
@@ -295,18 +295,18 @@ describe('the wait', () => {
     expect(waits).toEqual([5, 6, 36, 300, 300]);
   });
 
-  it('is what a service asked for that broke down on the way, too', () => {
+  it('is what a 503 with an unknown code asks for, too', () => {
     const asked = refusal(503, 'http_503', 40 * SECOND);
     expect(decideSend(asked, fresh)).toEqual({ next: 'repeat', waitMs: 40 * SECOND, inDoubt: true });
   });
 
-  it('is what the service asked for, and at most a fifth more', () => {
+  it('is what the service asked for, plus at most a fifth', () => {
     const asked = refusal(429, 'rate_limited', 7 * SECOND);
     expect(decideSend(asked, fresh)).toMatchObject({ waitMs: 7 * SECOND });
     expect(decideSend(asked, { ...fresh, random: 1 })).toMatchObject({ waitMs: 8.4 * SECOND });
   });
 
-  it('is a second at least, even where the service asks for none', () => {
+  it('is at least a second, even if the service asks for none', () => {
     const asked = refusal(429, 'rate_limited', 0);
     expect(decideSend(asked, { ...fresh, attempts: 900 })).toMatchObject({ waitMs: SECOND });
   });
@@ -321,7 +321,7 @@ describe('the wait', () => {
   });
 });
 
-describe('whatever happens', () => {
+describe('for any outcomes', () => {
   const outcome = fc.oneof(
     fc.record({ kind: fc.constant('accepted' as const), stored: fc.boolean() }),
     fc.record({
@@ -341,7 +341,7 @@ describe('whatever happens', () => {
     random: fc.double({ min: 0, max: 1, noNaN: true }),
   });
 
-  it('a lost file is not repeated, doubt is never dropped, and no attempt comes after 23 hours', () => {
+  it('a lost file is not repeated, doubt is never dropped, and no attempt is made after 23 hours', () => {
     fc.assert(
       fc.property(outcome, situation, (end, before) => {
         const step = decideSend(end, before);

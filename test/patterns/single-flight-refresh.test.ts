@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createSingleFlightRefresh, type Versioned } from '../../src/patterns/single-flight-refresh.ts';
 
-/** An authorization server that takes each refresh token once, and the store of one client. */
+/** An authorization server that accepts each refresh token once, and the store of one client. */
 class Grant {
   stored: Versioned<string> = { version: 1, token: 'access-1' };
   renewals: number[] = [];
-  /** The refresh is on the wire until this is called. */
+  /** The refresh is in progress until this is called. */
   answer: (error?: Error) => void = () => undefined;
   held = false;
 
@@ -24,12 +24,12 @@ class Grant {
   };
 }
 
-/** Answers 401 for every token but this one. */
+/** Answers 401 for every token except this one. */
 const service = (good: string) => (token: string) => Promise.resolve(token === good ? 200 : 401);
 const refused = (status: number): boolean => status === 401;
 
 describe('a refresh', () => {
-  it('is made once, however many calls were refused at once', async () => {
+  it('is made once, however many calls are refused at the same time', async () => {
     const grant = new Grant();
     grant.held = true;
     const refresh = createSingleFlightRefresh(grant);
@@ -41,7 +41,7 @@ describe('a refresh', () => {
     expect(grant.renewals).toEqual([1]);
   });
 
-  it('is not made for a call that comes late with an old token', async () => {
+  it('is not made for a late call with an old token', async () => {
     const grant = new Grant();
     const refresh = createSingleFlightRefresh(grant);
     await refresh.newerThan(1);
@@ -49,7 +49,7 @@ describe('a refresh', () => {
     expect(grant.renewals).toEqual([1]);
   });
 
-  it('is not made when another process has made it', async () => {
+  it('is not made if another process has made it', async () => {
     const grant = new Grant();
     const refresh = createSingleFlightRefresh({
       ...grant,
@@ -79,7 +79,7 @@ describe('a refresh', () => {
     expect(grant.renewals).toEqual([1]);
   });
 
-  it('shares its failure with everybody who waits, and the next one starts afresh', async () => {
+  it('fails for all waiting callers, and the next one starts again', async () => {
     const grant = new Grant();
     grant.held = true;
     const refresh = createSingleFlightRefresh(grant);
@@ -94,7 +94,7 @@ describe('a refresh', () => {
     expect(await refresh.newerThan(1)).toMatchObject({ version: 2 });
   });
 
-  it('that brings the version a caller was refused with is followed by another', async () => {
+  it('that returns the version with which a caller was refused is followed by another', async () => {
     const grant = new Grant();
     grant.held = true;
     const refresh = createSingleFlightRefresh(grant);
@@ -110,13 +110,13 @@ describe('a refresh', () => {
 });
 
 describe('a call', () => {
-  it('that is not refused refreshes nothing', async () => {
+  it('that is not refused causes no refresh', async () => {
     const grant = new Grant();
     expect(await createSingleFlightRefresh(grant).run(service('access-1'), refused)).toBe(200);
     expect(grant.renewals).toEqual([]);
   });
 
-  it('that is refused with the new token as well is not made a third time', async () => {
+  it('that is also refused with the new token is not made a third time', async () => {
     const grant = new Grant();
     const used: string[] = [];
     const call = (token: string): Promise<number> => {

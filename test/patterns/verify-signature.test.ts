@@ -63,7 +63,7 @@ describe('verifySignature', () => {
     },
   );
 
-  it('tells when it was signed and which secret fits', () => {
+  it('returns when it was signed and which secret matches', () => {
     const request = sign(Buffer.from('{}'), 'second');
     const key = createSecretKey(Buffer.from('first'));
     expect(verifySignature({ ...request, secrets: [key, Buffer.from('second')] })).toEqual({
@@ -87,18 +87,18 @@ describe('verifySignature', () => {
     expect(() => verifySignature({ ...request, secrets: ['secret', empty] })).toThrow(RangeError);
   });
 
-  it('throws for a secret that is missing', () => {
+  it('throws for a missing secret', () => {
     const request = sign(Buffer.from('{}'), 'secret');
     const secrets = [process.env['A_SECRET_THAT_NOBODY_SETS']] as string[];
     expect(() => verifySignature({ ...request, secrets })).toThrow(RangeError);
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, undefined])('throws when now is %s', (now) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, undefined])('throws if now is %s', (now) => {
     const request = sign(Buffer.from('{}'), 'secret');
     expect(() => verifySignature({ ...request, now: now as number })).toThrow(RangeError);
   });
 
-  it('takes null for a header that is absent, as fetch does', () => {
+  it('treats null as an absent header, as fetch returns it', () => {
     const headers = new Headers({ 'x-service-signature': 'sha256=00' });
     const request = {
       ...sign(Buffer.from('{}'), 'secret'),
@@ -108,21 +108,21 @@ describe('verifySignature', () => {
     expect(verifySignature(request)).toEqual({ valid: false, reason: 'missing_header' });
   });
 
-  it('refuses everything when there is no secret', () => {
+  it('refuses everything if there is no secret', () => {
     expect(verifySignature({ ...sign(Buffer.from('{}'), 'secret'), secrets: [] })).toEqual({
       valid: false,
       reason: 'wrong_signature',
     });
   });
 
-  it('counts an empty list of values as a missing header', () => {
+  it('treats an empty list of values as a missing header', () => {
     expect(verifySignature({ ...sign(Buffer.from('{}'), 'secret'), signatureHeader: [] })).toEqual({
       valid: false,
       reason: 'missing_header',
     });
   });
 
-  it('refuses any body in which one bit was turned', proves('delivery.verify.raw-bytes'), () => {
+  it('refuses any body with one flipped bit', proves('delivery.verify.raw-bytes'), () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(), (body, pick) => {
         const request = sign(body, 'secret');
@@ -138,7 +138,7 @@ describe('verifySignature', () => {
     );
   });
 
-  it('never throws, whatever the headers and the body hold', () => {
+  it('never throws, whatever the headers and the body contain', () => {
     const header = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 90 }),
       fc.array(fc.string({ unit: 'binary', maxLength: 90 }), { maxLength: 3 }),

@@ -7,7 +7,7 @@ import { isErrorCode } from '../../../src/contract/service/errors.ts';
 const endpoints: readonly EndpointDefinition[] = Object.values(CONNECTOR_ENDPOINTS);
 
 describe('the endpoints of the connector', () => {
-  it('are all there, and no others', () => {
+  it('are complete', () => {
     expect(endpoints.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       [
         'POST /webhooks/messaging',
@@ -59,7 +59,7 @@ describe('the endpoints of the connector', () => {
     }
   });
 
-  it('each name the right that a token needs', () => {
+  it('each name the permission that a token needs', () => {
     const rights = Object.fromEntries(
       ['read', 'write', 'operate', 'metrics'].map((right) => [
         right,
@@ -111,13 +111,13 @@ describe('the endpoints of the connector', () => {
     });
   });
 
-  it('can each answer unauthorized where a token is demanded', () => {
+  it('can each answer unauthorized if they demand a token', () => {
     for (const { path, errors } of endpoints) {
       expect(errors.includes('unauthorized'), path).toBe(path.startsWith('/v1/') || path === '/metrics');
     }
   });
 
-  it('answer codes that a table knows, each once', () => {
+  it('answer only codes from a table, each listed once', () => {
     for (const { path, errors } of endpoints) {
       expect(new Set(errors).size, path).toBe(errors.length);
       expect(

@@ -63,7 +63,7 @@ describe('messages and connections', () => {
     );
   });
 
-  it('may be known by a status alone', () => {
+  it('can be known only from a status', () => {
     const known = {
       ...stored,
       direction: 'outgoing',
@@ -75,7 +75,7 @@ describe('messages and connections', () => {
     expect(connectorMessage.safeParse(known).success).toBe(true);
   });
 
-  it('are mapped to a customer, or to none', () => {
+  it('are mapped to a customer or to none', () => {
     expect(mapCustomerRequest.safeParse({ customerRef: 'crm-7' }).success).toBe(true);
     expect(mapCustomerRequest.safeParse({ customerRef: null }).success).toBe(true);
     expect(issuePath(mapCustomerRequest, { customerRef: '' })).toBe('customerRef');
@@ -90,12 +90,12 @@ describe('lists', () => {
     ['changes', changeList],
     ['accounts', connectorAccountList],
     ['outbound', outboundList],
-  ])('name what they hold: %s', (name, list) => {
+  ])('name their entries: %s', (name, list) => {
     const position = name === 'changes' ? ['feedId', 'lastSeq'] : [];
     expect(Object.keys(list.shape)).toEqual([name, 'nextCursor', 'hasMore', ...position]);
   });
 
-  it('refuse a query field that does not exist, and one out of bounds', () => {
+  it('reject an unknown query field and one out of bounds', () => {
     expect(listConnectorMessagesQuery.parse({ peer: '15551234567' }).limit).toBe(50);
     expect(listConnectorMessagesQuery.safeParse({ connectionID: 'c1' }).success).toBe(false);
     expect(issuePath(listConnectorMessagesQuery, { limit: '0' })).toBe('limit');
@@ -118,7 +118,7 @@ describe('changes', () => {
     expect(change.options.map((option) => option.shape.type.value)).toEqual([...CHANGE_TYPES]);
   });
 
-  it('tell a created message and a status with the one before', () => {
+  it('contain a created message, and a status with the previous one', () => {
     expect(
       change.safeParse({ ...head, type: 'message.created', messageId: 'm1', data: stored }).success,
     ).toBe(true);
@@ -128,7 +128,7 @@ describe('changes', () => {
     expect(issuePath(change, { ...status, data: { status: 'read' } })).toBe('data.previous');
   });
 
-  it('name the message they are about', () => {
+  it('name their message', () => {
     expect(issuePath(change, { ...head, type: 'message.created', data: stored })).toBe('messageId');
   });
 
@@ -140,7 +140,7 @@ describe('changes', () => {
 });
 
 describe('sends', () => {
-  it('have the seven states of certainty and the documented fields', () => {
+  it('have the seven states and the documented fields', () => {
     expect(OUTBOUND_STATES).toEqual([
       'queued',
       'sending',
@@ -168,7 +168,7 @@ describe('sends', () => {
 });
 
 describe('refusals', () => {
-  it('are a code and a sentence, and where the feed stands for those that ask beyond it', () => {
+  it('have a code and a sentence, and the last position of the feed for a request beyond it', () => {
     expect(Object.keys(connectorErrorBody.shape)).toEqual(['error', 'message', 'feedId', 'lastSeq']);
   });
 

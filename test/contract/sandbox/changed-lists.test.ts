@@ -4,7 +4,7 @@ import { CHANGED_LISTS } from '../../../src/contract/sandbox/calls.ts';
 import { SANDBOX_ENDPOINTS } from '../../../src/contract/sandbox/endpoints.ts';
 import type { EndpointDefinition } from '../../../src/contract/schema/endpoint.ts';
 
-/** Where each list that the stream announces is read. */
+/** The call that returns each list that the stream announces. */
 const READ_AT: Readonly<Record<(typeof CHANGED_LISTS)[number], string | null>> = {
   everything: null,
   workspaces: '/workspaces',
@@ -27,14 +27,14 @@ const READ_AT: Readonly<Record<(typeof CHANGED_LISTS)[number], string | null>> =
 
 const endpoints: readonly EndpointDefinition[] = Object.values(SANDBOX_ENDPOINTS);
 
-describe('the lists that the stream of events announces', () => {
-  it('are all there', () => {
+describe('the lists that the event stream announces', () => {
+  it('are complete', () => {
     expect(Object.keys(READ_AT).toSorted()).toEqual(CHANGED_LISTS.toSorted());
     const read = endpoints.filter(({ method }) => method === 'GET').map(({ path }) => path);
     for (const path of Object.values(READ_AT)) if (path !== null) expect(read).toContain(path);
   });
 
-  it('are all lists that there are', () => {
+  it('include every list', () => {
     const isList = ({ answers }: EndpointDefinition): boolean =>
       Object.hasOwn((answers[0]?.schema as z.ZodObject | undefined)?.shape ?? {}, 'entries');
     const ofAll = endpoints

@@ -6,7 +6,7 @@ import { isErrorCode } from '../../../src/contract/service/errors.ts';
 
 const endpoints: readonly EndpointDefinition[] = Object.values(SANDBOX_ENDPOINTS);
 
-/** Where what a call has set or done is read; null for calls that change nothing. */
+/** The call that reads what another call set or did; null for calls that change nothing. */
 const READ_AT: Readonly<Record<string, string | null>> = {
   'POST /reset': '/info',
   'POST /clock/advance': '/clock',
@@ -26,7 +26,7 @@ const READ_AT: Readonly<Record<string, string | null>> = {
   'PUT /connections/{id}/licence': '/connections/{id}',
   'POST /connections/{id}/scan': '/connections/{id}',
   'POST /connections/{id}/enter-code': '/connections/{id}',
-  // Whether an outage heals is the timer that it has set.
+  // Whether an outage heals is shown by the timer that it set.
   'POST /connections/{id}/outage': '/clock/due',
   'POST /connections/{id}/recover': '/connections/{id}',
   'POST /connections/{id}/phone': '/connections/{id}',
@@ -53,7 +53,7 @@ const READ_AT: Readonly<Record<string, string | null>> = {
 };
 
 describe('the endpoints of the control API', () => {
-  it('are all there with their success status, and no others', () => {
+  it('are complete, with their success status', () => {
     expect(
       endpoints.map(({ method, path, answers }) => `${method} ${path} ${answers[0]?.status}`).sort(),
     ).toEqual(
@@ -128,14 +128,14 @@ describe('the endpoints of the control API', () => {
     );
   });
 
-  it('can each refuse a foreign origin, and each write another media type', () => {
+  it('can refuse a foreign origin, and another media type if they have a body', () => {
     for (const { method, path, errors } of endpoints) {
       expect(errors, path).toContain('foreign_origin');
       if (method !== 'GET' && method !== 'DELETE') expect(errors, path).toContain('unsupported_media_type');
     }
   });
 
-  it('answer codes that a table knows, each once', () => {
+  it('answer only codes from a table, each listed once', () => {
     for (const { path, errors } of endpoints) {
       expect(new Set(errors).size, path).toBe(errors.length);
       expect(
@@ -145,7 +145,7 @@ describe('the endpoints of the control API', () => {
     }
   });
 
-  it('read everything that they set', () => {
+  it('can read everything that they set', () => {
     const known = new Set(endpoints.map(({ method, path }) => `${method} ${path}`));
     expect([...known].filter((each) => !each.startsWith('GET ')).toSorted()).toEqual(
       Object.keys(READ_AT).toSorted(),
@@ -153,7 +153,7 @@ describe('the endpoints of the control API', () => {
     for (const read of Object.values(READ_AT)) if (read !== null) expect(known).toContain(`GET ${read}`);
   });
 
-  it('refuse an old picture with 409', () => {
+  it('refuse an old QR code with 409', () => {
     expect(SANDBOX_ENDPOINTS.scan.errors).toContain('qr_expired');
     expect(SANDBOX_ERRORS.qr_expired.status).toBe(409);
   });

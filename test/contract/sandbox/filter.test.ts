@@ -52,7 +52,7 @@ describe('a filter', () => {
     ['"hello there"', { texts: ['there hello'] }, false],
     ['"https://a.example/"', { texts: ['to https://a.example/hook'] }, true],
     ['  status:dropped \t code:200 ', { status: 'dropped', code: '200' }, true],
-  ])('%j of %j keeps it: %s', (text, entry, kept) => {
+  ])('%j matches %j: %s', (text, entry, kept) => {
     expect(keeps(text, entry)).toBe(kept);
   });
 
@@ -74,11 +74,11 @@ describe('a filter', () => {
     ['!', '`!` has no text'],
     ['code:ok', '`code:ok` must be an HTTP status'],
     ['"never ends', 'has a quotation mark that is not closed'],
-  ])('%j is refused with the token, the key and the keys that exist', (text, problem) => {
+  ])('%j is rejected with the token, the key and the existing keys', (text, problem) => {
     expect(parseFilter(KEYS, text)).toBe(problem);
   });
 
-  it('names a long token by its beginning', () => {
+  it('truncates a long token in an error', () => {
     expect(parseFilter(KEYS, `status:${'x'.repeat(900)}`)).toBe(
       `\`status:${'x'.repeat(53)}…\` has an unknown value; the values of status are pending, delivered, dropped`,
     );
@@ -92,7 +92,7 @@ it.each([
   'connection:"a b*" "hello there" !"x:y" "!no"',
   'connection:a" "b* he"ll o"',
   'connection:"a ""b""" connection:"""a"* """"',
-])('a filter is written as it is read: %j', (text) => {
+])('a filter is written in the form in which it is read: %j', (text) => {
   const filter = parseFilter(KEYS, text);
   expect(parseFilter(KEYS, writeFilter(filter as never))).toEqual(filter);
 });

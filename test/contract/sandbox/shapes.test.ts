@@ -95,12 +95,12 @@ describe('answers', () => {
 });
 
 describe('requests', () => {
-  it('name an unknown field, so that a slip of the pen shows', () => {
+  it('reject an unknown field by name, so that a typo is noticed', () => {
     const issue = createWorkspaceRequest.safeParse({ kind: 'standalone', slot: 3 }).error?.issues[0];
     expect(issue).toMatchObject({ code: 'unrecognized_keys', keys: ['slot'] });
   });
 
-  it('make workspaces, keys and connections', () => {
+  it('create workspaces, keys and connections', () => {
     expect(createWorkspaceRequest.safeParse({ kind: 'crm_portal', slots: 5 }).success).toBe(true);
     expect(issuePath(createWorkspaceRequest, { kind: 'other' })).toBe('kind');
     expect(createApiKeyRequest.safeParse({}).success).toBe(true);
@@ -110,7 +110,7 @@ describe('requests', () => {
     expect(issuePath(addConnectionRequest, { ...connection, phoneNumber: '+1555' })).toBe('phoneNumber');
   });
 
-  it('move time by a span or to an instant, and never back', () => {
+  it('move time by a duration or to an instant, never back', () => {
     expect(advanceClockRequest.safeParse({ ms: 0 }).success).toBe(true);
     expect(advanceClockRequest.safeParse({ to: '2030-01-01T00:00:00Z' }).success).toBe(true);
     for (const wrong of [
@@ -126,7 +126,7 @@ describe('requests', () => {
     expect(issuePath(timing, { sendScale: -1 })).toBe('sendScale');
   });
 
-  it('set how a person behaves, where null means never', () => {
+  it('set how a person behaves; null means never', () => {
     expect(putContactRequest.safeParse({ readAfterMs: null, deliverAfterMs: 100 }).success).toBe(true);
     expect(putContactRequest.safeParse({}).success).toBe(true);
     expect(issuePath(putContactRequest, { readAfterMs: -1 })).toBe('readAfterMs');
@@ -146,7 +146,7 @@ describe('requests', () => {
 });
 
 describe('fault rules', () => {
-  it('know the actions of each surface', () => {
+  it('allow the actions of each surface', () => {
     expect(FAULT_ACTIONS.webhook).toEqual([
       'drop',
       'duplicate',
@@ -169,7 +169,7 @@ describe('fault rules', () => {
     expect(new Set(faultAction.options.map((option) => option.shape.type.value))).toEqual(known);
   });
 
-  it('take a rule for each surface', () => {
+  it('accept a rule for each surface', () => {
     expect(
       putFaultsRequest.safeParse({
         seed: 7,
@@ -223,11 +223,11 @@ describe('fault rules', () => {
       { match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 0.5, first: 1 },
       'rules.0.probability',
     ],
-  ])('refuse %s and name the field', (_name, rule, path) => {
+  ])('reject %s, and name the field', (_name, rule, path) => {
     expect(issuePath(putFaultsRequest, rules(rule))).toBe(path);
   });
 
-  it('refuse two rules with one id', () => {
+  it('reject two rules with the same id', () => {
     const rule = { id: 'same', match: { surface: 'webhook' }, action: { type: 'drop' } };
     expect(issuePath(putFaultsRequest, { rules: [rule, rule] })).toBe('rules');
   });

@@ -5,7 +5,7 @@ import { proves } from '../../support/proves.ts';
 
 const endpoints: readonly ServiceEndpoint[] = Object.values(SERVICE_ENDPOINTS);
 
-describe('endpoint table', () => {
+describe('the endpoint table', () => {
   it(
     'has the 14 endpoints with method, path, scope and success status',
     proves('service.resources', 'endpoints.base', 'webhook.config.no-delete'),
@@ -41,16 +41,16 @@ describe('endpoint table', () => {
     }
   });
 
-  it('names no error twice', () => {
+  it('lists no error twice', () => {
     for (const { path, errors } of endpoints) expect(new Set(errors).size, path).toBe(errors.length);
   });
 
-  it('uses every code somewhere, but the one that no endpoint of its own can answer', () => {
+  it('uses every code except method_not_allowed', () => {
     const used = new Set(endpoints.flatMap(({ errors }) => errors));
     expect(ERROR_CODES.filter((code) => !used.has(code))).toEqual(['method_not_allowed']);
   });
 
-  it('puts the particular errors where the rules put them', () => {
+  it('lists specific errors at the endpoints that the rules name', () => {
     const answering = (code: string) =>
       Object.entries(SERVICE_ENDPOINTS)
         .filter(([, { errors }]) => (errors as readonly string[]).includes(code))
@@ -75,7 +75,7 @@ describe('endpoint table', () => {
   });
 
   it(
-    'takes the idempotency key of a create in a header, and says when it was replayed',
+    'accepts the idempotency key of a create in a header, and marks a replay',
     proves('connections.create.idempotency.only-here'),
     () => {
       const { requestHeaders, body, answers } = SERVICE_ENDPOINTS.createConnection;

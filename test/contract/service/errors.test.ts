@@ -41,25 +41,25 @@ const chosen: typeof specified = [
   [500, 'internal_error'],
 ];
 
-describe('error table', () => {
-  it('has every specified code, then the chosen ones, with their statuses, and no other', () => {
+describe('the error table', () => {
+  it('contains exactly the specified codes, then the chosen ones, with their statuses', () => {
     const table = Object.entries(ERRORS).map(([code, { statuses }]) => [...statuses, code]);
     expect(table).toEqual([...specified, ...chosen]);
     expect(ERROR_CODES).toEqual([...specified, ...chosen].map(([, code]) => code));
   });
 
-  it('gives each code a sentence', () => {
+  it('explains each code', () => {
     for (const [code, { meaning }] of Object.entries(ERRORS)) expect(meaning, code).toMatch(/^[A-Z`].+\.$/);
   });
 
-  it('tells its codes from others and from names that every object has', () => {
+  it('distinguishes its codes from others, and from property names of every object', () => {
     expect(isErrorCode('send_failed')).toBe(true);
     expect(['teapot', 'toString', '__proto__', 'constructor', null, 7].filter(isErrorCode)).toEqual([]);
   });
 });
 
-describe('error body', () => {
-  it('is the code, with field and hint beside invalid_request', proves('errors.body.hint'), () => {
+describe('an error body', () => {
+  it('has the code, and for invalid_request a field and a hint', proves('errors.body.hint'), () => {
     expect(Object.keys(errorBody.shape)).toEqual(['error', 'field', 'hint']);
     expect(errorBody.safeParse({ error: 'not_found' }).success).toBe(true);
     expect(errorBody.safeParse({ error: 'invalid_request', field: 'limit', hint: 'x' }).success).toBe(true);
@@ -68,7 +68,7 @@ describe('error body', () => {
   });
 
   it(
-    'is read with a code that is new, and with fields of another type',
+    'is read with an unknown code, and with fields of another type',
     proves('versioning.client.unknown-fields'),
     () => {
       expect(readErrorBody({ error: 'quota_of_tomorrow', field: 7, docs: 'x' })).toEqual({
@@ -77,7 +77,7 @@ describe('error body', () => {
     },
   );
 
-  it('is null when the body is none', () => {
+  it('is null if the body is no error body', () => {
     for (const body of ['<html>', null, undefined, [], {}, { error: 7 }, { error: '' }]) {
       expect(readErrorBody(body)).toBeNull();
     }

@@ -12,8 +12,8 @@ import {
 } from '../../../src/contract/service/statuses.ts';
 import { proves } from '../../support/proves.ts';
 
-describe('limits', () => {
-  it('has the figures of the specification, in milliseconds and counts', () => {
+describe('the limits', () => {
+  it('have the values of the specification, in milliseconds and counts', () => {
     expect(LIMITS).toEqual({
       textCharacters: 4096,
       mediaBase64Characters: 16_777_216,
@@ -47,18 +47,18 @@ describe('limits', () => {
     });
   });
 
-  it('gives one delay to each attempt', () => {
+  it('have one delay per attempt', () => {
     expect(LIMITS.webhookAttemptDelaysMs).toHaveLength(LIMITS.webhookAttempts);
   });
 });
 
-describe('names', () => {
-  it('has the four scopes, each with a meaning', proves('wire.names'), () => {
+describe('the names', () => {
+  it('contain the four scopes, each with an explanation', proves('wire.names'), () => {
     expect(SCOPES).toEqual(['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage']);
     expect(Object.keys(SCOPE_MEANINGS)).toEqual([...SCOPES]);
   });
 
-  it('has the four events', proves('events.four'), () => {
+  it('contain the four events', proves('events.four'), () => {
     expect(EVENT_TYPES).toEqual([
       'message.received',
       'message.status',
@@ -67,7 +67,7 @@ describe('names', () => {
     ]);
   });
 
-  it('spells the headers as on the wire', proves('wire.names'), () => {
+  it('spell the headers as on the wire', proves('wire.names'), () => {
     expect(HEADERS).toEqual({
       timestamp: 'X-Service-Timestamp',
       signature: 'X-Service-Signature',
@@ -79,13 +79,13 @@ describe('names', () => {
     expect(SIGNATURE_PREFIX).toBe('sha256=');
   });
 
-  it('ranks the statuses of a message', proves('status.values'), () => {
+  it('order the statuses of a message', proves('status.values'), () => {
     expect(MESSAGE_STATUSES).toEqual(['sent', 'delivered', 'read', 'failed']);
     expect(MESSAGE_STATUS_RANKS).toEqual({ sent: 1, delivered: 2, read: 3 });
   });
 
   it(
-    'knows the values that the specification names',
+    'contain the values that the specification names',
     proves('state.values', 'service.provider.kinds'),
     () => {
       expect([...CONNECTION_STATUSES].sort()).toEqual(['connected', 'connecting', 'disconnected', 'open']);

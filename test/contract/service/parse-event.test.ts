@@ -53,7 +53,7 @@ describe('a known event', () => {
     });
   });
 
-  it('is read whatever the service may write', () => {
+  it('is read with every value that the service may write', () => {
     for (const event of [
       received,
       status,
@@ -66,7 +66,7 @@ describe('a known event', () => {
   });
 
   it(
-    'may have a reason that nobody has seen yet',
+    'can have an unknown reason',
     proves('events.disconnected.reason-new', 'events.disconnected.drives'),
     () => {
       const connection = { ...disconnected.connection, reason: 'PHONE_LOST_AT_SEA' };
@@ -77,21 +77,21 @@ describe('a known event', () => {
     },
   );
 
-  it('loses its unknown fields, however deep', proves('versioning.client.unknown-fields'), () => {
+  it('loses unknown fields at any depth', proves('versioning.client.unknown-fields'), () => {
     const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`);
     const hostile = JSON.parse('{"__proto__":{"admin":true},"constructor":1}');
     const event = { ...withMessage({ extra: deep, ...hostile }), more: deep };
     expect(parseWebhookEvent(event)).toEqual({ kind: 'known', event: received });
   });
 
-  it('takes nothing from a __proto__ that came as JSON', () => {
+  it('ignores a __proto__ in JSON', () => {
     const parsed = parseWebhookEvent(
       JSON.parse('{"event":"message.status","connection_id":"c1","__proto__":{"message":{"id":"x"}}}'),
     );
     expect(parsed).toMatchObject({ kind: 'invalid', type: 'message.status' });
   });
 
-  it('reads what a consumer can do without as null', () => {
+  it('reads dispensable fields as null', () => {
     const { id, from, timestamp } = received.message;
     expect(parseWebhookEvent({ ...received, message: { id, from, timestamp } })).toMatchObject({
       kind: 'known',
@@ -103,14 +103,14 @@ describe('a known event', () => {
     });
   });
 
-  it('keeps NUL and lone surrogates of a text as they came', () => {
+  it('keeps NUL and lone surrogates in a text', () => {
     expect(parseWebhookEvent(withMessage({ text: 'a\u0000b\ud800' }))).toMatchObject({
       kind: 'known',
       event: { message: { text: 'a\u0000b\ud800' } },
     });
   });
 
-  it('reads whole milliseconds', () => {
+  it('has timestamps in whole milliseconds', () => {
     expect(parseWebhookEvent(withMessage({ timestamp: 1_763_700_000_000.75 }))).toMatchObject({
       event: { message: { timestamp: 1_763_700_000_000 } },
     });
@@ -152,7 +152,7 @@ describe('an invalid event', () => {
     expect(parsed.kind === 'invalid' && parsed.reason.split(':')[0]).toBe(field);
   });
 
-  it('has a reason that holds no value of the event', () => {
+  it('has a reason that contains no value of the event', () => {
     const parsed = parseWebhookEvent(withMessage({ id: 'canary canary', text: { canary: 1 } }));
     expect(parsed.kind).toBe('invalid');
     expect(JSON.stringify(parsed)).not.toContain('canary');
@@ -161,7 +161,7 @@ describe('an invalid event', () => {
 
 describe('anything else', () => {
   it(
-    'is an unknown event when it names another type',
+    'is an unknown event if it names another type',
     proves('events.client-ignores', 'versioning.client.unknown-events'),
     () => {
       expect(parseWebhookEvent({ event: 'message.edited', x: 1 })).toEqual({
@@ -179,7 +179,7 @@ describe('anything else', () => {
     expect(parsed).toEqual({ kind: 'unknown', type: 'x'.repeat(128) });
   });
 
-  it('is no event without a string `event` in an object', () => {
+  it('is no event if it is not an object with a string `event`', () => {
     for (const value of [
       null,
       undefined,
@@ -196,10 +196,10 @@ describe('anything else', () => {
   });
 });
 
-describe('whatever a sender can put into JSON', () => {
+describe('reading any JSON', () => {
   const hostile = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), fc.double());
 
-  it('never throws, and reads nothing that does not fit', () => {
+  it('never throws, and accepts nothing invalid', () => {
     const event = fc.record(
       {
         event: fc.oneof(fc.constantFrom('message.received', 'message.status'), hostile),
@@ -236,7 +236,7 @@ describe('whatever a sender can put into JSON', () => {
   });
 });
 
-it('writes stricter than it reads', () => {
+it('is stricter for writing than for reading', () => {
   expect(messageReceivedEvent.safeParse(withMessage({ from: '+15551234567' })).success).toBe(false);
   expect(parseWebhookEvent(withMessage({ from: '+15551234567' })).kind).toBe('known');
 });

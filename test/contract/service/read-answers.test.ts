@@ -49,7 +49,7 @@ describe('a list of connections', () => {
   });
 
   it(
-    'survives new values, missing fields and fields of another type',
+    'tolerates new values, missing fields and fields of another type',
     proves('versioning.client.unknown-fields'),
     () => {
       const odd = {
@@ -77,7 +77,7 @@ describe('a list of connections', () => {
     },
   );
 
-  it('keeps its neighbours when one record has no usable id', () => {
+  it('keeps the other records if one has no usable id', () => {
     const { items, invalid } = readConnectionList({
       connections: [item, { label: 'x' }, { ...item, id: 'c3' }],
     });
@@ -86,7 +86,7 @@ describe('a list of connections', () => {
     expect(invalid[0]).toMatch(/^1\./);
   });
 
-  it('is an error when there is no list', () => {
+  it('is an error if there is no list', () => {
     for (const value of [null, {}, { connections: {} }, '<html>']) {
       expect(() => readConnectionList(value)).toThrow(ZodError);
     }
@@ -104,7 +104,7 @@ describe('a page of messages', () => {
     });
   });
 
-  it('is the last one without a cursor, whatever it says', () => {
+  it('is the last one without a cursor, whatever hasMore says', () => {
     expect(readMessagePage({ messages: [], nextCursor: null, hasMore: true }).hasMore).toBe(false);
     expect(readMessagePage({ messages: [] })).toEqual({
       items: [],
@@ -114,12 +114,12 @@ describe('a page of messages', () => {
     });
   });
 
-  it('has more when it names a cursor and does not deny it', () => {
+  it('has more if it names a cursor and does not deny it', () => {
     expect(readMessagePage({ messages: [], nextCursor: 'k2' }).hasMore).toBe(true);
     expect(readMessagePage({ messages: [], nextCursor: 'k2', hasMore: false }).hasMore).toBe(false);
   });
 
-  it('keeps a message of which only the essence is known', () => {
+  it('keeps a message with only the essential fields', () => {
     const { id, connectionId, direction, createdAt } = stored;
     const bare = { id, connectionId, direction, createdAt, status: 'received' };
     expect(readMessagePage({ messages: [bare] }).items).toEqual([
@@ -133,7 +133,7 @@ describe('a page of messages', () => {
     expect(page.invalid).toHaveLength(1);
   });
 
-  it('sets an id aside that a store could not keep', () => {
+  it('sets a message aside whose id cannot be stored', () => {
     expect(readMessagePage({ messages: [{ ...stored, id: 'm\u0000' }] }).items).toEqual([]);
   });
 });
@@ -148,7 +148,7 @@ describe('the other answers', () => {
   });
 
   it(
-    'reads a send, and tells delivered but not stored',
+    'reads a send, and recognizes delivered but not stored',
     proves('messages.send.wa-null', 'messages.item.waMessageId'),
     () => {
       expect(readSend({ messageId: 'm1', waMessageId: null, status: 'sent' })).toEqual({
@@ -178,7 +178,7 @@ describe('the other answers', () => {
     expect(() => readWebhook({ url: null })).toThrow(ZodError);
   });
 
-  it('demands a secret where one is issued', () => {
+  it('requires a secret where one is issued', () => {
     expect(readSecret({ url: 'x', secret: 's' })).toBe('s');
     for (const value of [{}, { secret: '' }, { secret: null }])
       expect(() => readSecret(value)).toThrow(ZodError);

@@ -21,15 +21,19 @@ const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: 'QUJD' };
 const { text: _text, ...withoutText } = send;
 
 describe('a send', () => {
-  it('is taken with exactly one of text and media', proves('messages.send.one', 'messages.send.both'), () => {
-    expect(refusal(sendMessageRequest, send)).toBe('taken');
-    expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
-    expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
-    expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
-  });
+  it(
+    'is accepted with exactly one of text and media',
+    proves('messages.send.one', 'messages.send.both'),
+    () => {
+      expect(refusal(sendMessageRequest, send)).toBe('taken');
+      expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
+      expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
+      expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
+    },
+  );
 
   it(
-    'takes 4096 characters and refuses 4097, however many code units each has',
+    'accepts 4096 characters and refuses 4097, however many code units each has',
     proves('messages.send.text', 'limits.text', 'choice.text.code-points'),
     () => {
       expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
@@ -43,14 +47,18 @@ describe('a send', () => {
     },
   );
 
-  it('names a bad recipient as a field, not as invalid_phone_number', proves('choice.to.field'), () => {
-    for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
-      expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
-        error: 'invalid_request',
-        field: 'to',
-      });
-    }
-  });
+  it(
+    'reports an invalid recipient as a field, not as invalid_phone_number',
+    proves('choice.to.field'),
+    () => {
+      for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
+        expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
+          error: 'invalid_request',
+          field: 'to',
+        });
+      }
+    },
+  );
 
   it(
     'names the offending key inside the media',
@@ -72,7 +80,7 @@ describe('a send', () => {
     },
   );
 
-  it('takes 16 MB of base64', proves('media.data', 'limits.media', 'choice.media.characters'), () => {
+  it('accepts 16 MB of base64', proves('media.data', 'limits.media', 'choice.media.characters'), () => {
     const full = { ...media, data: 'A'.repeat(16 * 1024 * 1024) };
     expect(refusal(sendMessageRequest, { ...withoutText, media: full })).toBe('taken');
   });
@@ -81,29 +89,29 @@ describe('a send', () => {
     expect(refusal(sendMessageRequest, { ...send, priority: 1 })).toBe('taken');
   });
 
-  it('names the body when it is no object', () => {
+  it('names the body if it is not an object', () => {
     for (const body of [null, [], 'x', 7]) {
       expect(refusal(sendMessageRequest, body)).toMatchObject({ error: 'invalid_request', field: 'body' });
     }
   });
 
-  it('repeats nothing of what was sent', () => {
-    const told = JSON.stringify(refusal(sendMessageRequest, { ...send, to: '+49canary' }));
-    expect(told).not.toContain('canary');
+  it('repeats no input in a refusal', () => {
+    const refused = JSON.stringify(refusal(sendMessageRequest, { ...send, to: '+49canary' }));
+    expect(refused).not.toContain('canary');
   });
 });
 
 describe('a page of messages', () => {
-  it('has 20 messages unless told', () => {
+  it('has 20 messages by default', () => {
     expect(listMessagesQuery.parse({})).toEqual({ limit: 20 });
   });
 
-  it('takes limits from 1 to 100', () => {
+  it('accepts limits from 1 to 100', () => {
     expect(listMessagesQuery.parse({ limit: '1' }).limit).toBe(1);
     expect(listMessagesQuery.parse({ limit: '100' }).limit).toBe(100);
   });
 
-  it('refuses any other limit and names the field', () => {
+  it('refuses any other limit, and names the field', () => {
     for (const limit of ['0', '101', '-1', '1.5', '1e1', '0x10', ' 5', '5 ', '', 'x', '٥', ['5', '6']]) {
       expect(refusal(listMessagesQuery, { limit })).toMatchObject({
         error: 'invalid_request',
@@ -119,7 +127,7 @@ describe('a page of messages', () => {
 
 describe('pairing, receipts and the webhook', () => {
   it(
-    'refuses every phoneNumber but digits, with a code of its own',
+    'refuses every phoneNumber except digits, with its own code',
     proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up'),
     () => {
       expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
@@ -130,7 +138,7 @@ describe('pairing, receipts and the webhook', () => {
     },
   );
 
-  it('shows a pairing code as two groups of four', proves('shapes.pairing-code'), () => {
+  it('formats a pairing code as two groups of four', proves('shapes.pairing-code'), () => {
     expect(pairingCodeAnswer.safeParse({ code: 'AB12-CD34' }).success).toBe(true);
     for (const code of ['AB12CD34', 'AB1-2CD34', 'AB12-CD345']) {
       expect(pairingCodeAnswer.safeParse({ code }).success, code).toBe(false);
@@ -138,7 +146,7 @@ describe('pairing, receipts and the webhook', () => {
   });
 
   it(
-    'needs a phone or a message for a receipt',
+    'requires a phone or a message for a receipt',
     proves('messages.read.one-required', 'messages.read.connection-required'),
     () => {
       expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
@@ -151,7 +159,7 @@ describe('pairing, receipts and the webhook', () => {
     },
   );
 
-  it('needs a URL for the webhook', () => {
+  it('requires a URL for the webhook', () => {
     expect(refusal(putWebhookRequest, {})).toMatchObject({ error: 'invalid_request', field: 'url' });
     expect(refusal(putWebhookRequest, { url: 'https://crm.example/hook' })).toBe('taken');
   });

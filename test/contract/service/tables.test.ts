@@ -7,7 +7,7 @@ import * as messages from '../../../src/contract/service/messages.ts';
 import * as webhook from '../../../src/contract/service/webhook.ts';
 import { proves } from '../../support/proves.ts';
 
-/** `name: type` of each field; `?` for one that may be absent. */
+/** `name: type` of each field; `?` for an optional one. */
 function table(schema: z.ZodType): string[] {
   const json = z.toJSONSchema(schema, { io: 'input' });
   return Object.entries(json.properties ?? {}).map(([name, field]) => {
@@ -77,7 +77,7 @@ describe('connections', () => {
     expect(table(connections.pairingCodeAnswer)).toEqual(['code: string']);
   });
 
-  it('wraps them in the envelopes of the endpoint table', () => {
+  it('wraps them as in the endpoint table', () => {
     expect(table(connections.connectionListAnswer)).toEqual(['connections: array']);
     expect(table(connections.connectionDetailAnswer)).toEqual(['connection: object']);
     expect(table(connections.createdConnectionAnswer)).toEqual(['connection: object']);
@@ -233,7 +233,7 @@ describe('events', () => {
   );
 
   it(
-    'has the keys of the two connection events, with no QR among them',
+    'has the keys of the two connection events, which contain no QR code',
     proves(
       'events.disconnected.exact',
       'events.disconnected.no-qr',
@@ -254,7 +254,7 @@ describe('events', () => {
     },
   );
 
-  it('joins one schema for each event type', () => {
+  it('combines one schema per event type', () => {
     expect(events.webhookEvent.options.map((option) => option.shape.event.value)).toEqual([
       ...events.EVENT_TYPES,
     ]);

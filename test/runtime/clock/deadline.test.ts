@@ -11,7 +11,7 @@ const never = new Promise<string>(() => undefined);
 const nameOf = (error: Error): string => error.name;
 
 describe('a deadline', () => {
-  it('is shared by waits that follow each other', async () => {
+  it('is shared by consecutive waits', async () => {
     const deadline = new Deadline(clock, 1_000);
     const first = deadline.within(clock.sleep(700).then(() => 'in time'));
     await clock.advance(700);
@@ -23,7 +23,7 @@ describe('a deadline', () => {
     expect(deadline.leftMs).toBe(0);
   });
 
-  it('may be shortened for one wait', async () => {
+  it('can be shortened for one wait', async () => {
     const deadline = new Deadline(clock, 1_000);
     const short = deadline.within(never, 200).catch(nameOf);
     await clock.advance(200);
@@ -31,15 +31,15 @@ describe('a deadline', () => {
     expect(deadline.leftMs).toBe(800);
   });
 
-  it('is told once, at once when it has passed, and can pass before its time', async () => {
+  it('calls each listener once, a late one immediately, and can pass early', async () => {
     const deadline = new Deadline(clock, 1_000);
-    const told: string[] = [];
-    deadline.onPass(() => told.push('waiting'));
+    const called: string[] = [];
+    deadline.onPass(() => called.push('waiting'));
     const waiting = deadline.within(never).catch(nameOf);
     deadline.pass();
     deadline.pass();
-    deadline.onPass(() => told.push('late'));
-    expect(told).toEqual(['waiting', 'late']);
+    deadline.onPass(() => called.push('late'));
+    expect(called).toEqual(['waiting', 'late']);
     expect(await waiting).toBe('DeadlinePassed');
     await expect(deadline.within(never)).rejects.toThrow('not done by its deadline');
     expect(clock.pending).toBe(0);
@@ -53,8 +53,8 @@ describe('a deadline', () => {
   });
 });
 
-describe('work with an amount of time of its own', () => {
-  it('is waited for until then, and holds no timer afterwards', async () => {
+describe('work with its own time limit', () => {
+  it('is awaited until its limit, and holds no timer afterwards', async () => {
     const first = within(
       clock,
       1_000,
@@ -69,7 +69,7 @@ describe('work with an amount of time of its own', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is given up in the words of whoever waits', async () => {
+  it('fails with the error of the caller', async () => {
     const waiting = within(clock, 1_000, never, () => new RangeError('too late')).catch(nameOf);
     await clock.advance(1_000);
     expect(await waiting).toBe('RangeError');

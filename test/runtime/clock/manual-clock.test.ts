@@ -35,7 +35,7 @@ describe('the manual clock', () => {
     expect(seen).toEqual([10, 20, 30]);
   });
 
-  it('runs nothing that was cancelled', async () => {
+  it('runs no cancelled timer', async () => {
     const clock = new ManualClock();
     let ran = false;
     clock.after(5, () => {

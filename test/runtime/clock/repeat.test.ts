@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { repeat } from '../../../src/runtime/clock/repeat.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-/** A run that a test ends. */
+/** Runs that a test ends. */
 class Runs {
   readonly clock = new ManualClock();
   readonly errors: unknown[] = [];
@@ -29,8 +29,8 @@ class Runs {
   }
 }
 
-describe('what is repeated', () => {
-  it('runs a while after it was started, and again a while after each run has ended', async () => {
+describe('repeated work', () => {
+  it('runs an interval after its start, and again an interval after each run has ended', async () => {
     const runs = new Runs();
     runs.repeat.start();
     await runs.clock.advance(99);
@@ -46,7 +46,7 @@ describe('what is repeated', () => {
     await runs.repeat.stop();
   });
 
-  it('runs again after a run that failed, and says so', async () => {
+  it('runs again after a failed run, and reports the error', async () => {
     const runs = new Runs();
     runs.repeat.start();
     await runs.clock.advance(100);
@@ -59,7 +59,7 @@ describe('what is repeated', () => {
     await runs.repeat.stop();
   });
 
-  it('runs once more for whoever asks during a run, after it, and never two at a time', async () => {
+  it('runs once more after the current run for a request during it, and never concurrently', async () => {
     const runs = new Runs();
     const first = runs.repeat.runNow();
     const second = runs.repeat.runNow();
@@ -73,7 +73,7 @@ describe('what is repeated', () => {
     await runs.repeat.stop();
   });
 
-  it('throws what a run throws at whoever waits for it, and at nobody else', async () => {
+  it('rejects only the caller that waits for a failed run', async () => {
     const runs = new Runs();
     const asked = runs.repeat.runNow();
     await runs.clock.advance(0);
@@ -82,7 +82,7 @@ describe('what is repeated', () => {
     expect(runs.errors).toEqual([]);
   });
 
-  it('begins its wait anew after a run that was asked for', async () => {
+  it('restarts its interval after a requested run', async () => {
     const runs = new Runs();
     runs.repeat.start();
     await runs.clock.advance(90);
@@ -97,7 +97,7 @@ describe('what is repeated', () => {
     await runs.repeat.stop();
   });
 
-  it('is over when no wait follows a run', async () => {
+  it('ends when no interval follows a run', async () => {
     const runs = new Runs();
     runs.nextMs = null;
     runs.repeat.start();
@@ -108,7 +108,7 @@ describe('what is repeated', () => {
     expect(runs.begun).toHaveLength(1);
   });
 
-  it('tells the run under way to stop, waits for its end, and begins none afterwards', async () => {
+  it('aborts the current run when stopped, waits for its end, and starts no other', async () => {
     const runs = new Runs();
     runs.repeat.start();
     await runs.clock.advance(100);

@@ -7,13 +7,13 @@ const run = promisify(execFile);
 const clockModule = new URL('../../../src/runtime/clock/system-clock.ts', import.meta.url).href;
 
 describe('the system clock', () => {
-  it('tells the machine time and a duration that never goes back', () => {
+  it('returns the wall-clock time and a monotonic duration', () => {
     const before = Date.now();
-    const told = systemClock.now();
+    const now = systemClock.now();
     const first = systemClock.elapsed();
 
-    expect(told).toBeGreaterThanOrEqual(before);
-    expect(told).toBeLessThanOrEqual(Date.now());
+    expect(now).toBeGreaterThanOrEqual(before);
+    expect(now).toBeLessThanOrEqual(Date.now());
     expect(systemClock.elapsed()).toBeGreaterThanOrEqual(first);
   });
 
@@ -28,18 +28,18 @@ describe('the system clock', () => {
     expect(runs).toBe(1);
   });
 
-  it('does not fire a timer of 30 days at once, as setTimeout would', async () => {
+  it('does not fire a timer of 30 days at once, unlike setTimeout', async () => {
     let fired = false;
     const cancel = systemClock.after(30 * 24 * 3_600_000, () => {
       fired = true;
     });
-    // A timer of `setTimeout` that is too long fires after a millisecond.
+    // `setTimeout` with too long a delay fires after a millisecond.
     await new Promise<void>((resolve) => systemClock.after(5, resolve));
     cancel();
     expect(fired).toBe(false);
   });
 
-  it('rejects a sleep that is aborted, before or while it waits', async () => {
+  it('rejects a sleep that is aborted before or during it', async () => {
     await expect(systemClock.sleep(60_000, AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
 
     const abort = new AbortController();
@@ -48,7 +48,7 @@ describe('the system clock', () => {
     await expect(sleeping).rejects.toThrow('while');
   });
 
-  it('lets the process end while a timer waits, and holds it for a timer that asks for it', async () => {
+  it('lets the process exit while a timer waits, unless the timer keeps it alive', async () => {
     const script = (options: string): string =>
       `import { systemClock } from ${JSON.stringify(clockModule)};
        systemClock.after(300, () => process.stdout.write('fired'), ${options});`;

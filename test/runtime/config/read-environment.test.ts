@@ -12,11 +12,11 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('the environment of a command', () => {
-  it('is that of the process where there is no file', () => {
+  it('is that of the process if there is no file', () => {
     expect(readEnvironment(folder, { A: '1' })).toEqual({ A: '1' });
   });
 
-  it('adds the variables of .env, over which the process wins', () => {
+  it('includes the variables of .env, which the process overrides', () => {
     writeFileSync(join(folder, '.env'), '# a comment\nA=file\nB="with spaces"\nC=file\n');
     expect(readEnvironment(folder, { A: 'process', C: '' })).toEqual({
       A: 'process',

@@ -25,7 +25,7 @@ const definition = {
   }),
 } satisfies SettingsDefinition;
 
-/** The message of the failure that these variables cause. */
+/** The error message that these variables cause. */
 function failureOf(env: Record<string, string>): string {
   try {
     readSettings(definition, { APP_TOKEN: 't', ...env });
@@ -37,7 +37,7 @@ function failureOf(env: Record<string, string>): string {
 }
 
 describe('reading settings', () => {
-  it('gives typed values and defaults', () => {
+  it('returns typed values and defaults', () => {
     const settings = readSettings(definition, {
       APP_PORT: ' 8080 ',
       APP_MODE: 'web',
@@ -66,14 +66,14 @@ describe('reading settings', () => {
     expect(settings.APP_KEYS?.map((key) => key.reveal())).toEqual(['k1', 'k2']);
   });
 
-  it('takes an empty variable for one that is not set', () => {
+  it('treats an empty variable as unset', () => {
     expect(readSettings(definition, { APP_TOKEN: 't', APP_PORT: '', APP_NAME: '  ' })).toMatchObject({
       APP_PORT: 4_020,
       APP_NAME: undefined,
     });
   });
 
-  it('names all that is wrong in one message', () => {
+  it('reports all problems in one message', () => {
     const message = failureOf({ APP_TOKEN: '', APP_PORT: '70000', APP_MODE: 'wbe' });
     expect(message).toBe(
       [
@@ -106,13 +106,13 @@ describe('reading settings', () => {
     ['DATABASE_URL', 'cAnaRy'],
     ['REDIS_URL', 'redis://:cAnaRy@a,http://b'],
     ['APP_URL', 'https://user:cAnaRy@crm.example'],
-  ])('shows no secret of a wrong %s', (name, value) => {
+  ])('reveals no secret of an invalid %s', (name, value) => {
     const message = failureOf({ [name]: value });
     expect(message).toContain(`${name}: found a value of ${value.length} characters (not shown)`);
     expect(message).not.toContain('cAnaRy');
   });
 
-  it('says which entry of a list of secrets is wrong, and shows none', () => {
+  it('names the invalid entry of a list of secrets, and reveals none', () => {
     expect(failureOf({ APP_KEYS: 'k1,cAnaRy' })).toBe(
       'A setting is invalid:\n  APP_KEYS: found what is no key (entry 2); it must be keys like k1. Correct it, or remove it (if unset: no value).',
     );
@@ -123,7 +123,7 @@ describe('reading settings', () => {
     ['DATABASE_ULR', 'DATABASE_URL'],
     ['APP_PORTS', 'APP_PORT'],
     ['app_port', 'APP_PORT'],
-  ])('warns of %s, which is probably %s', (found, meant) => {
+  ])('warns that %s is probably %s', (found, meant) => {
     const warnings: string[][] = [];
     readSettings(definition, { APP_TOKEN: 't', [found]: 'x', PATH: '/bin', HOME: '/' }, (...warning) =>
       warnings.push(warning),
@@ -131,7 +131,7 @@ describe('reading settings', () => {
     expect(warnings).toEqual([[found, meant]]);
   });
 
-  it('warns of no variable that only looks a little alike', () => {
+  it('does not warn of a variable that is only vaguely similar', () => {
     const warnings: string[] = [];
     readSettings(definition, { APP_TOKEN: 't', DATABASE_HOST: 'x', APP_PATH: 'x', PORT: '1' }, (found) =>
       warnings.push(found),
@@ -162,7 +162,7 @@ describe('a secret in a file', () => {
     expect(token.reveal()).toBe('of-a-file');
   });
 
-  it('is taken for every kind of secret, and for nothing else', () => {
+  it('is read for every kind of secret, and for no other setting', () => {
     const url = write('postgres://u:p@h/db\n');
     const settings = readSettings(definition, { APP_TOKEN: 't', DATABASE_URL_FILE: url, APP_NAME_FILE: url });
     expect(settings.DATABASE_URL?.reveal()).toBe('postgres://u:p@h/db');
@@ -172,7 +172,7 @@ describe('a secret in a file', () => {
     ).toHaveLength(2);
   });
 
-  it('is refused beside the variable itself, unless one of the two is empty', () => {
+  it('is refused along with the variable itself, unless one of the two is empty', () => {
     const file = write('of-a-file');
     expect(failureOf({ APP_TOKEN: 'cAnaRy', APP_TOKEN_FILE: file })).toBe(
       'A setting is invalid:\n  APP_TOKEN: is set, and so is APP_TOKEN_FILE; remove one of the two.',
@@ -183,7 +183,7 @@ describe('a secret in a file', () => {
     expect(readSettings(definition, { APP_TOKEN: 't', APP_TOKEN_FILE: ' ' }).APP_TOKEN.reveal()).toBe('t');
   });
 
-  it('is told by the variable that names it when it is missing, empty, a folder or wrong', () => {
+  it('is reported by its variable if it is missing, empty, a folder or invalid', () => {
     const at = (path: string) => failureOf({ DATABASE_URL_FILE: path });
     expect(at(`${folder}/none`)).toContain(
       `DATABASE_URL_FILE: refers to ${folder}/none, which cannot be read (ENOENT)`,
@@ -195,7 +195,7 @@ describe('a secret in a file', () => {
     expect(wrong).not.toContain('cAnaRy');
   });
 
-  it('is no mistyped name', () => {
+  it('does not count as a mistyped name', () => {
     const warnings: string[] = [];
     readSettings(definition, { APP_TOKEN_FILE: write('t') }, (found) => warnings.push(found));
     expect(warnings).toEqual([]);
@@ -219,7 +219,7 @@ describe('a secret that is too easy to guess', () => {
     expect(reading).not.toThrow(value);
   });
 
-  it('is not one of 24 random hex digits', () => {
+  it('is not one with 24 random hex digits', () => {
     expect(
       readSettings(strong, { APP_SECRET: '0f3c1a9b77e2d4c05581aa3e' }).APP_SECRET?.reveal(),
     ).toHaveLength(24);

@@ -8,7 +8,7 @@ const definition = {
 };
 
 describe('rendered settings', () => {
-  it('make an example file in which everything is commented out', () => {
+  it('form an example file with everything commented out', () => {
     expect(renderEnvExample(definition)).toBe(
       [
         '# Copy this file to .env in the working directory and uncomment the settings that you need.',
@@ -25,7 +25,7 @@ describe('rendered settings', () => {
     );
   });
 
-  it('make a table for the documentation', () => {
+  it('form a table for the documentation', () => {
     expect(renderSettingsTable(definition)).toBe(
       [
         '| name | meaning | value | if unset |',

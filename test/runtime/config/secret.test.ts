@@ -5,7 +5,7 @@ import { Secret } from '../../../src/runtime/config/secret.ts';
 const secret = new Secret('cAnaRy');
 
 describe('a secret', () => {
-  it('is revealed when asked for by name', () => {
+  it('is revealed only by `reveal`', () => {
     expect(secret.reveal()).toBe('cAnaRy');
   });
 
@@ -17,11 +17,11 @@ describe('a secret', () => {
     ['format', () => format('%s %o %j', secret, secret, secret)],
     ['its keys', () => JSON.stringify(Object.entries(secret))],
     ['a copy', () => JSON.stringify({ ...secret })],
-  ])('is not shown by %s', (_how, print) => {
+  ])('is not revealed by %s', (_how, print) => {
     expect(print()).not.toContain('cAnaRy');
   });
 
-  it('shows that it is there', () => {
+  it('shows a placeholder', () => {
     expect(`${secret}`).toBe('[secret]');
     expect(inspect(secret)).toBe('[secret]');
   });

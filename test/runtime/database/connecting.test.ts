@@ -13,7 +13,7 @@ import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
-/** What the first query on this URL fails with. */
+/** The error of the first query on this URL. */
 async function failureOf(url: string, options: Partial<DatabaseOptions> = {}): Promise<DatabaseUnavailable> {
   const database = openDatabase({ url, name: 'test', poolSize: 2, clock: systemClock, logger, ...options });
   try {
@@ -47,14 +47,14 @@ describe('connecting', () => {
   afterAll(() => test.drop());
 
   it.each(['', 'localhost', 'http://localhost/x', 'postgres://user:p%zz@host:port/x', 'postgres://'])(
-    'refuses the malformed URL %j when opening, and shows the form it wants',
+    'rejects the malformed URL %j when opening, and shows the expected form',
     (url) => {
       const open = (): unknown => openDatabase({ url, name: 'test', clock: systemClock, logger });
       expect(open).toThrow(/postgres:\/\/user:password@host:5432\/database/);
     },
   );
 
-  it('says that nothing listens there', async () => {
+  it('reports that nothing listens there', async () => {
     const port = await findClosedPort();
     const failure = await failureOf(`postgres://me:secret-4711@127.0.0.1:${port}/base`);
     expect(failure).toMatchObject({ reason: 'refused', permanent: false, code: 'ECONNREFUSED' });
@@ -62,13 +62,13 @@ describe('connecting', () => {
     expect(failure.message).not.toContain('secret-4711');
   });
 
-  it('says that the host name is unknown', async () => {
+  it('reports that the host name is unknown', async () => {
     const failure = await failureOf('postgres://me@no-such-host.invalid/base');
     expect(failure.reason).toBe('unreachable');
     expect(failure.message).toMatch(/host name/);
   });
 
-  it('says that the password is wrong', async ({ skip }) => {
+  it('reports that the password is wrong', async ({ skip }) => {
     const url = new URL(test.url);
     skip(url.password === '', 'this server asks for no password');
     url.password = 'wrong';
@@ -77,13 +77,13 @@ describe('connecting', () => {
     expect(failure.message).toMatch(/password is wrong/);
   });
 
-  it('says that the database does not exist', async () => {
+  it('reports that the database does not exist', async () => {
     const failure = await failureOf(withDatabase(test.url, 'no_such_database'));
     expect(failure).toMatchObject({ reason: 'missing_database', permanent: true });
     expect(failure.message).toMatch(/create it/);
   });
 
-  it('refuses a server older than 15, and names both versions', async () => {
+  it('rejects a server older than 15, and names both versions', async () => {
     const proxy = await startFaultProxyFor(test.url, 5432, (chunk) =>
       Buffer.from(chunk.toString('latin1').replace(/(server_version\0)\d\d/, '$114'), 'latin1'),
     );
@@ -93,7 +93,7 @@ describe('connecting', () => {
     await proxy.close();
   });
 
-  it('says how to run behind a pooler that refuses session settings', async () => {
+  it('advises how to run behind a pooler that refuses session settings', async () => {
     const proxy = await startFaultProxyFor(test.url, 5432, (chunk, direction) =>
       direction === 'up'
         ? Buffer.from(chunk.toString('latin1').replace('lock_timeout', 'lock_tim\0out'), 'latin1')
@@ -104,7 +104,7 @@ describe('connecting', () => {
     await proxy.close();
   });
 
-  it('ends with an error when the server accepts and says nothing', async () => {
+  it('fails if the server accepts the connection but sends nothing', async () => {
     const proxy = await startFaultProxyFor(test.url, 5432);
     proxy.freeze();
     const database = openDatabase({ url: proxy.route(test.url), name: 'test', clock: systemClock, logger });
@@ -112,12 +112,12 @@ describe('connecting', () => {
       name: 'QueryDeadlineExceeded',
       mayHaveCommitted: false,
     });
-    // Waits for no answer: none comes.
+    // Does not wait for an answer.
     await database.close();
     await proxy.close();
   });
 
-  it('ends with an error when the server closes every connection at once, without trying for ever', async () => {
+  it('fails without retrying if the server closes every connection at once', async () => {
     let accepted = 0;
     const server = createServer((socket) => {
       accepted += 1;
@@ -134,7 +134,7 @@ describe('connecting', () => {
     server.close();
   });
 
-  it('goes on to the next host of several', async () => {
+  it('continues with the next of several hosts', async () => {
     const { hostname, port } = new URL(test.url);
     const closed = await findClosedPort();
     const url = test.url.replace(`@${hostname}:${port}`, `@127.0.0.1:${closed},${hostname}:${port}`);
@@ -143,13 +143,13 @@ describe('connecting', () => {
     await database.close();
   });
 
-  it('fails on all hosts with the failure of the last', async () => {
+  it('fails with the error of the last host if all fail', async () => {
     const ports = [await findClosedPort(), await findClosedPort()];
     const failure = await failureOf(`postgres://me@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/base`);
     expect(failure.reason).toBe('refused');
   });
 
-  it('waits for its own connections where the server gives it fewer than it wants', async () => {
+  it('waits for its own connections if the server grants fewer than it wants', async () => {
     const user = `few_${Math.random().toString(36).slice(2)}`;
     await asAdmin((sql) => sql.unsafe(`create role ${user} login password 'x' connection limit 2`));
     const url = new URL(test.url);
@@ -173,7 +173,7 @@ describe('connecting', () => {
     await asAdmin((sql) => sql.unsafe(`drop role ${user}`));
   });
 
-  it('refuses all callers at once while the server is down, and works again when it is back', async () => {
+  it('fails all callers at once while the server is down, and works again when it is back', async () => {
     const proxy = await startFaultProxyFor(test.url, 5432);
     const database = openDatabase({
       url: proxy.route(test.url),
@@ -193,7 +193,7 @@ describe('connecting', () => {
     await proxy.close();
   });
 
-  it('is not disturbed by settings of the environment', async () => {
+  it('ignores the environment variables of libpq', async () => {
     expect(inject('databaseUrl')).toContain('@');
     const before = process.env['PGDATABASE'];
     process.env['PGDATABASE'] = 'no_such_database';

@@ -68,7 +68,7 @@ describe('database', () => {
       expect(Object.getPrototypeOf(rows)).toBe(Array.prototype);
     });
 
-    it('names the constraint and the SQLSTATE of a refusal, and none of the values', async () => {
+    it('reports the constraint and the SQLSTATE of an error, but none of the values', async () => {
       await database.query('insert into item values (1, $1)', ['canary-4711']);
       const error = await database.query('insert into item values (1, $1)', ['canary-4711']).catch((e) => e);
       expect(error).toBeInstanceOf(QueryFailed);
@@ -85,7 +85,7 @@ describe('database', () => {
       expect(await names()).toEqual([]);
     });
 
-    it('sets the session to UTC, ISO dates, its name and limits near the deadline', async () => {
+    it('sets the session to UTC, ISO dates, its name and timeouts near the deadline', async () => {
       const [row] = await database.query(
         `select current_setting('TimeZone') zone, current_setting('DateStyle') style,
                 current_setting('application_name') name, current_setting('statement_timeout') statement,
@@ -102,13 +102,13 @@ describe('database', () => {
       });
     });
 
-    it('has no statement compiled, alone or in a transaction', async () => {
+    it('uses no JIT compilation, alone or in a transaction', async () => {
       const setting = "select current_setting('jit') as jit";
       expect(await database.query(setting)).toEqual([{ jit: 'off' }]);
       expect(await database.transaction((tx) => tx.query(setting))).toEqual([{ jit: 'off' }]);
     });
 
-    it('gives up a lock before the deadline, and keeps the connection', async () => {
+    it('gives up on a lock before the deadline, and keeps the connection', async () => {
       await database.query("insert into item values (1, 'a')");
       const held = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ describe('database', () => {
       await holder;
     });
 
-    it('survives a table that changes under a prepared statement', async () => {
+    it('survives a change of a table with a prepared statement', async () => {
       await database.query("insert into item values (1, 'a')");
       expect(await database.query('select * from item')).toEqual([{ id: 1, name: 'a' }]);
       await database.query('alter table item add column extra int');
@@ -141,7 +141,7 @@ describe('database', () => {
   });
 
   describe('deadlines', () => {
-    /** One whose server limits are far away, so that only a cancel request can end a statement early. */
+    /** A database with long server timeouts, so that only a cancel request can end a statement early. */
     const withPatientServer = async (work: (patient: Database) => Promise<void>): Promise<void> => {
       const options = { url: test.url, name: 'test', poolSize: 3, deadlineMs: 200_000, logger };
       const patient = openDatabase({ ...options, clock: systemClock });
@@ -160,7 +160,7 @@ describe('database', () => {
         expect(await patient.query('select 1 as one')).toEqual([{ one: 1 }]);
       }));
 
-    it('holds over all of a transaction, whatever its callback waits for', async () => {
+    it('applies to a whole transaction, whatever its callback waits for', async () => {
       const error = await database
         .transaction(
           async (tx) => {
@@ -175,7 +175,7 @@ describe('database', () => {
       expect(await names()).toEqual([]);
     });
 
-    it('holds for one statement of a transaction', () =>
+    it('applies to one statement of a transaction', () =>
       withPatientServer(async (patient) => {
         const sleep = patient.transaction((tx) => tx.query('select pg_sleep(100)', [], { deadlineMs: 100 }));
         await expect(sleep).rejects.toMatchObject({ name: 'QueryDeadlineExceeded', deadlineMs: 100 });
@@ -183,7 +183,7 @@ describe('database', () => {
         expect(patient.health.deadlineHits).toBe(1);
       }));
 
-    it('is kept by the server too, should we not be there any more', async () => {
+    it('is enforced by the server too, in case the process is gone', async () => {
       const short = openDatabase({
         url: test.url,
         name: 'test',
@@ -196,7 +196,7 @@ describe('database', () => {
       await short.close();
     });
 
-    it('holds while waiting for a connection, and nothing was sent then', async () => {
+    it('applies while waiting for a connection, when nothing has been sent', async () => {
       const held = Promise.withResolvers<void>();
       const holders = Array.from({ length: 3 }, () => database.transaction(() => held.promise));
       const error = await database
@@ -208,7 +208,7 @@ describe('database', () => {
       expect(await names()).toEqual([]);
     });
 
-    it('may be longer than usual for one query', async () => {
+    it('can be extended for one query', async () => {
       const limit = async (options?: { deadlineMs: number }): Promise<unknown> => {
         const [row] = await database.query(
           "select current_setting('statement_timeout') as value",
@@ -226,7 +226,7 @@ describe('database', () => {
   });
 
   describe('transactions', () => {
-    it('commits and hands on the result', async () => {
+    it('commits and returns the result', async () => {
       const result = await database.transaction(async (tx) => {
         await tx.query("insert into item values (1, 'a')");
         return await tx.query('select count(*)::int as n from item');
@@ -235,7 +235,7 @@ describe('database', () => {
       expect(await names()).toEqual(['a']);
     });
 
-    it('undoes everything when the callback throws, and throws the same', async () => {
+    it('rolls back if the callback throws, and rethrows the error', async () => {
       const thrown = new Error('no');
       const work = database.transaction(async (tx) => {
         await tx.query("insert into item values (1, 'a')");
@@ -246,7 +246,7 @@ describe('database', () => {
       expect(database.health).toMatchObject({ open: 1, busy: 0 });
     });
 
-    it('rejects when a failed statement was swallowed, instead of reporting a commit that was none', async () => {
+    it('rejects if the error of a statement was swallowed, instead of reporting a commit', async () => {
       const work = database.transaction(async (tx) => {
         await tx.query("insert into item values (1, 'a')");
         await tx.query('select 1/0').catch(() => undefined);
@@ -256,7 +256,7 @@ describe('database', () => {
       expect(await names()).toEqual([]);
     });
 
-    it('refuses queries through a handle whose transaction is over', async () => {
+    it('rejects queries through the handle of an ended transaction', async () => {
       let kept: Queryable | undefined;
       await database.transaction(async (tx) => {
         kept = tx;
@@ -267,19 +267,19 @@ describe('database', () => {
       expect(await names()).toEqual([]);
     });
 
-    it('refuses the rest of a callback whose transaction was given up, and commits nothing of it', async () => {
-      const goOn = Promise.withResolvers<void>();
+    it('rejects the remaining queries of an abandoned transaction, and commits nothing', async () => {
+      const resume = Promise.withResolvers<void>();
       const later = Promise.withResolvers<unknown>();
       const work = database.transaction(
         async (tx) => {
           await tx.query("insert into item values (1, 'a')");
-          await goOn.promise;
+          await resume.promise;
           await tx.query("insert into item values (2, 'stray')").then(later.resolve, later.resolve);
         },
         { deadlineMs: 100 },
       );
       await expect(work).rejects.toBeInstanceOf(QueryDeadlineExceeded);
-      goOn.resolve();
+      resume.resolve();
       expect(await later.promise).toBeInstanceOf(TransactionOver);
       expect(await names()).toEqual([]);
     });
@@ -310,7 +310,7 @@ describe('database', () => {
       await database.query('create table thing (id int primary key, at timestamptz, data jsonb)');
     });
 
-    it('reads what it writes, by the same rules', async () => {
+    it('reads what it writes, with the same types', async () => {
       const at = new Date('2026-05-01T10:00:00.250Z');
       const data = { text: '"quoted"', list: [1, 2] };
       await orm(database).insert(item).values({ id: 1, at, data });
@@ -318,7 +318,7 @@ describe('database', () => {
       expect(await database.query('select at, data from thing')).toEqual([{ at, data }]);
     });
 
-    it('leaves the value rules of other queries alone', async () => {
+    it('does not affect the types of other queries', async () => {
       await orm(database).execute(sql`select 1`);
       const [row] = await database.query('select $1::timestamptz as at, $2::jsonb as data', [
         new Date(5),
@@ -327,7 +327,7 @@ describe('database', () => {
       expect(row).toEqual({ at: new Date(5), data: { a: 1 } });
     });
 
-    it('is part of the transaction whose handle it gets', async () => {
+    it('runs in the transaction of its handle', async () => {
       const error = await database
         .transaction(async (tx) => {
           await orm(tx).insert(item).values({ id: 1 });
@@ -355,7 +355,7 @@ describe('database', () => {
       expect(error).toMatchObject({ reason: 'closed', mayHaveCommitted: false });
     });
 
-    it('lets running statements finish and refuses those that wait', async () => {
+    it('lets running statements finish, and rejects waiting ones', async () => {
       const held = Promise.withResolvers<void>();
       const started = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
       const holders = started.map(({ resolve }, id) =>
@@ -375,7 +375,7 @@ describe('database', () => {
       expect(rows).toEqual(['kept 0', 'kept 1', 'kept 2']);
     });
 
-    it('leaves nothing that keeps a process alive', async () => {
+    it('leaves nothing open that keeps a process alive', async () => {
       const script = join(import.meta.dirname, 'use-and-close.ts');
       const { stdout } = await promisify(execFile)(process.execPath, [script, test.url], {
         timeout: 100_000,
@@ -383,7 +383,7 @@ describe('database', () => {
       expect(JSON.parse(stdout)).toEqual([]);
     });
 
-    it('leaves no connection on the server', async () => {
+    it('leaves no connection open on the server', async () => {
       await Promise.all(Array.from({ length: 9 }, () => database.query('select 1')));
       await database.close();
       await untilDisconnected(test.url);

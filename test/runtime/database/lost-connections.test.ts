@@ -50,7 +50,7 @@ describe('lost connections', () => {
     await test.drop();
   });
 
-  /** A transaction of two halves that only make sense together, and a callback that does not give up. */
+  /** A transaction of two dependent writes, with a callback that ignores errors. */
   const work = (tx: Queryable, id: number): Promise<void> =>
     stubborn(
       () => tx.query("insert into entry values ($1, 'first')", [id * 2]),
@@ -58,7 +58,7 @@ describe('lost connections', () => {
       () => tx.query('update total set n = n + 1'),
     );
 
-  it('commits all or nothing while backends are killed again and again, and leaves no promise unsettled', async () => {
+  it('commits all or nothing while backends are killed repeatedly, and leaves no promise unsettled', async () => {
     let over = false;
     const settled = new EventEmitter();
     const committed: number[] = [];
@@ -82,7 +82,7 @@ describe('lost connections', () => {
     };
     await asAdmin(async (admin) => {
       const killer = async (): Promise<void> => {
-        // A kill falls into whatever is under way after some transactions more.
+        // Each kill hits whatever is in progress some transactions later.
         for (let kills = 0; kills < 24; kills += 1) {
           for (let more = kills % 12; more >= 0; more -= 1) await once(settled, 'one');
           await killBackends(admin, test.url);
@@ -104,15 +104,15 @@ describe('lost connections', () => {
     expect(database.health).toMatchObject({ busy: 0, waiting: 0 });
   });
 
-  it('keeps what a callback does after its backend died out of every other connection', async () => {
+  it('runs the later queries of a callback whose backend died on no other connection', async () => {
     const begun = Promise.withResolvers<number>();
-    const goOn = Promise.withResolvers<void>();
+    const resume = Promise.withResolvers<void>();
     const afterwards = Promise.withResolvers<unknown>();
     const outcome = database
       .transaction(async (tx) => {
         const [row] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
         begun.resolve(row?.pid ?? 0);
-        await goOn.promise;
+        await resume.promise;
         await tx.query("insert into entry values (1, 'stray')").then(afterwards.resolve, afterwards.resolve);
       })
       .catch((error: unknown) => error);
@@ -120,23 +120,23 @@ describe('lost connections', () => {
     await asAdmin((admin) => admin`select pg_terminate_backend(${pid})`);
     expect(await outcome).toSatisfy(isConnectionFailure);
     await database.ping();
-    goOn.resolve();
+    resume.resolve();
     expect(await afterwards.promise).toBeInstanceOf(Error);
     expect(await database.query('select * from entry')).toEqual([]);
   });
 
-  it('would let it through without the guard (positive control: the bare driver)', async () => {
+  it('would do so without the guard (positive control: the bare driver)', async () => {
     const bare = postgres(test.url, { max: 1, onnotice: () => undefined });
     const begun = Promise.withResolvers<number>();
-    const goOn = Promise.withResolvers<void>();
+    const resume = Promise.withResolvers<void>();
     const afterwards = Promise.withResolvers<unknown>();
     const outcome = bare
       .begin(async (tx) => {
         const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
         begun.resolve(row?.pid ?? 0);
-        await goOn.promise;
+        await resume.promise;
         await tx`insert into entry values (1, 'stray')`.then(afterwards.resolve, afterwards.resolve);
-        // A callback that settled would now have the driver send COMMIT.
+        // If the callback settled, the driver would now send COMMIT.
         await new Promise(() => undefined);
       })
       .catch((error: unknown) => error);
@@ -144,7 +144,7 @@ describe('lost connections', () => {
     await asAdmin((admin) => admin`select pg_terminate_backend(${pid})`);
     expect(await outcome).toBeInstanceOf(Error);
     await bare`select 1`;
-    goOn.resolve();
+    resume.resolve();
     await afterwards.promise;
     expect(await database.query('select half from entry')).toEqual([{ half: 'stray' }]);
     await bare.end({ timeout: 0 });
@@ -167,7 +167,7 @@ describe('lost connections', () => {
     expect(await database.query('select * from entry')).toEqual([]);
   });
 
-  it('replaces the pool when a probe fails, and tells callers with long deadlines at once', async () => {
+  it('replaces the pool if a probe fails, and fails callers with long deadlines at once', async () => {
     const begun = Promise.withResolvers<void>();
     const transaction = database.transaction(
       async (tx) => {
@@ -185,7 +185,7 @@ describe('lost connections', () => {
     await database.ping();
   });
 
-  it('renews its connections when one tells that the server takes no writes', async () => {
+  it('renews its connections if one reports that the server is read-only', async () => {
     const name = new URL(test.url).pathname.slice(1);
     const readOnly = (state: 'on' | 'off'): Promise<unknown> =>
       asAdmin((admin) => admin.unsafe(`alter database ${name} set default_transaction_read_only = ${state}`));
@@ -200,7 +200,7 @@ describe('lost connections', () => {
     expect(database.health).toMatchObject({ open: 1, replacedPools: 0, deadlineHits: 0 });
   });
 
-  it('lets go of idle connections that died unnoticed, and leaves busy ones alone', async () => {
+  it('drops idle connections that died unnoticed, and keeps busy ones', async () => {
     const replaced = Promise.withResolvers<void>();
     const watched = openDatabase({
       url: proxy.route(test.url),
@@ -222,12 +222,12 @@ describe('lost connections', () => {
     await watched.close();
   });
 
-  it('does not take a long statement on a healthy server for a dead connection', async () => {
+  it('does not mistake a long statement on a healthy server for a dead connection', async () => {
     await database.query('select pg_sleep(1.2)');
     expect(database.health).toMatchObject({ generation: 1, replacedPools: 0 });
   });
 
-  it('calls a transaction unknown when the answer to COMMIT was lost, and it had committed', async () => {
+  it('reports a transaction as unknown if the answer to COMMIT was lost after it committed', async () => {
     const transaction = database.transaction(
       async (tx) => {
         await work(tx, 1);
@@ -242,7 +242,7 @@ describe('lost connections', () => {
     expect(await database.query('select n from total')).toEqual([{ n: 1 }]);
   });
 
-  it('calls a transaction not committed when the connection was cut before COMMIT', async () => {
+  it('reports a transaction as not committed if the connection was cut before COMMIT', async () => {
     const transaction = database.transaction(async (tx) => {
       await work(tx, 1);
       proxy.cut();
@@ -252,7 +252,7 @@ describe('lost connections', () => {
     expect(await database.query('select n from total')).toEqual([{ n: 0 }]);
   });
 
-  it('settles everything when connections are reset over and over under load', async () => {
+  it('settles every call if connections are reset repeatedly under load', async () => {
     let over = false;
     let answered = 0;
     const asked = new EventEmitter();
@@ -281,7 +281,7 @@ describe('lost connections', () => {
   });
 });
 
-/** Runs the steps in order and goes on past those that fail; throws the first failure at the end. */
+/** Runs all steps in order, even after failures, and throws the first failure at the end. */
 async function stubborn(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   let failure: { readonly error: unknown } | undefined;
   for (const step of steps) {

@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
-/** As drizzle-kit writes them. The first also makes its schema. */
+/** As drizzle-kit writes them. The first one also creates its schema. */
 const FIRST =
   'CREATE SCHEMA "shop";\n--> statement-breakpoint\nCREATE TABLE "shop"."item" ("id" integer PRIMARY KEY);';
 const SECOND = 'ALTER TABLE "shop"."item" ADD COLUMN "name" text;';
@@ -59,7 +59,7 @@ describe('migrations', () => {
     return rows.map((row) => row['name']);
   };
 
-  it('makes the schema and applies what is new, once', async () => {
+  it('creates the schema, and applies each new migration once', async () => {
     await write(FIRST);
     expect(await migrate()).toEqual({ applied: 1 });
     expect(await migrate()).toEqual({ applied: 0 });
@@ -75,7 +75,7 @@ describe('migrations', () => {
     expect(await columns()).toEqual(['id', 'name']);
   });
 
-  it('keeps nothing of a run in which one migration fails, and says what failed', async () => {
+  it('rolls back a run in which one migration fails, and reports what failed', async () => {
     await write(FIRST, 'ALTER TABLE "shop"."no_such_table" ADD COLUMN "x" text;');
     const error = await migrate().catch((e: unknown) => e);
     expect(error).toBeInstanceOf(MigrationFailed);
@@ -100,27 +100,27 @@ describe('migrations', () => {
     expect(await database.query('select shop.twice(4) as n')).toEqual([{ n: 8 }]);
   });
 
-  it('has no statement of a migration compiled', async () => {
+  it('uses no JIT compilation for migrations', async () => {
     await write(FIRST, `CREATE TABLE "shop"."setting" AS SELECT current_setting('jit') AS jit;`);
     await migrate();
     expect(await database.query('select jit from shop.setting')).toEqual([{ jit: 'off' }]);
   });
 
-  it('refuses a database that is newer than the code', async () => {
+  it('rejects a database that is newer than the code', async () => {
     await write(FIRST, SECOND);
     await migrate();
     await write(FIRST);
     await expect(migrate()).rejects.toThrow(/newer than the code/);
   });
 
-  it('refuses a migration that was changed after it was applied', async () => {
+  it('rejects a migration that was changed after it was applied', async () => {
     await write(FIRST);
     await migrate();
     await write(`${FIRST}\n-- changed`);
     await expect(migrate()).rejects.toThrow(/changed afterwards/);
   });
 
-  it('applies one that was written earlier but merged later', async () => {
+  it('applies a migration that was written earlier but merged later', async () => {
     await write(FIRST, 'SELECT 1;', SECOND);
     await migrate();
     await database.query('alter table shop.item drop column name');
@@ -129,18 +129,18 @@ describe('migrations', () => {
     expect(await columns()).toEqual(['id', 'name']);
   });
 
-  it('says that the folder holds no migrations', async () => {
+  it('reports that the folder contains no migrations', async () => {
     await expect(migrate()).rejects.toThrow(/npm run migrations/);
   });
 
-  it('refuses a schema name that would need quoting', async () => {
+  it('rejects a schema name that would need quoting', async () => {
     const options = { url: test.url, folder, logger, clock: systemClock };
     await expect(migrateDatabase({ ...options, schema: 'a"; drop schema x' })).rejects.toThrow(
       MigrationFailed,
     );
   });
 
-  it('says what to do when the database cannot be reached', async () => {
+  it('says what to do if the database cannot be reached', async () => {
     await write(FIRST);
     const url = 'postgres://me@127.0.0.1:1/base';
     const options = { url, folder, schema: 'shop', logger, clock: systemClock };

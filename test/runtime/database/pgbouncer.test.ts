@@ -35,13 +35,13 @@ describe.skipIf(PGBOUNCER === undefined)(
       await test.drop();
     });
 
-    it('says what to add to the URL when it is missing', async () => {
+    it('says what to add to the URL if it is missing', async () => {
       const unaware = openDatabase({ url: pooler.url, name: 'test', clock: systemClock, logger });
       await expect(unaware.ping()).rejects.toThrow(/pgbouncer in transaction mode add \?prepare=false/);
       await unaware.close();
     });
 
-    it('runs queries and transactions of more callers than the pooler has connections', async () => {
+    it('serves more callers than the pooler has connections', async () => {
       await database.query('create table item (id int primary key, at timestamptz)');
       const at = new Date(1_700_000_000_123);
       await Promise.all(
@@ -57,7 +57,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       ]);
     });
 
-    it('limits each statement by its deadline and leaks no limit to others', async () => {
+    it('limits each statement by its deadline, without affecting others', async () => {
       const limit = "select current_setting('statement_timeout') as value";
       expect(await database.transaction((tx) => tx.query(limit))).toEqual([{ value: '4s' }]);
       expect(await database.transaction((tx) => tx.query(limit), { deadlineMs: 9_000 })).toEqual([
@@ -72,7 +72,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       await other.end();
     });
 
-    it('tells how a single statement failed, keeps nothing of it, and goes on', async () => {
+    it('reports the error of a single statement, rolls it back, and continues', async () => {
       await database.query('create table item (id int primary key)');
       await database.query('insert into item values ($1)', [1]);
       const twice = database.query('insert into item select generate_series(0, 1)');
@@ -85,7 +85,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       ]);
     });
 
-    it('has no statement compiled, and leaves that setting to other users of the pooler', async () => {
+    it('uses no JIT compilation, without changing the setting for other users of the pooler', async () => {
       const setting = "select current_setting('jit') as jit";
       const off = [{ jit: 'off' }];
       expect(await database.query(setting)).toEqual(off);
@@ -96,7 +96,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       await other.end();
     });
 
-    it('cancels through the pooler what missed its deadline', async () => {
+    it('cancels statements past their deadline through the pooler', async () => {
       await expect(database.query('select pg_sleep(100)', [], { deadlineMs: 150 })).rejects.toMatchObject({
         name: 'QueryDeadlineExceeded',
       });

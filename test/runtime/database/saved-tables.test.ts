@@ -26,7 +26,7 @@ beforeAll(async () => {
     logger: silentLogger,
   });
   await run('CREATE SCHEMA world');
-  // The child comes first in the alphabet.
+  // The child comes first alphabetically.
   await run('CREATE TABLE world.parents (id int PRIMARY KEY, name text)');
   await run(`CREATE TABLE world.children (
     id int PRIMARY KEY GENERATED ALWAYS AS IDENTITY, bytes bytea, texts text[], data jsonb, at timestamptz,
@@ -60,7 +60,7 @@ it.each([
   ['UPDATE world.children SET data = NULL WHERE id = 1'],
   ["INSERT INTO world.parents VALUES (3, 'new') RETURNING id"],
   ['TRUNCATE world.parents, world.children, world.parts'],
-])('rows are restored after %s, as often as wanted', async (change) => {
+])('rows are restored after %s, repeatedly', async (change) => {
   const before = await look();
   for (const _ of [1, 2]) {
     if (change !== 'nothing') await run(change);
@@ -71,7 +71,7 @@ it.each([
   expect(next).toEqual({ id: 3 });
 });
 
-it('a child of a later parent goes with it', async () => {
+it('a child of a later parent is removed with it', async () => {
   await run(`INSERT INTO world.parents VALUES (3, 'new')`);
   await run('INSERT INTO world.children (parent_id) VALUES (3)');
   await run(`UPDATE world.children SET parent_id = 3 WHERE id = 1`);
@@ -96,7 +96,7 @@ it('several states of the same tables are restored in any order', async () => {
   }
 });
 
-it('leaves the excepted tables alone', async () => {
+it('does not change excepted tables', async () => {
   await run(`UPDATE world.claims SET owner = 'another'`);
   await saved.restore(database);
   expect(await run('SELECT owner FROM world.claims')).toEqual([{ owner: 'another' }]);

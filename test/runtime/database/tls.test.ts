@@ -11,7 +11,7 @@ import { withSql } from '../../support/read-connector.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
-/** What a cancel request begins with: its length and 80877102. */
+/** The beginning of a cancel request: its length and 80877102. */
 const CANCEL = Buffer.from([0, 0, 0, 16, 4, 210, 22, 46]);
 const PROTECTED = 'select ssl from pg_stat_ssl where pid = pg_backend_pid()';
 const POSTGRES_PORT = 5_432;
@@ -22,7 +22,7 @@ function open(url: string, log: Logger = logger): Database {
   return database;
 }
 
-describe('a Postgres with a certificate that nobody vouches for', () => {
+describe('a Postgres with an untrusted certificate', () => {
   let url: string;
 
   beforeAll(async () => {
@@ -64,7 +64,7 @@ describe('a Postgres with a certificate that nobody vouches for', () => {
     ['require', false],
     ['prefer', false],
     ['disable', true],
-  ])('is asked to cancel as the session speaks, sslmode=%s: in the clear %j', async (mode, inTheClear) => {
+  ])('receives cancel requests like the session, sslmode=%s: in the clear %j', async (mode, inTheClear) => {
     const sent: Buffer[] = [];
     const proxy = await startFaultProxyFor(url, POSTGRES_PORT, (chunk, direction) => {
       if (direction === 'up') sent.push(chunk);
@@ -100,13 +100,13 @@ describe('a Postgres on another machine', () => {
     'postgres://user:secret@db.example/messaging',
     'postgres://user:secret@localhost:5432,10.0.0.5:5432/messaging',
     'postgres://user:secret@localhost.example/messaging?prepare=false',
-  ])('without sslmode is warned of: %s', (url) => {
+  ])('causes a warning without sslmode: %s', (url) => {
     expect(warningsOf(url)).toEqual([
       expect.stringMatching(/not encrypted; add \?sslmode=verify-full to DATABASE_URL/),
     ]);
   });
 
-  it.each(['require', 'prefer'])('whose certificate is not checked is warned of: sslmode=%s', (mode) => {
+  it.each(['require', 'prefer'])('causes a warning if its certificate is not checked: sslmode=%s', (mode) => {
     expect(warningsOf(`postgres://user:secret@db.example/messaging?sslmode=${mode}`)).toEqual([
       expect.stringMatching(/set sslmode=verify-full/),
     ]);
@@ -120,7 +120,7 @@ describe('a Postgres on another machine', () => {
     'postgres://localhost/messaging',
     'postgres://user:secret@[::1]:5432/messaging',
     'postgres://user:secret@%2Fvar%2Frun%2Fpostgresql/messaging',
-  ])('is not warned of where that is decided, and this machine is not: %s', (url) => {
+  ])('causes no warning if the mode is explicit or the server is local: %s', (url) => {
     expect(warningsOf(url)).toEqual([]);
   });
 });
@@ -131,11 +131,11 @@ it.each([
   ['postgres://h/d?prepare=false&sslmode=require', 'postgres://h/d?prepare=false'],
   ['postgres://h/d?prepare=false&ssl=true&options=x', 'postgres://h/d?prepare=false&options=x'],
   ['postgres://h/d', 'postgres://h/d'],
-])('the mode is taken out of %s and nothing else', (url, rest) => {
+])('only the mode is removed from %s', (url, rest) => {
   expect(withoutSslmode(url)).toBe(rest);
 });
 
-it('a mode that no driver knows is the strictest', () => {
+it('an unknown mode counts as the strictest one', () => {
   expect(tlsOf('postgres://h/d?sslmode=sure')).toEqual({});
   expect(tlsOf('postgres://h/d?ssl=true')).toEqual({});
 });

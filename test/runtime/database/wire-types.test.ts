@@ -58,15 +58,15 @@ describe('wire types', () => {
     ['bytea[]', [Buffer.from('x'), Buffer.alloc(0), null]],
     ['timestamptz[]', [new Date(0), null, new Date(1_700_000_000_000)]],
     ['uuid[]', ['7b0c5f0e-5a0e-4c43-9a5b-0f4f3f0a9f11']],
-  ])('carries %s there and back: %j', async (type, value) => {
+  ])('round-trips %s: %j', async (type, value) => {
     expect(await roundTrip(type, value)).toEqual(value);
   });
 
-  it('carries a bigint parameter', async () => {
+  it('accepts a bigint parameter', async () => {
     expect(await roundTrip('int8', 42n)).toBe(42);
   });
 
-  it('refuses to round an int8 past 2^53, and stays usable', async () => {
+  it('rejects an int8 past 2^53 instead of rounding, and stays usable', async () => {
     await expect(roundTrip('int8', 9_007_199_254_740_993n)).rejects.toThrow(/int8/);
     expect(await roundTrip('int8', 1)).toBe(1);
   });
@@ -87,7 +87,7 @@ describe('wire types', () => {
     expect(row).toEqual({ a: 'string', b: 'number', c: 'null', d: 'text' });
   });
 
-  it('carries arrays of jsonb', async () => {
+  it('round-trips arrays of jsonb', async () => {
     const [row] = await database.query('select $1::jsonb[] as value', [[JSON.stringify({ a: '"' }), null]]);
     expect(row).toEqual({ value: [{ a: '"' }, null] });
   });
@@ -107,7 +107,7 @@ describe('wire types', () => {
     ]);
   });
 
-  it('brings any array of text through the server unchanged', async () => {
+  it('round-trips any array of text unchanged', async () => {
     const text = fc.string({ unit: 'grapheme' }).filter((value) => !value.includes('\0'));
     const arrays = fc.array(fc.option(text), { minLength: 1, maxLength: 8 });
     await fc.assert(
@@ -144,12 +144,12 @@ describe('wire types', () => {
     ['a date that is none', new Date(Number.NaN), RangeError],
     ['a date past the year 9999', new Date(8.64e15), RangeError],
     ['a date before the year 1', new Date(-8.64e15), RangeError],
-  ])('refuses %s before anything is sent', async (_, value, type) => {
+  ])('rejects %s before anything is sent', async (_, value, type) => {
     expect(() => encodeParam(value)).toThrow(type);
     await expect(database.query('select $1::text', [value])).rejects.toThrow(type);
   });
 
-  it('refuses a timestamp that a Date cannot hold', async () => {
+  it('rejects a timestamp that a Date cannot represent', async () => {
     await expect(database.query("select 'infinity'::timestamptz")).rejects.toThrow(RangeError);
   });
 });

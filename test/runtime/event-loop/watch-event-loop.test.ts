@@ -3,7 +3,7 @@ import { watchEventLoop } from '../../../src/runtime/event-loop/watch-event-loop
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-/** A clock whose timers may run late, as they do while some code computes. */
+/** A clock whose timers can run late, as during a computation. */
 class HeldClock extends ManualClock {
   #heldMs = 0;
 
@@ -33,8 +33,8 @@ beforeEach(() => {
   });
 });
 
-describe('a process that does nothing else for a while', () => {
-  it('says so once it goes on, with the time that it took', async () => {
+describe('a blocked event loop', () => {
+  it('is reported afterwards, with its duration', async () => {
     await clock.advance(5_000);
     expect(lines).toEqual([]);
     clock.hold(20_000);
@@ -45,9 +45,9 @@ describe('a process that does nothing else for a while', () => {
   });
 
   it.each([
-    ['that its own code computed', 19_000, /probably a handler, blocked the event loop/],
-    ['that it got no processor', 200, /the process got no CPU time/],
-  ])('says %s', async (_what, computedMs, cause) => {
+    ['a computation', 19_000, /probably a handler, blocked the event loop/],
+    ['a lack of CPU time', 200, /the process got no CPU time/],
+  ])('is attributed to %s', async (_what, computedMs, cause) => {
     await clock.advance(5_000);
     usedMs += computedMs;
     clock.hold(20_000);
@@ -56,7 +56,7 @@ describe('a process that does nothing else for a while', () => {
     stop();
   });
 
-  it('says nothing of pauses below a second, and does not repeat itself within a minute', async () => {
+  it('is not reported below a second, and at most once a minute', async () => {
     clock.hold(1_000);
     await clock.advance(500);
     expect(lines).toEqual([]);

@@ -21,10 +21,10 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((server) => server.drain(0)));
 });
 
-/** Tells of each request that is left without an answer. */
+/** Reports each request that is left unanswered. */
 const hangs = new EventEmitter();
 
-/** Vouches for `POST`, answers the address of the caller, and leaves `/hang` without an answer. */
+/** Vouches for `POST`, answers with the address of the caller, and leaves `/hang` unanswered. */
 const app: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
   if (request.method === 'POST') vouchFor(request, response);
   if (request.url === '/hang') {
@@ -65,7 +65,7 @@ async function answered(client: RawClient, request: string): Promise<string> {
 }
 
 describe('a connection', () => {
-  it('stays open for whoever was vouched for, and is closed after any other answer', async () => {
+  it('stays open for a client that was vouched for, and is closed after any other answer', async () => {
     const server = await start();
     const client = await connectTo(server);
     for (let times = 0; times < 3; times += 1) {
@@ -75,14 +75,14 @@ describe('a connection', () => {
     await client.ended;
   });
 
-  it('stays open for everybody on a server that closes nobody', async () => {
+  it('stays open for everybody on a server that does not close unauthenticated connections', async () => {
     const server = await start({ closesUnauthenticated: false });
     const client = await connectTo(server);
     expect(await answered(client, get())).toContain('keep-alive');
     expect(await answered(client, get())).toContain('keep-alive');
   });
 
-  it('of a trusted proxy stays open, and brings the address of its client', async () => {
+  it('of a trusted proxy stays open, and has the address of the client behind it', async () => {
     const server = await start({ trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] });
     const client = await connectTo(server);
     const forwarded = 'X-Forwarded-For: 1.1.1.1, 203.0.113.7, 10.1.2.3\r\n';
@@ -93,13 +93,13 @@ describe('a connection', () => {
     expect(await answered(client, get('/', network))).toContain('from 2001:db8:1:2::/64');
   });
 
-  it('of nobody who is trusted has its own address, whatever it claims', async () => {
+  it('of an untrusted client has its own address, whatever it claims', async () => {
     const server = await start();
     const client = await connectTo(server);
     expect(await answered(client, get('/', 'X-Forwarded-For: 203.0.113.7\r\n'))).toContain('from 127.0.0.1');
   });
 
-  it('gives an early answer to a client that still writes', async () => {
+  it('delivers an early answer to a client that still writes', async () => {
     const server = await start();
     const client = await connectTo(server);
     client.socket.write('PUT / HTTP/1.1\r\nHost: test\r\nContent-Length: 20000000\r\n\r\n');
@@ -109,7 +109,7 @@ describe('a connection', () => {
     expect(client.received()).toMatch(/^HTTP\/1\.1 200 [\s\S]*from 127\.0\.0\.1/);
   });
 
-  it('leaves no memory to be collected of what a stranger writes after an early answer', async () => {
+  it('leaves no memory to be collected from what an unauthenticated client writes after an early answer', async () => {
     const server = await start({ app: (_request, response) => response.end('no') });
     const pieces = watchPieces();
     const client = await connectTo(server);
@@ -124,7 +124,7 @@ describe('a connection', () => {
 });
 
 describe('requests on one connection', () => {
-  it('are served one after the other, and answered in their order', async () => {
+  it('are served one after the other, and answered in order', async () => {
     let open = 0;
     let most = 0;
     const server = await start({
@@ -148,7 +148,7 @@ describe('requests on one connection', () => {
     expect(most).toBe(1);
   });
 
-  it('cost a stranger one answer, however many are sent at once', async () => {
+  it('get an unauthenticated client one answer, however many are sent at once', async () => {
     let served = 0;
     const server = await start({
       app: (_request, response) => {
@@ -163,7 +163,7 @@ describe('requests on one connection', () => {
     expect(client.received().match(/HTTP\/1\.1 200/g)).toHaveLength(1);
   });
 
-  it('wait in a bounded number for somebody who is known, and the connection ends after those', async () => {
+  it('wait in a bounded number for a known client, and the connection is closed after these', async () => {
     const server = await start({
       app: (request, response) => {
         vouchFor(request, response);
@@ -178,8 +178,8 @@ describe('requests on one connection', () => {
   });
 });
 
-describe('beyond the number of connections that there may be', () => {
-  it('those give way that never brought a known request, oldest first', async () => {
+describe('beyond the maximum number of connections', () => {
+  it('those that never sent a known request are closed, oldest first', async () => {
     const server = await start({ limits: { maxConnections: 3 } });
     const known = await connectTo(server);
     await answered(known, postRequest('known'));
@@ -195,7 +195,7 @@ describe('beyond the number of connections that there may be', () => {
     expect(await answered(known, postRequest('still'))).toContain('200 OK');
   });
 
-  it('a stranger that is being served gives way, too; whoever is known and being served does not', async () => {
+  it('an unauthenticated client being served is closed too, a known one is not', async () => {
     const server = await start({ limits: { maxConnections: 2 } });
     const known = await connectTo(server);
     known.socket.write(postRequest('x').replace('/hook', '/hang'));
@@ -214,7 +214,7 @@ describe('beyond the number of connections that there may be', () => {
     expect(known.socket.destroyed || newcomer.socket.destroyed).toBe(false);
   });
 
-  it('idle ones of known callers give way when there is no stranger, least recently useful first', async () => {
+  it('idle ones of known callers are closed if no others remain, least recently useful first', async () => {
     const clock = new ManualClock();
     const server = await start({ limits: { maxConnections: 2 }, clock });
     const first = await connectTo(server);
@@ -229,7 +229,7 @@ describe('beyond the number of connections that there may be', () => {
     expect(await answered(first, postRequest('5'))).toContain('200 OK');
   });
 
-  it('of one address those of that address give way, and a named proxy is not counted', async () => {
+  it('of one address, those of that address are closed, and a trusted proxy is not counted', async () => {
     const server = await start({ limits: { maxPerAddress: 2 } });
     const idle = await connectTo(server);
     const kept = await connectTo(server);

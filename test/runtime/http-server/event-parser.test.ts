@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createEventParser } from '../../../src/runtime/http-server/event-parser.ts';
 
 describe('the parser of server-sent events', () => {
-  it('returns each event once it is complete', () => {
+  it('returns each event when it is complete', () => {
     const parse = createEventParser();
     expect(parse('id: 7\ndata: {"a"')).toEqual([]);
     expect(parse(':1}\n')).toEqual([]);
@@ -13,7 +13,7 @@ describe('the parser of server-sent events', () => {
     expect(parse('\n\n')).toEqual([{ id: undefined, data: '3' }]);
   });
 
-  it('returns heartbeats and the time of a retry without data', () => {
+  it('returns heartbeats and retry times without data', () => {
     const parse = createEventParser();
     expect(parse('retry: 1000\n\n:\n\n')).toEqual([
       { id: undefined, data: undefined },
@@ -21,13 +21,13 @@ describe('the parser of server-sent events', () => {
     ]);
   });
 
-  it('joins lines of data, and takes at most one space from the start of each', () => {
+  it('joins lines of data, and removes at most one leading space from each', () => {
     expect(createEventParser()('data:one\ndata:  two\ndata:\n\n')).toEqual([
       { id: undefined, data: 'one\n two\n' },
     ]);
   });
 
-  it('refuses an event that never ends', () => {
+  it('rejects an event that never ends', () => {
     const parse = createEventParser();
     expect(parse(`data: ${'x'.repeat(999_994)}`)).toEqual([]);
     expect(() => parse('x')).toThrow('an event is longer than 1,000,000 characters');

@@ -6,7 +6,7 @@ import { type EventStream, openEventStream } from '../../../src/runtime/http-ser
 import { readEvents } from '../../support/event-reader.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-describe('an answer of server-sent events', () => {
+describe('a stream of server-sent events', () => {
   let server: Server;
   let url: string;
   let clock: ManualClock;
@@ -31,7 +31,7 @@ describe('an answer of server-sent events', () => {
   const open = async (): Promise<EventStream> =>
     openEventStream(await asked, { clock, ending: ending.signal });
 
-  it('is over at once for a reader who left before it was opened', async () => {
+  it('ends at once for a reader who left before it was opened', async () => {
     const leaving = request(url).on('error', () => undefined);
     leaving.end();
     const response = await asked;
@@ -43,7 +43,7 @@ describe('an answer of server-sent events', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is over when the reader leaves, and leaves no timer', async () => {
+  it('ends when the reader leaves, and leaves no timer', async () => {
     const [stream, reader] = await Promise.all([open(), readEvents(url, (data) => data)]);
     stream.write('data: 1\n\n');
     await reader.find((data) => data === 1);
@@ -52,7 +52,7 @@ describe('an answer of server-sent events', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is over, for the reader too, when it is ended from this side, and takes nothing more', async () => {
+  it('ends for the reader too when the server ends it, and accepts nothing more', async () => {
     const [stream, reader] = await Promise.all([open(), readEvents(url, (data) => data)]);
     stream.write('data: "last"\n\n');
     ending.abort();

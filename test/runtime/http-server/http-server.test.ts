@@ -28,7 +28,7 @@ async function start(app: RequestListener, options: Partial<HttpServerOptions> =
   return server;
 }
 
-/** Answers with the body that came, once it is whole. */
+/** Echoes the body when it is complete. */
 const echo: RequestListener = (request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -54,7 +54,7 @@ describe('whatever is answered', () => {
       `GET / HTTP/1.1\r\nHost: test\r\nX-Long: ${'x'.repeat(20_000)}\r\n`,
     ],
     ['to headers that never end', 408, 'GET / HTTP/1.1\r\nHost: te'],
-  ])('%s is not to be guessed by a browser', async (_, status, head) => {
+  ])('%s forbids content sniffing', async (_, status, head) => {
     const server = await start((_request, response) => response.writeHead(200, { A: 'b' }).end('fine'), {
       limits: QUICK_LIMITS,
     });
@@ -65,7 +65,7 @@ describe('whatever is answered', () => {
     expect(client.received().match(/^X-Content-Type-Options: nosniff\r$/gim)).toHaveLength(1);
   });
 
-  it('is not written into an answer that has begun', async () => {
+  it('is not written into a response that has begun', async () => {
     const server = await start((_request, response) => void response.writeHead(200).write('begun'));
     const client = await connectRaw(server.port);
     client.socket.write('POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -76,11 +76,11 @@ describe('whatever is answered', () => {
   });
 });
 
-describe('a client that waits for an invitation to send its body', () => {
+describe('a client that waits for 100 Continue', () => {
   const HEAD = 'POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
   const statuses = (client: RawClient): string[] => client.received().match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
 
-  it('gets it when the app begins to read', async () => {
+  it('receives it when the app begins to read', async () => {
     const server = await start(echo);
     const client = await connectRaw(server.port);
     client.socket.write(HEAD);
@@ -122,7 +122,7 @@ describe('a client that waits for an invitation to send its body', () => {
     },
   );
 
-  it('gets none any more when it did not wait', async () => {
+  it('receives none if it did not wait', async () => {
     const server = await start((request, response) => {
       setImmediate(() => echo(request, response));
     });
@@ -136,7 +136,7 @@ describe('a client that waits for an invitation to send its body', () => {
 });
 
 describe('the limits of the HTTP server', () => {
-  it('are strict unless told otherwise', () => {
+  it('are strict by default', () => {
     expect(DEFAULT_HTTP_LIMITS).toMatchObject({
       headersTimeoutMs: 10_000,
       requestTimeoutMs: 15_000,
@@ -162,7 +162,7 @@ describe('the limits of the HTTP server', () => {
     expect(client.received()).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('end a connection that sends a byte of its headers now and then', async () => {
+  it('end a connection that sends its headers byte by byte', async () => {
     const server = await start(echo, { limits: QUICK_LIMITS });
     const client = await connectRaw(server.port);
     client.socket.write('GET / HTTP/1.1\r\nHost: test\r\n');
@@ -183,8 +183,8 @@ describe('the limits of the HTTP server', () => {
   });
 });
 
-describe('a port that cannot be had', () => {
-  it('is named together with its setting', async () => {
+describe('a port that is unavailable', () => {
+  it('is reported together with its setting', async () => {
     const server = await start(echo);
     const second = startHttpServer({
       app: echo,
@@ -201,7 +201,7 @@ describe('a port that cannot be had', () => {
     await expect(second).rejects.toMatchObject({ name: 'ListenError', code: 'EADDRINUSE' });
   });
 
-  it('is told of an address that this machine does not have', async () => {
+  it('is reported for an address that this machine does not have', async () => {
     const listening = startHttpServer({ app: echo, host: '192.0.2.1', port: 0, logger, clock: systemClock });
     await expect(listening).rejects.toThrow('this machine has no such address');
   });
@@ -214,7 +214,7 @@ interface Load {
 
 const CONNECTIONS = 40;
 
-/** Kept-alive connections that have been used once, and ones of which the server knows nothing yet. */
+/** Keep-alive connections that have been used once, and ones that are new to the server. */
 async function prepareLoad(port: number): Promise<Load> {
   const used = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectRaw(port)));
   for (const client of used) client.socket.write(postRequest('first'));
@@ -237,7 +237,7 @@ async function countAnswered(load: Load): Promise<number> {
     .length;
 }
 
-/** Whether the port refuses connections. One that was still accepted is ended by the drain. */
+/** Whether the port refuses connections. The drain ends one that was still accepted. */
 async function refuses(port: number): Promise<boolean> {
   try {
     await connectRaw(port);
@@ -248,7 +248,7 @@ async function refuses(port: number): Promise<boolean> {
 }
 
 describe('a drain', () => {
-  it('answers every request that was sent before it, and says that the connection closes', async () => {
+  it('answers every request that was sent before it, and announces that the connection closes', async () => {
     const server = await start(echo);
     const load = await prepareLoad(server.port);
     await load.send();
@@ -258,7 +258,7 @@ describe('a drain', () => {
     expect(load.clients.every((client) => /connection: close/i.test(client.received()))).toBe(true);
   });
 
-  it('loses none of them in a process that gets no processor for a while', async () => {
+  it('loses none of them in a process that gets no CPU for a while', async () => {
     const server = await start(echo);
     const load = await prepareLoad(server.port);
     await load.send();
@@ -300,7 +300,7 @@ describe('a drain', () => {
     expect(client.received()).toMatch(/connection: close/i);
   });
 
-  it('cuts off at the deadline what does not end', async () => {
+  it('cuts off unfinished requests at the deadline', async () => {
     const server = await start((_request, response) => response.write('an endless stream'));
     const client = await connectRaw(server.port);
     client.socket.write(postRequest('x'));
@@ -311,7 +311,7 @@ describe('a drain', () => {
     expect(client.received()).toContain('an endless stream');
   });
 
-  it('tells streams to end, so that it need not wait for its deadline', async () => {
+  it('ends streams, so that it need not wait for its deadline', async () => {
     let endStream: (() => void) | undefined;
     const server = await start(
       (_request, response) => {
@@ -348,7 +348,7 @@ describe('a drain', () => {
     expect(client.received()).toBe('');
   });
 
-  it('happens once, however often it is asked for', async () => {
+  it('happens once, however often it is requested', async () => {
     const server = await start(echo);
     await Promise.all([server.drain(), server.drain(), server.drain()]);
     await server.drain();

@@ -21,14 +21,14 @@ function enter(name: string, bytes: number, address = 'flood'): Share {
   return budget.enter(address, bytes, () => gone.push(name));
 }
 
-describe('a budget of memory', () => {
-  it('lets everything in that fits', () => {
+describe('a memory budget', () => {
+  it('admits everything that fits', () => {
     enter('a', 60);
     enter('b', 40);
     expect([budget.bytes, gone]).toEqual([100, []]);
   });
 
-  it('makes room among those of the address that holds most', () => {
+  it('makes room among those of the address that uses the most', () => {
     enter('a', 30, 'one');
     enter('b', 30, 'many');
     enter('c', 31, 'many');
@@ -36,14 +36,14 @@ describe('a budget of memory', () => {
     expect([budget.bytes, gone]).toEqual([80, ['c']]);
   });
 
-  it('lets the largest go first', () => {
+  it('evicts the largest first', () => {
     enter('small', 10);
     enter('large', 80);
     enter('newcomer', 20);
     expect(gone).toEqual(['large']);
   });
 
-  it('lets the slowest go first among those of one size', async () => {
+  it('evicts the slowest first among those of equal size', async () => {
     for (const name of ['first', 'second', 'third', 'fourth']) {
       enter(name, 25);
       await clock.advance(10);
@@ -52,7 +52,7 @@ describe('a budget of memory', () => {
     expect(gone).toEqual(['first']);
   });
 
-  it('lets one that has been slow go before a larger one that has just come', async () => {
+  it('evicts one that has been slow before a larger one that has just arrived', async () => {
     enter('slow', 30);
     await clock.advance(10);
     enter('large', 60);
@@ -60,7 +60,7 @@ describe('a budget of memory', () => {
     expect(gone).toEqual(['slow']);
   });
 
-  it('finds room for what is small and quick, however much the same address holds', async () => {
+  it('makes room for what is small and fast, however much the same address uses', async () => {
     for (let index = 0; index < 500; index += 1) {
       enter(`flood ${index}`, 10);
       if (index % 5 === 0) enter(`good ${index}`, 1).leave();
@@ -71,14 +71,14 @@ describe('a budget of memory', () => {
     expect(budget.bytes).toBeLessThanOrEqual(MAX);
   });
 
-  it('refuses the newcomer that is itself the largest', () => {
+  it('rejects a newcomer that is itself the largest', () => {
     enter('small', 10);
     const large = enter('large', 50);
     large.grow(50);
     expect([budget.bytes, gone]).toEqual([10, ['large']]);
   });
 
-  it('counts what a request takes until it leaves, and nothing afterwards', () => {
+  it('counts the memory of a request until it ends', () => {
     const share = enter('a', 10);
     share.grow(40);
     expect(budget.bytes).toBe(50);

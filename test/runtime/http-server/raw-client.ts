@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** A socket that keeps all it received, so that a test sees what really was on the wire. */
+/** A socket that keeps everything it received, so that a test sees the bytes on the wire. */
 export interface RawClient {
   readonly socket: Socket;
   readonly received: () => string;
@@ -8,7 +8,7 @@ export interface RawClient {
   readonly ended: Promise<string | undefined>;
 }
 
-/** Connects and resolves as soon as the kernel has the connection. */
+/** Connects and resolves as soon as the kernel has established the connection. */
 export function connectRaw(port: number): Promise<RawClient> {
   return new Promise((resolve, reject) => {
     const chunks: string[] = [];
@@ -26,7 +26,7 @@ export function connectRaw(port: number): Promise<RawClient> {
   });
 }
 
-/** A whole POST request with a body of its own. */
+/** A complete POST request with this body. */
 export function postRequest(body: string): string {
   return `POST /hook HTTP/1.1\r\nHost: test\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

@@ -33,7 +33,7 @@ describe('a path with its methods', () => {
     expect([answer.status, answer.headers.get('allow')]).toEqual([status, allow]);
   });
 
-  it('hands on the parameters of the path', async () => {
+  it('passes the path parameters on', async () => {
     expect(await (await fetch(`${server.url}/strict/7`)).text()).toBe('got 7');
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../../src/runtime/in-flight/in-flight.ts';
 
-describe('what is under way', () => {
-  it('lists those who entered and have not left', () => {
+describe('work in flight', () => {
+  it('lists the members that entered and have not left', () => {
     const inFlight = new InFlight<string>();
     const leaveA = inFlight.enter('a');
     inFlight.enter('b');
@@ -12,7 +12,7 @@ describe('what is under way', () => {
     expect([inFlight.size, inFlight.list().sort()]).toEqual([2, ['b', 'c']]);
   });
 
-  it('holds as many places as were ever taken at once, however many came and went', () => {
+  it('uses as many slots as were ever taken at once, however many members came and went', () => {
     const inFlight = new InFlight<{ readonly turn: number }>();
     const stays = inFlight.enter({ turn: -1 });
     for (let turn = 0; turn < 10_000; turn += 1) {
@@ -24,7 +24,7 @@ describe('what is under way', () => {
     expect([inFlight.size, inFlight.list()]).toEqual([0, []]);
   });
 
-  it('takes the same member twice, and lets it go once for each', () => {
+  it('accepts the same member twice, and removes it once for each', () => {
     const inFlight = new InFlight<string>();
     const [leave] = [inFlight.enter('a'), inFlight.enter('a')];
     leave();

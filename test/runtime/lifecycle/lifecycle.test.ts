@@ -25,7 +25,7 @@ function prepare(deadlineMs = 1_000): Prepared {
 }
 
 describe('a shutdown', () => {
-  it('runs its steps one after the other, the last registered first', async () => {
+  it('runs its steps one after the other, in reverse order of registration', async () => {
     const { lifecycle, clock } = prepare();
     const seen: string[] = [];
     lifecycle.onClose('database', () => {
@@ -44,7 +44,7 @@ describe('a shutdown', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('waits for what is being started, closes it before what it stands on, and lets nothing more start', async () => {
+  it('waits for what is starting, closes it before its dependencies, and starts nothing more', async () => {
     const { lifecycle } = prepare();
     const seen: string[] = [];
     lifecycle.onClose('database', () => void seen.push('database'));
@@ -63,22 +63,22 @@ describe('a shutdown', () => {
     expect(seen).toEqual(['closed loop', 'database']);
   });
 
-  it('counts no start that fails meanwhile as a failure of its own', async () => {
+  it('does not fail if a start fails meanwhile', async () => {
     const { lifecycle, lines } = prepare();
     const starting = Promise.withResolvers<never>();
     const started = lifecycle.whenStarted('loop', starting.promise, () => undefined);
-    const goesOn = new Set<string>();
+    const reached = new Set<string>();
     void started.then(
-      () => goesOn.add('started'),
-      () => goesOn.add('failed'),
+      () => reached.add('started'),
+      () => reached.add('failed'),
     );
     const closed = lifecycle.close();
     starting.reject(new Error('cut short'));
     await closed;
-    expect({ lines, goesOn: [...goesOn] }).toEqual({ lines: [], goesOn: [] });
+    expect({ lines, reached: [...reached] }).toEqual({ lines: [], reached: [] });
   });
 
-  it('hands on what was started, or why it was not', async () => {
+  it('passes on what was started, or why it failed', async () => {
     const { lifecycle } = prepare();
     expect(await lifecycle.whenStarted('loop', Promise.resolve('loop'), () => undefined)).toBe('loop');
     const failing = lifecycle.whenStarted('check', Promise.reject(new Error('broken')), () => undefined);
@@ -86,7 +86,7 @@ describe('a shutdown', () => {
     await lifecycle.close();
   });
 
-  it('runs every step once, however often it is asked for', async () => {
+  it('runs every step once, however often it is requested', async () => {
     const { lifecycle } = prepare();
     let runs = 0;
     lifecycle.onClose('once', () => {
@@ -97,7 +97,7 @@ describe('a shutdown', () => {
     expect(runs).toBe(1);
   });
 
-  it('goes on after a step that fails, and logs it', async () => {
+  it('continues after a failed step, and logs it', async () => {
     const { lifecycle, lines } = prepare();
     let reached = false;
     lifecycle.onClose('database', () => {
@@ -111,7 +111,7 @@ describe('a shutdown', () => {
     expect(lines.join('')).toContain('broken');
   });
 
-  it('leaves a step that hangs behind and keeps its deadline', async () => {
+  it('abandons a hanging step to meet its deadline', async () => {
     const { lifecycle, clock, lines } = prepare(1_000);
     const seen: number[] = [];
     lifecycle.onClose('database', () => {
@@ -128,7 +128,7 @@ describe('a shutdown', () => {
     expect(lines.filter((line) => line.includes('did not finish in time'))).toHaveLength(2);
   });
 
-  it('gives the last step all the time that is left', async () => {
+  it('gives the last step all the remaining time', async () => {
     const { lifecycle, clock, lines } = prepare(1_000);
     lifecycle.onClose('database', () => clock.sleep(900));
 
@@ -139,7 +139,7 @@ describe('a shutdown', () => {
     expect(lines).toEqual([]);
   });
 
-  it('runs a step at once that is registered while it runs', async () => {
+  it('runs a step at once if it is registered during the shutdown', async () => {
     const { lifecycle } = prepare();
     await lifecycle.close();
     let ran = false;
@@ -152,7 +152,7 @@ describe('a shutdown', () => {
 
 const fixture = fileURLToPath(new URL('./signal-fixture.ts', import.meta.url));
 
-/** Starts the fixture, sends the signals one by one, each once the output has shown its line. */
+/** Starts the fixture and sends the signals one by one, each after its line has been printed. */
 async function runFixture(
   behavior: string,
   signals: [afterLine: string, signal: NodeJS.Signals][],
@@ -174,18 +174,18 @@ async function runFixture(
 }
 
 describe('a process', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('closes in order on %s and ends with 0', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('closes in order on %s, and exits with 0', async (signal) => {
     const { code, output } = await runFixture('good', [['ready', signal]]);
     expect(code).toBe(0);
     expect(output).toContain('closed');
   });
 
-  it('ends with 1 when a step failed', async () => {
+  it('exits with 1 if a step failed', async () => {
     const { code } = await runFixture('fail', [['ready', 'SIGTERM']]);
     expect(code).toBe(1);
   });
 
-  it('ends at once on a second signal', async () => {
+  it('exits at once on a second signal', async () => {
     const { code, output } = await runFixture('hang', [
       ['ready', 'SIGINT'],
       ['hangs', 'SIGINT'],
@@ -194,7 +194,7 @@ describe('a process', () => {
     expect(output).not.toContain('closed');
   });
 
-  it('takes the same signal at the same moment for one, as npm repeats what the terminal sent', async () => {
+  it('treats the same signal twice at the same moment as one, because npm repeats that of the terminal', async () => {
     const { code, output } = await runFixture('echo', [
       ['ready', 'SIGINT'],
       ['listens', 'SIGINT'],
@@ -203,7 +203,7 @@ describe('a process', () => {
     expect(output).toContain('closed');
   });
 
-  it('ends at once on another signal, however soon', async () => {
+  it('exits at once on a different signal, however soon', async () => {
     const { code } = await runFixture('echo', [
       ['ready', 'SIGINT'],
       ['listens', 'SIGTERM'],
@@ -215,7 +215,7 @@ describe('a process', () => {
     ['reject', 'rejection', 'Error'],
     ['throw', 'exception', 'SyntaxError'],
   ])(
-    'logs what nothing handled (%s), and where, without its words, and ends with 1',
+    'logs an unhandled %s with its location but without its message, and exits with 1',
     async (behavior, kind, type) => {
       const { code, output } = await runFixture(behavior, []);
       expect(code).toBe(1);

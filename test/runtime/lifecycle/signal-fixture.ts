@@ -4,10 +4,10 @@ import { createLifecycle } from '../../../src/runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-// A process of its own for the tests of signals. Its argument says how it behaves.
+// A separate process for the signal tests. Its argument selects the behavior.
 const behavior = process.argv[2];
 const logger = createLogger({ level: 'info', name: 'fixture', destination: 'stdout' });
-// Stands still between the first signal and what follows it.
+// Pauses between the first signal and what follows it.
 const clock = new ManualClock();
 const lifecycle = createLifecycle({ logger, clock, deadlineMs: 60_000 });
 

@@ -6,7 +6,7 @@ const WORDS = 'Anna 447700900201';
 
 class DatabaseError extends Error {}
 
-/** Words where a class, a code or a place belongs. */
+/** Text in place of a class, a code or a location. */
 const HIDING: readonly (readonly [string, unknown])[] = [
   ['the message', new Error(WORDS)],
   ['a cause', new Error('x', { cause: new Error(WORDS) })],
@@ -29,7 +29,7 @@ const HIDING: readonly (readonly [string, unknown])[] = [
 ];
 
 describe('the description of a fault', () => {
-  it.each(HIDING)('holds no word of %s', (_what, thrown) => {
+  it.each(HIDING)('contains no text of %s', (_what, thrown) => {
     expect(JSON.stringify(describeFault(thrown))).not.toMatch(/Anna|4477/);
   });
 
@@ -51,18 +51,18 @@ describe('the description of a fault', () => {
     [undefined, { errorType: 'undefined' }],
     [null, { errorType: 'object' }],
     [Object.create(null), { errorType: 'Error' }],
-  ])('tells class and code: %#', (thrown, told) => {
+  ])('contains class and code: %#', (thrown, expected) => {
     if (thrown instanceof Error) thrown.stack = '';
-    expect(describeFault(thrown)).toEqual(told);
+    expect(describeFault(thrown)).toEqual(expected);
   });
 
-  it('tells the place', () => {
+  it('contains the location', () => {
     expect(describeFault(new Error('x')).location).toMatch(
       /^test\/runtime\/logger\/describe-fault\.test\.ts:\d+$/,
     );
   });
 
-  it('survives an error that lies', () => {
+  it('survives an error whose properties throw', () => {
     const lie = new Proxy(new Error('x'), {
       get() {
         throw new Error('no');
@@ -76,10 +76,10 @@ describe('the description of a fault', () => {
 });
 
 describe('scrubbing a text', () => {
-  /** What takes quadratic time where a pattern begins at every character and reads on to the end. */
+  /** Input that takes quadratic time if a pattern can begin at each character and read to the end. */
   const HOSTILE = ['a-', 'a.', 'token', 'bearer ', '"', 'a:/', '{', 'x '];
 
-  it.each(HOSTILE)('costs no more for a long one of %j than for a short one', (part) => {
+  it.each(HOSTILE)('takes time linear in the length of a text of %j', (part) => {
     const cost = (length: number): number => {
       const text = part.repeat(length / part.length);
       const begun = process.cpuUsage();
@@ -91,7 +91,7 @@ describe('scrubbing a text', () => {
     expect(cost(1_000_000)).toBeLessThan(40 * (cost(100_000) + 10));
   });
 
-  it('shows no half of a secret where it is cut', () => {
+  it('shows no part of a secret where it is truncated', () => {
     const secret = 'sK9vQ2xT7bN4mW8cR1zL5';
     for (let before = 100; before < 600; before += 1) {
       const shown = scrubText(`${'w '.repeat(before / 2)}${secret.repeat(3)}`, 300);
@@ -99,7 +99,7 @@ describe('scrubbing a text', () => {
     }
   });
 
-  it('hides what a long name names', () => {
+  it('hides the value of a long name', () => {
     expect(scrubText(`${'x'.repeat(80)}_token=abc def`)).toBe(`${'x'.repeat(80)}_token=[hidden] def`);
   });
 });

@@ -14,7 +14,7 @@ it('a log entry on a terminal is one line with time, level, message and fields',
   expect(line({})).toBe('12:03 warn  \n');
 });
 
-it('an error in it is told by its message and code', () => {
+it('an error in it is shown by its message and code', () => {
   const err = { type: 'Error', code: 'ECONNREFUSED', message: 'connect failed' };
   expect(line({ level: 'error', msg: 'a poll failed', err })).toBe(
     '12:03 error a poll failed (connect failed, ECONNREFUSED)\n',

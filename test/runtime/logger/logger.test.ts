@@ -99,7 +99,7 @@ describe('the logger', () => {
     expect(text()).not.toMatch(/cAnaRy/);
   });
 
-  it('is tried with shapes that do leak through a logger without an allow-list', () => {
+  it('is tested with shapes that do leak through a logger without an allow-list', () => {
     const leaks = SHAPES.filter(([, write]) => {
       const lines: string[] = [];
       write(pino({ level: 'trace' }, { write: (line) => lines.push(line) }));
@@ -134,7 +134,7 @@ describe('the logger', () => {
     });
   });
 
-  it('writes what is allow-listed', () => {
+  it('writes allow-listed fields', () => {
     const { logger, last } = capture();
     logger.child({ queue: 'outbox' }).warn(
       {
@@ -170,13 +170,13 @@ describe('the logger', () => {
     });
   });
 
-  it('counts what it left out', () => {
+  it('counts the fields that it omitted', () => {
     const { logger, last } = capture();
     logger.info({ body: 1, headers: 2, count: 3 }, 'x');
     expect(last()).toMatchObject({ count: 3, hiddenFields: 2 });
   });
 
-  it('keeps the frame of a message: limit, one line, no secret runs, file paths as they are', () => {
+  it('keeps the frame of a message: limited length, one line, no secrets, unchanged file paths', () => {
     const { logger, last } = capture();
     logger.info(`data in /var/lib/messaging-connector/4f2a/postgres of 2026-01-15T12:00:00.000Z`);
     expect(last().msg).toBe('data in /var/lib/messaging-connector/4f2a/postgres of 2026-01-15T12:00:00.000Z');
@@ -188,7 +188,7 @@ describe('the logger', () => {
     expect(last().msg).toBe('one');
   });
 
-  it('honours its level and the level of a child', () => {
+  it('respects its level and the level of a child', () => {
     const lines: string[] = [];
     const logger = createLogger({
       level: 'warn',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 
 describe('metrics', () => {
-  it('renders counters, gauges and histograms in the Prometheus format', async () => {
+  it('render counters, gauges and histograms in the Prometheus format', async () => {
     const metrics = createMetrics();
     metrics
       .counter('events_total', 'Events received.', {
@@ -25,7 +25,7 @@ describe('metrics', () => {
     expect(text).not.toContain('process_cpu');
   });
 
-  it('keeps two sets apart and leaves the global registry alone', async () => {
+  it('keep two sets apart and do not use the global registry', async () => {
     const first = createMetrics();
     const second = createMetrics();
     first.counter('same_total', 'Same.').inc();
@@ -36,7 +36,7 @@ describe('metrics', () => {
     expect(await register.metrics()).not.toContain('same_total');
   });
 
-  it('adds metrics of the process when asked', async () => {
+  it('include metrics of the process on request', async () => {
     const { text } = await createMetrics({ processMetrics: true }).render();
     expect(text).toContain('process_resident_memory_bytes');
   });

@@ -29,7 +29,7 @@ it('is read from the manifest, and this Node is new enough', () => {
 });
 
 it.each(Object.keys(COMMANDS))(
-  'an old Node that is given src/cli/%s.ts says so in one line, and ends with 1',
+  'an old Node that runs src/cli/%s.ts reports its version in one line, and exits with 1',
   async (name) => {
     for (const { node, env } of OLD_NODES) {
       const ended = await spawnCommand(node, [join(ROOT, `src/cli/${name}.ts`)], { env }).ended;

@@ -11,7 +11,7 @@ import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
 const GIVEN = process.env['TEST_REDIS_URL'] || undefined;
 const silent = createLogger({ level: 'silent', name: 'test' });
 
-/** What carries notifications, behind a proxy that can maltreat it. */
+/** A carrier of notifications, behind a proxy that can disturb it. */
 export interface Carrier {
   readonly proxy: FaultProxy;
   /** Opens a notifier as another process of the same deployment would. */
@@ -95,7 +95,7 @@ async function startRedis(): Promise<Carrier> {
   };
 }
 
-/** Everything that carries notifications. The whole suite runs on each. */
+/** All carriers of notifications. The whole suite runs on each. */
 export const CARRIERS: readonly CarrierKind[] = [
   { name: 'Postgres', backend: 'postgres', missing: undefined, start: startPostgres },
   {

@@ -7,11 +7,11 @@ import { createTestDatabase } from '../../support/database.ts';
 import { PGBOUNCER, startPgbouncer } from '../../support/pgbouncer.ts';
 import { CARRIERS, type Carrier } from './carriers.ts';
 
-/** Notes the keys of a subscription, in the order in which they came. */
+/** Records the keys of a subscription in order of arrival. */
 class Heard {
   readonly keys: string[] = [];
   readonly times: number[] = [];
-  /** What a process does before it has begun to look. */
+  /** What the handler waits for. */
   beginning: Promise<void> = Promise.resolve();
 
   readonly on = async (key: string): Promise<void> => {
@@ -36,7 +36,7 @@ for (const kind of CARRIERS) {
       const [sender, receiver] = [await opened(), await opened()];
       const heard = new Heard();
       receiver.subscribe('work', heard.on);
-      // Whoever has just subscribed may not hear yet.
+      // A new subscriber may not receive notifications yet.
       await expect
         .poll(() => {
           sender.notify('work', 'a:b%c');
@@ -47,7 +47,7 @@ for (const kind of CARRIERS) {
       expect(new Set(heard.keys)).toEqual(new Set(['a:b%c']));
     });
 
-    it('reach the process that sends them, when it subscribes to the topic', async () => {
+    it('reach the process that sends them if it subscribes to the topic', async () => {
       const notifier = await (await open()).open();
       const heard = new Heard();
       notifier.subscribe('work', heard.on);
@@ -56,7 +56,7 @@ for (const kind of CARRIERS) {
       await expect.poll(() => heard.keys).toEqual(['mine']);
     });
 
-    it('come later when asked to, and once for calls before then', async () => {
+    it('arrive after a requested delay, once for all calls before then', async () => {
       const notifier = await (await open()).open();
       const heard = new Heard();
       notifier.subscribe('work', heard.on);
@@ -68,7 +68,7 @@ for (const kind of CARRIERS) {
       expect((heard.times[1] ?? 0) - from).toBeGreaterThanOrEqual(399);
     });
 
-    it('come again for a key that was begun with', async () => {
+    it('arrive again for a key that is in work', async () => {
       const notifier = await (await open()).open();
       const heard = new Heard();
       notifier.subscribe('work', heard.on);
@@ -78,7 +78,7 @@ for (const kind of CARRIERS) {
       }
     });
 
-    it('never throw, and reach this process while nothing carries them further', async () => {
+    it('never throw, and reach their own process while the carrier is down', async () => {
       const { open: opened, proxy } = await open();
       const notifier = await opened();
       const heard = new Heard();
@@ -106,7 +106,7 @@ for (const kind of CARRIERS) {
         .toBeGreaterThan(0);
     });
 
-    it('end within bounds while the network is frozen', async () => {
+    it('close within a bounded time while the network is frozen', async () => {
       const { open: opened, proxy } = await open();
       const notifier = await opened();
       notifier.subscribe('work', new Heard().on);
@@ -133,7 +133,7 @@ for (const kind of CARRIERS) {
       expect(left.keys).toEqual([]);
     });
 
-    it('are heard no more after the end', async () => {
+    it('do not arrive after the notifier is closed', async () => {
       const { open: opened } = await open();
       const [sender, receiver] = [await opened(), await opened()];
       const heard = new Heard();
@@ -145,7 +145,7 @@ for (const kind of CARRIERS) {
       expect(heard.keys).toEqual([]);
     });
 
-    it('fail in few lines of the log', async () => {
+    it('fail with only a few log lines', async () => {
       const lines: string[] = [];
       const logger = createLogger({
         level: 'trace',
@@ -195,8 +195,8 @@ describe.skipIf(PGBOUNCER === undefined)(
   },
 );
 
-describe('the channel in Postgres', () => {
-  it('may carry what others send: it is passed over', async () => {
+describe('the Postgres channel', () => {
+  it('ignores foreign payloads', async () => {
     const test = await createTestDatabase();
     const logger = createLogger({ level: 'silent', name: 'test' });
     const database = openDatabase({ url: test.url, name: 'test', clock: systemClock, logger });

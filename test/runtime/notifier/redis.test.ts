@@ -45,7 +45,7 @@ describe('the address of Redis', () => {
     });
   });
 
-  it('may name several nodes of a cluster', () => {
+  it('can name several nodes of a cluster', () => {
     expect(readRedisNodes('redis://:secret@a:7000, redis://b:7001,redis://[::1]:7002')).toMatchObject({
       nodes: [
         { host: 'a', port: 7_000 },
@@ -79,13 +79,13 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       });
     });
 
-    it('may ask for a password', async () => {
+    it('can require a password', async () => {
       const server = await start(['--requirepass', 'right-cAnaRy']);
       const notifier = await open(server.url.replace('//', '//:right-cAnaRy@'));
       await expect(notifier.ping()).resolves.toBeUndefined();
     });
 
-    it('has its name in the error when it cannot be reached, and its password has not', async () => {
+    it('is named without its password in the error if it cannot be reached', async () => {
       const server = await start();
       await server.stop();
       servers.length = 0;
@@ -98,7 +98,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       await failed;
     });
 
-    it('gives a key to a process that has room, and keeps a later one though the process that asked is gone', async () => {
+    it('passes a key to a process with capacity, and keeps a delayed one although its sender is gone', async () => {
       const server = await start();
       const [busy, idle, asker] = [await open(server.url), await open(server.url), await open(server.url)];
       const never = new Promise<void>(() => undefined);
@@ -116,7 +116,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       await expect.poll(() => heard).toEqual(['now', 'later']);
     });
 
-    it('may be killed and come back empty', async () => {
+    it('can be killed and come back empty', async () => {
       const server = await start();
       const [sender, receiver] = [await open(server.url), await open(server.url)];
       const heard: string[] = [];
@@ -133,7 +133,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
         .toContain('after');
     });
 
-    it('keeps nothing of what is over', async () => {
+    it('keeps no finished jobs', async () => {
       const server = await start();
       const notifier = await open(server.url);
       const heard: string[] = [];
@@ -147,14 +147,14 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       await expect.poll(jobs).toEqual([]);
     });
 
-    it('may be a cluster', async () => {
+    it('can be a cluster', async () => {
       const nodes = await Promise.all([1, 2, 3].map(() => start(['--cluster-enabled', 'yes'])));
       const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
       await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
       await Promise.all(nodes.map(({ url }) => clusterIsUp(url)));
       const notifier = await open(nodes.map(({ url }) => url).join(','));
       const heard: string[] = [];
-      // Each topic has a slot of its own, so that ten of them are spread over the nodes.
+      // Each topic has its own slot, so ten of them are spread over the nodes.
       for (let topic = 0; topic < 10; topic += 1) {
         notifier.subscribe(`work${topic}`, async (key) => void heard.push(`${topic} ${key}`));
         notifier.notify(`work${topic}`, 'key');

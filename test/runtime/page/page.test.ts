@@ -5,7 +5,7 @@ import { html, plainName, renderPage, shownName } from '../../../src/runtime/pag
 const PAGE = { title: 'Title', owner: 'Owner', heading: html`Heading`, content: html`<p>Content</p>` };
 
 describe('a page', () => {
-  it('may use its own style and nothing else: no script, no frame, no form unless named', () => {
+  it('may only use its own style: no script, no frame, and only named forms', () => {
     const { html: text, headers } = renderPage(PAGE);
     const style = /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? '';
     const hash = createHash('sha256').update(style).digest('base64');
@@ -21,7 +21,7 @@ describe('a page', () => {
     ).toContain("; form-action 'self' https://crm.example;");
   });
 
-  it('shows what others wrote as text, in attributes, too', () => {
+  it('shows untrusted values as text, also in attributes', () => {
     const evil = `"><script>alert(1)</script>&'\u202e`;
     const { html: text } = renderPage({
       ...PAGE,
@@ -47,7 +47,7 @@ describe('a page', () => {
     ['\u3164\u200b\u2800', '(no name)'],
     ['', '(no name)'],
     ['Café 日本 👋', 'Café 日本 👋'],
-  ])('shows of the name %j what can be seen', (name, shown) => {
+  ])('shows the visible characters of the name %j', (name, shown) => {
     expect(plainName(name)).toBe(shown);
   });
 });

@@ -18,7 +18,7 @@ interface Opened {
   readonly options: TcpNetConnectOpts & { servername?: string };
 }
 
-/** Connects with sockets that only say where they would have gone. */
+/** Connects with sockets that only record their target. */
 function dial(url: string, options: Partial<ConnectPublicOptions> & { connects?: boolean } = {}) {
   const opened: Opened[] = [];
   const clock = new WatchedClock();
@@ -46,13 +46,13 @@ function dial(url: string, options: Partial<ConnectPublicOptions> & { connects?:
 }
 
 describe('a connection to the public internet', () => {
-  it('goes by TLS to the addresses that were checked, under the name of the host', async () => {
+  it('uses TLS to the checked addresses, with the host name', async () => {
     const { opened, done } = dial('https://hooks.example.com/');
     expect(await done).toBeInstanceOf(Socket);
     expect(opened).toMatchObject([
       { kind: 'tls', options: { host: 'hooks.example.com', port: 443, servername: 'hooks.example.com' } },
     ]);
-    // A second resolution could answer otherwise: the socket asks this one, and gets what was checked.
+    // A second resolution could answer differently: the socket uses this one, with the checked addresses.
     const answers = await new Promise((resolve) => {
       opened[0]?.options.lookup?.('hooks.example.com', { all: true }, (_error, found) => resolve(found));
     });
@@ -69,7 +69,7 @@ describe('a connection to the public internet', () => {
     expect(opened[0]?.options.port).toBe(8_443);
   });
 
-  it('checks a literal itself, since no lookup is asked about it', async () => {
+  it('checks a literal address itself, because it is not looked up', async () => {
     const { opened, done } = dial('https://93.184.216.34/', {
       lookup: () => Promise.reject(new Error('asked')),
     });
@@ -93,7 +93,7 @@ describe('a connection to the public internet', () => {
     expect(opened).toEqual([]);
   });
 
-  it('opens no socket to a name that leads to a private address by now', async () => {
+  it('opens no socket to a name that now resolves to a private address', async () => {
     const lookup = async () => [...publicAddresses, { address: '192.168.0.7', family: 4 }];
     const { opened, done } = dial('https://hooks.example.com/', { lookup });
     expect(await done).toMatchObject({ code: 'ADDRESS_REFUSED' });
@@ -106,7 +106,7 @@ describe('a connection to the public internet', () => {
     expect(opened).toEqual([]);
   });
 
-  it('goes by plain TCP where the scheme says so, to checked addresses alone', async () => {
+  it('uses plain TCP for http, only to checked addresses', async () => {
     const { opened, done } = dial('http://files.example.com/');
     expect(await done).toBeInstanceOf(Socket);
     expect(opened).toMatchObject([{ kind: 'tcp', options: { host: 'files.example.com', port: 80 } }]);
@@ -116,7 +116,7 @@ describe('a connection to the public internet', () => {
     expect(refused.opened).toEqual([]);
   });
 
-  it('takes a detour without asking where the name leads', async () => {
+  it('uses a configured route without resolving the name', async () => {
     const { opened, done } = dial('https://hooks.example.com./', {
       detour: ({ host, port, tls }) =>
         host === 'hooks.example.com' && port === 443 && tls
@@ -128,7 +128,7 @@ describe('a connection to the public internet', () => {
     expect(opened).toMatchObject([{ kind: 'tcp', options: { host: '127.0.0.1', port: 4_020 } }]);
   });
 
-  it('gives up when no socket connects in time, and leaves none open', async () => {
+  it('gives up if no socket connects in time, and leaves none open', async () => {
     const { opened, clock, done } = dial('https://hooks.example.com/', { connects: false });
     await clock.timerSet(10_000);
     await clock.advance(10_000);
@@ -137,7 +137,7 @@ describe('a connection to the public internet', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('gives up when a name does not resolve in time', async () => {
+  it('gives up if a name does not resolve in time', async () => {
     const { opened, clock, done } = dial('https://hooks.example.com/', {
       lookup: () => new Promise(() => undefined),
     });
@@ -147,7 +147,7 @@ describe('a connection to the public internet', () => {
     expect(opened).toEqual([]);
   });
 
-  it('tells what the socket says when it fails', async () => {
+  it('reports the error of the socket', async () => {
     const server = createServer();
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -160,8 +160,8 @@ describe('a connection to the public internet', () => {
       deadlineMs: 10_000,
     });
     const error = await new Promise((resolve) => {
-      const told: Parameters<typeof connect>[1] = (...[failure]) => resolve(failure);
-      connect({ hostname: 'hooks.example.com', port: '', protocol: 'https:' }, told);
+      const callback: Parameters<typeof connect>[1] = (...[failure]) => resolve(failure);
+      connect({ hostname: 'hooks.example.com', port: '', protocol: 'https:' }, callback);
     });
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
   });

@@ -9,14 +9,14 @@ import { readAddressVectors } from '../../support/address-vectors.ts';
 let server: Server;
 let port: number;
 let requests: { readonly request: IncomingMessage; readonly body: string }[];
-/** What every name leads to. */
+/** The addresses to which every name resolves. */
 let addresses: readonly string[];
 const lookup = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
 beforeAll(async () => {
   server = createServer(async (request, response) => {
     requests.push({ request, body: await text(request) });
-    // Every request opens a socket of its own.
+    // Every request opens its own socket.
     const headers = { connection: 'close', location: '/' };
     response.writeHead(request.url === '/elsewhere' ? 302 : 200, headers).end('{"ok":true}');
   });
@@ -31,7 +31,7 @@ afterAll(() => new Promise((resolve) => server.close(resolve)));
 
 const refused = expect.objectContaining({ cause: expect.any(AddressRefused) });
 
-it('a call within a network carries method, headers and body, and follows no redirect unless told to', async () => {
+it('a call within a network has method, headers and body, and follows no redirect by default', async () => {
   const within = fetchWithin('private', lookup);
   const answer = await within(`http://service.example:${port}/messages`, {
     method: 'POST',
@@ -49,7 +49,7 @@ it('a call within a network carries method, headers and body, and follows no red
   expect([moved.status, requests.length]).toEqual([302, 2]);
 });
 
-it('a name that comes to lead to another network is not followed there', async () => {
+it('a name that later resolves to another network is not followed there', async () => {
   const within = fetchWithin('private', lookup);
   const url = `http://service.example:${port}/`;
   await (await within(url)).text();
@@ -65,7 +65,7 @@ it('a name that comes to lead to another network is not followed there', async (
   expect(requests).toHaveLength(1);
 });
 
-it('an address in place of a name is judged as well', async () => {
+it('an address instead of a name is checked too', async () => {
   const open = fetchWithin('public', lookup);
   for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', '2130706433']) {
     await expect(open(`http://${host}:${port}/`), host).rejects.toEqual(refused);
@@ -74,7 +74,7 @@ it('an address in place of a name is judged as well', async () => {
   expect(requests).toHaveLength(1);
 });
 
-it('a call that is given up ends', async () => {
+it('an aborted call ends', async () => {
   const giveUp = new AbortController();
   const hanging = fetchWithin('private', () => new Promise(() => undefined));
   const failed = expect(hanging('http://service.example/', { signal: giveUp.signal })).rejects.toThrow();
@@ -91,7 +91,7 @@ it.each([
   expect(await findNetwork('service.example', lookup)).toBe(network);
 });
 
-it('a host that leads to both networks lies on none', async () => {
+it('a host that resolves to both networks belongs to neither', async () => {
   addresses = ['93.184.216.34', '10.0.0.1'];
   await expect(findNetwork('service.example', lookup)).rejects.toBeInstanceOf(AddressRefused);
   expect(await findNetwork('192.168.0.1', lookup)).toBe('private');

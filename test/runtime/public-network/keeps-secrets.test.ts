@@ -12,7 +12,7 @@ it.each([
   'http://127.8.9.10/api/v1',
   'http://localhost:4010/api/v1',
   'http://[::1]:4010/api/v1',
-])('a secret may go to %s', (address) => {
+])('a secret may be sent to %s', (address) => {
   expect(keepsSecrets(address)).toBe(true);
 });
 
@@ -24,7 +24,7 @@ it.each([
   'http://[::2]/api/v1',
   'http://0.0.0.0/api/v1',
   'not an address',
-])('no secret may go to %s', (address) => {
+])('no secret may be sent to %s', (address) => {
   expect(keepsSecrets(address)).toBe(false);
 });
 

@@ -16,7 +16,7 @@ describe('an address', () => {
     expect(isPublicAddress(address)).toBe(false);
   });
 
-  it.each(vectors.refused_when_it_leads_to)('list with $what is not all public', ({ addresses }) => {
+  it.each(vectors.refused_when_it_leads_to)('list with $what is not entirely public', ({ addresses }) => {
     expect(addresses.every(isPublicAddress)).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ it.each([
   expect(digest(text)).toBe(expected);
 });
 
-it('is what the connector keeps in place of secrets: no file hashes to base64url by itself', () => {
+it('is the only hash that the connector stores for secrets: no file hashes to base64url itself', () => {
   const own = readSources('src/connector').filter(({ source }) => /\.digest\('base64url'\)/.test(source));
   expect(own.map(({ path }) => path)).toEqual([]);
 });

@@ -5,7 +5,7 @@ const oldKey = generateSealingKey();
 const newKey = generateSealingKey();
 const SECRET = 'whsec_Schlüssel-🔑';
 
-/** The code of the failure, and proof that the message holds nothing secret. */
+/** The code of the failure; checks that the message contains no secret. */
 async function failureOf(opening: Promise<string>): Promise<string> {
   const error: unknown = await opening.then(
     () => undefined,
@@ -21,7 +21,7 @@ async function failureOf(opening: Promise<string>): Promise<string> {
 }
 
 describe('the key ring', () => {
-  it('opens what it sealed, in the same context', async () => {
+  it('opens what it sealed in the same context', async () => {
     const ring = createKeyRing([newKey]);
     const sealed = await ring.seal(SECRET, 'subscription:1:secret');
 
@@ -40,7 +40,7 @@ describe('the key ring', () => {
     expect(await ring.seal(SECRET, 'a')).not.toBe(await ring.seal(SECRET, 'a'));
   });
 
-  it('opens what an older key sealed, and says that it should be sealed anew', async () => {
+  it('opens what an older key sealed, and reports that it should be sealed again', async () => {
     const sealed = await createKeyRing([oldKey]).seal(SECRET, 'a');
     const rotated = createKeyRing([newKey, oldKey]);
 
@@ -50,7 +50,7 @@ describe('the key ring', () => {
     expect(rotated.isCurrent('nonsense')).toBe(false);
   });
 
-  it('refuses a value of a key that is not in the ring', async () => {
+  it('refuses a value sealed with a key that is not in the ring', async () => {
     const sealed = await createKeyRing([oldKey]).seal(SECRET, 'a');
     expect(await failureOf(createKeyRing([newKey]).open(sealed, 'a'))).toBe('unknown_key');
   });
@@ -76,7 +76,7 @@ describe('the key ring', () => {
     expect(await failureOf(ring.open(parts.join('.'), 'a'))).toBe('tampered');
   });
 
-  it('refuses a value cut off at any place', async () => {
+  it('refuses a value truncated at any position', async () => {
     const ring = createKeyRing([newKey]);
     const sealed = await ring.seal(SECRET, 'a');
     for (let length = 0; length < sealed.length; length += 7) {
@@ -84,7 +84,7 @@ describe('the key ring', () => {
     }
   });
 
-  it('refuses another encryption under the same key', async () => {
+  it('refuses a different encryption with the same key', async () => {
     const ring = createKeyRing([newKey]);
     const parts = (await ring.seal(SECRET, 'a')).split('.');
     const header = JSON.parse(Buffer.from(parts[0] ?? '', 'base64url').toString()) as object;
@@ -99,7 +99,7 @@ describe('the key ring', () => {
     ['a key with padding', `${generateSealingKey()}=`],
     ['a key in plain base64', `${'/'.repeat(42)}8`],
     ['a key with stray bits at its end', `${'A'.repeat(42)}B`],
-  ])('refuses %s and tells its position alone', (_what, key) => {
+  ])('refuses %s, and reports only its position', (_what, key) => {
     const making = (): unknown => createKeyRing([newKey, key]);
     expect(making).toThrow(/Sealing key 2 is not 32 bytes as base64url/);
     if (key !== '') expect(making).not.toThrow(key);
@@ -109,14 +109,14 @@ describe('the key ring', () => {
     ['zeros', Buffer.alloc(32)],
     ['one byte over and over', Buffer.alloc(32, 0x5a)],
     ['seven bytes over and over', Buffer.alloc(32, 'sevenby')],
-  ])('refuses a key of %s, and says how to make one', (_what, bytes) => {
+  ])('refuses a key of %s, and says how to generate one', (_what, bytes) => {
     const key = bytes.toString('base64url');
     const making = (): unknown => createKeyRing([newKey, key]);
     expect(making).toThrow(/Sealing key 2 is not random, .* Generate one with: node -p/);
     expect(making).not.toThrow(key);
   });
 
-  it('refuses an empty ring and a key given twice', () => {
+  it('refuses an empty ring and a duplicate key', () => {
     expect(() => createKeyRing([])).toThrow('at least one sealing key');
     expect(() => createKeyRing([newKey, newKey])).toThrow('twice');
   });

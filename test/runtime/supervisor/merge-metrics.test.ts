@@ -11,7 +11,7 @@ function metricsOf(process: string, events: number): Metrics {
   return metrics;
 }
 
-it('joins the metrics of processes under one head for each metric', async () => {
+it('merges the metrics of processes under one header per metric', async () => {
   const [one, two] = await Promise.all([metricsOf('1', 3).render(), metricsOf('2', 4).render()]);
   expect(mergeMetrics([one.text, '', two.text])).toBe(`# HELP events_total Events, # HELP and all
 # TYPE events_total counter
@@ -25,7 +25,7 @@ waiting{process="2"} 4
 `);
 });
 
-it('keeps a metric that one process alone has', async () => {
+it('keeps a metric that only one process has', async () => {
   const other = createMetrics({ labels: { process: '2' } });
   other.gauge('rare', 'Seen once').set(1);
   const merged = mergeMetrics([(await metricsOf('1', 1).render()).text, (await other.render()).text]);

@@ -10,11 +10,11 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 const DRAIN_MS = 15_000;
 
-/** A process in the hand of a test. It ends with 0 when it is asked to, unless it is deaf. */
+/** A process that a test controls. It exits with 0 when asked to, unless it is deaf. */
 class FakeProcess implements SupervisedProcess {
   readonly number: number;
   readonly pid: number;
-  readonly tell: (what: string) => void;
+  readonly report: (what: string) => void;
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<ProcessEnd>();
   readonly ready = this.#ready.promise;
@@ -22,19 +22,19 @@ class FakeProcess implements SupervisedProcess {
   deaf = false;
   why: string | undefined;
 
-  constructor(number: number, pid: number, tell: (what: string) => void) {
+  constructor(number: number, pid: number, report: (what: string) => void) {
     this.number = number;
     this.pid = pid;
-    this.tell = tell;
+    this.report = report;
   }
 
   serve(): void {
-    this.tell(`${this.pid} serves as ${this.number}`);
+    this.report(`${this.pid} serves as ${this.number}`);
     this.#ready.resolve();
   }
 
   end(how: ProcessEnd): void {
-    this.tell(`${this.pid} ends with ${how}`);
+    this.report(`${this.pid} ends with ${how}`);
     this.#ended.resolve(how);
   }
 
@@ -43,12 +43,12 @@ class FakeProcess implements SupervisedProcess {
   }
 
   drain(): void {
-    this.tell(`${this.pid} is asked to end`);
+    this.report(`${this.pid} is asked to end`);
     if (!this.deaf) this.end(0);
   }
 
   kill(): void {
-    this.tell(`${this.pid} is killed`);
+    this.report(`${this.pid} is killed`);
     this.#ended.resolve('SIGKILL');
   }
 }
@@ -57,7 +57,7 @@ let clock: ManualClock;
 let story: string[];
 let lines: string[];
 let processes: FakeProcess[];
-/** What a process does once it was launched. */
+/** What a process does after it is launched. */
 let birth: (born: FakeProcess) => void;
 
 beforeEach(() => {
@@ -83,7 +83,7 @@ function supervise(count: number): Supervisor {
   return createSupervisor({ count, launch, drainMs: DRAIN_MS, clock, logger });
 }
 
-/** The process that was launched as the `nth`, from 1. */
+/** The `nth` process that was launched, from 1. */
 function launched(nth: number): FakeProcess {
   const found = processes[nth - 1];
   if (found === undefined) throw new Error(`${processes.length} processes were launched, not ${nth}`);
@@ -91,7 +91,7 @@ function launched(nth: number): FakeProcess {
 }
 
 describe('a start', () => {
-  it('brings up the first process alone, then the others', async () => {
+  it('starts the first process alone, then the others', async () => {
     birth = () => undefined;
     const started = supervise(3).start();
     expect(processes).toHaveLength(1);
@@ -103,7 +103,7 @@ describe('a start', () => {
     await started;
   });
 
-  it('fails with the first process, and starts no other one', async () => {
+  it('fails if the first process fails, and starts no other', async () => {
     birth = (born) => born.end(1);
     await expect(supervise(3).start()).rejects.toThrow(
       'process 1 ended with exit code 1 before it was ready',
@@ -111,7 +111,7 @@ describe('a start', () => {
     expect(processes).toHaveLength(1);
   });
 
-  it('says what the first process has said of why it cannot serve', async () => {
+  it('reports why the first process cannot serve', async () => {
     birth = (born) => {
       born.why = 'SERVICE_API_KEY is refused by the service.';
       born.end(2);
@@ -121,7 +121,7 @@ describe('a start', () => {
     );
   });
 
-  it('gives up on a process that does not come to serve', async () => {
+  it('gives up on a process that does not become ready', async () => {
     birth = () => undefined;
     const started = supervise(1).start();
     started.catch(() => undefined);
@@ -132,7 +132,7 @@ describe('a start', () => {
 });
 
 describe('a roll-out', () => {
-  it('has the next process serve before its predecessor is asked to end, one after the other', async () => {
+  it('replaces processes one by one, and stops each only after its successor serves', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
     story.length = 0;
@@ -148,7 +148,7 @@ describe('a roll-out', () => {
     expect(lines.join('')).not.toContain('"level":"error"');
   });
 
-  it('stops at a process that does not come to serve, and keeps those that do', async () => {
+  it('stops at a process that does not become ready, and keeps those that serve', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
     story.length = 0;
@@ -160,7 +160,7 @@ describe('a roll-out', () => {
     expect(processes).toHaveLength(3);
   });
 
-  it('can be asked for again after one that stopped', async () => {
+  it('can be requested again after one that stopped', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     birth = (born) => born.end(2);
@@ -169,7 +169,7 @@ describe('a roll-out', () => {
     expect(await supervisor.roll()).toBe(true);
   });
 
-  it('is followed by one more for all who ask meanwhile', async () => {
+  it('is followed by one more for all requests during it', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     birth = () => undefined;
@@ -200,7 +200,7 @@ describe('a roll-out', () => {
     expect(processes).toHaveLength(2);
   });
 
-  it('kills a predecessor that does not end in time, and goes on', async () => {
+  it('kills a predecessor that does not exit in time, and continues', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
     launched(1).deaf = true;
@@ -211,7 +211,7 @@ describe('a roll-out', () => {
     expect(lines.join('')).toContain('a process did not exit in time and was killed');
   });
 
-  it('makes one process of a predecessor that crashes while its successor starts', async () => {
+  it('starts only one replacement if a predecessor crashes while its successor starts', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     birth = () => undefined;
@@ -225,7 +225,7 @@ describe('a roll-out', () => {
     expect(processes).toHaveLength(2);
   });
 
-  it('takes the place of a process that waits for its next try', async () => {
+  it('replaces a process that waits for its next restart', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     birth = (born) => born.end(1);
@@ -239,7 +239,7 @@ describe('a roll-out', () => {
   });
 });
 
-describe('a process that ends by itself', () => {
+describe('a process that exits by itself', () => {
   it('is replaced at once', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
@@ -249,7 +249,7 @@ describe('a process that ends by itself', () => {
     expect(lines.join('')).toContain('"process":2,"pid":2,"outcome":"SIGSEGV"');
   });
 
-  it('is replaced even where it ended with 0: nobody asked it to', async () => {
+  it('is replaced even if it exited with 0, unasked', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     launched(1).end(0);
@@ -257,7 +257,7 @@ describe('a process that ends by itself', () => {
     expect(story.at(-1)).toBe('2 serves as 1');
   });
 
-  it('is tried again after 0, 1, 2, 4, 8, 16, 30, 30 s, and the third failure is called a crash loop', async () => {
+  it('is restarted after 0, 1, 2, 4, 8, 16, 30, 30 s, and the third failure is reported as a crash loop', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     const born: number[] = [];
@@ -287,7 +287,7 @@ describe('a process that ends by itself', () => {
 });
 
 describe('a stop', () => {
-  it('asks all processes at once to end, and starts no more', async () => {
+  it('asks all processes at once to exit, and starts no more', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
     story.length = 0;
@@ -297,7 +297,7 @@ describe('a stop', () => {
     expect(processes).toHaveLength(2);
   });
 
-  it('tells of a process that did not end with 0', async () => {
+  it('reports a process that did not exit with 0', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     launched(1).deaf = true;
@@ -306,7 +306,7 @@ describe('a stop', () => {
     expect(await stopped).toBe(false);
   });
 
-  it('kills what does not end in time', async () => {
+  it('kills a process that does not exit in time', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     launched(1).deaf = true;
@@ -316,7 +316,7 @@ describe('a stop', () => {
     expect(story.at(-1)).toBe('1 is killed');
   });
 
-  it('ends a roll-out with the process that it has begun, whose end is no failure', async () => {
+  it('ends a roll-out with the process that it has started, whose exit is no failure', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
     birth = (born) => {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createTurns } from '../../../src/runtime/turns/turns.ts';
 
-it('lets two in at once and the others in their order, failed ones included', async () => {
+it('admits two at once and the others in order, even after failures', async () => {
   const turns = createTurns(2);
   const log: string[] = [];
   const ends: (() => void)[] = [];

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { canReach } from '../../../../src/runtime/database/embedded/account.ts';
 
-const stranger = { uid: 4_000_001, gid: 4_000_001, name: 'stranger' };
+const other = { uid: 4_000_001, gid: 4_000_001, name: 'other' };
 
-describe('reach of an account', () => {
+describe('access of an account', () => {
   let folder: string;
   let file: string;
 
@@ -28,17 +28,17 @@ describe('reach of an account', () => {
   ])('knows %s', async (_, folderMode, fileMode, expected) => {
     await chmod(join(folder, 'inner'), folderMode);
     await chmod(file, fileMode);
-    expect(await canReach(file, stranger, 'read')).toBe(expected);
+    expect(await canReach(file, other, 'read')).toBe(expected);
   });
 
-  it('goes by the rights of the owner where the account is the owner', async () => {
+  it('depends on the permissions of the owner if the account is the owner', async () => {
     await chmod(file, 0o044);
     const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: 'owner' };
     expect(await canReach(file, owner, 'read')).toBe(false);
-    expect(await canReach(file, stranger, 'read')).toBe(true);
+    expect(await canReach(file, other, 'read')).toBe(true);
   });
 
-  it('does not reach what is not there', async () => {
-    expect(await canReach(join(folder, 'nothing'), stranger, 'read')).toBe(false);
+  it('does not include what does not exist', async () => {
+    expect(await canReach(join(folder, 'nothing'), other, 'read')).toBe(false);
   });
 });

@@ -15,15 +15,15 @@ export interface EmbeddedProcess {
   readonly joined: boolean;
   readonly note?: string;
   readonly child: ChildProcess;
-  /** Lets it stop as it should. */
+  /** Stops it regularly. */
   stop(): Promise<void>;
-  /** Ends it with a signal, and waits until it is gone. */
+  /** Kills it with a signal, and waits until it is gone. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
 const SCRIPT = join(import.meta.dirname, 'use-embedded.ts');
 
-/** Starts a process that uses the embedded Postgres in `dataDir`. Throws what it wrote when it fails. */
+/** Starts a process that uses the embedded Postgres in `dataDir`. Throws an error with its output if it fails. */
 export async function startProcess(
   dataDir: string,
   account: { uid?: number; gid?: number } = {},
@@ -48,14 +48,14 @@ export async function startProcess(
       await exited;
     },
     async kill(signal) {
-      // The whole group, as a terminal does it.
+      // The whole group, as a terminal does.
       process.kill(-(child.pid ?? 0), signal);
       await exited;
     },
   };
 }
 
-/** The server process of a cluster; undefined when none runs. */
+/** The server process of a cluster; undefined if none runs. */
 export async function findPostmaster(location: string): Promise<ProcessIdentity | undefined> {
   const file = await readFile(join(location, 'cluster', 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number(file.split('\n')[0]);

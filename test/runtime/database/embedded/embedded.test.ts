@@ -50,7 +50,7 @@ describe('embedded Postgres', () => {
   const startHere = (settings: Record<string, string> = { fsync: 'off' }): Promise<EmbeddedPostgres> =>
     startEmbeddedPostgres({ dataDir, clock: systemClock, logger, settings });
 
-  /** One row that must survive what follows. */
+  /** A row that must survive what follows. */
   const remember = async (url: string, word: string): Promise<void> => {
     await query(url, 'create table if not exists memory (word text)');
     await query(url, `insert into memory values ('${word}')`);
@@ -61,7 +61,7 @@ describe('embedded Postgres', () => {
     return rows.map(({ word }) => word);
   };
 
-  it('starts a Postgres 18 in UTF-8 and the C locale, with fsync on unless told otherwise', async () => {
+  it('starts a Postgres 18 in UTF-8 and the C locale, with fsync on by default', async () => {
     const server = await startHere({});
     expect(server).toMatchObject({ joined: false, location: join(dataDir, 'postgres') });
     const [row] = await query(
@@ -81,7 +81,7 @@ describe('embedded Postgres', () => {
     await server.stop();
   });
 
-  it('asks for the password that only we can read', async () => {
+  it('requires the password, which only its user can read', async () => {
     const server = await startHere();
     const wrong = new URL(server.url);
     wrong.password = 'wrong';
@@ -90,7 +90,7 @@ describe('embedded Postgres', () => {
     await server.stop();
   });
 
-  it('keeps its data over a stop and a start', async () => {
+  it('keeps its data across a restart', async () => {
     const first = await startHere();
     await remember(first.url, 'kept');
     await first.stop();
@@ -100,7 +100,7 @@ describe('embedded Postgres', () => {
     await second.stop();
   });
 
-  it('is joined by a second process, and stopped by the last to leave', async () => {
+  it('is shared by a second process, and stopped by the last one to leave', async () => {
     const first = await use();
     const second = await use();
     expect([first.joined, second.joined]).toEqual([false, true]);
@@ -114,7 +114,7 @@ describe('embedded Postgres', () => {
     expect(await readdir(join(dataDir, 'postgres', 'members'))).toEqual([]);
   });
 
-  it('is started by one and joined by the others when four start at once', async () => {
+  it('is started by one and shared by the others when four start at once', async () => {
     const users = await Promise.all([use(), use(), use(), use()]);
     expect(users.filter(({ joined }) => !joined)).toHaveLength(1);
     expect(new Set(users.map(({ url }) => url)).size).toBe(1);
@@ -122,7 +122,7 @@ describe('embedded Postgres', () => {
     expect(await findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
   });
 
-  it('outlives a crash of all its users, and is joined by the next', async () => {
+  it('outlives a crash of all its users, and is used by the next', async () => {
     const first = await startProcess(dataDir);
     const second = await startProcess(dataDir);
     await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')]);
@@ -133,7 +133,7 @@ describe('embedded Postgres', () => {
     expect(await findPostmaster(third.location)).toBeUndefined();
   });
 
-  it('is not reached by an interrupt from the terminal', async () => {
+  it('does not receive an interrupt from the terminal', async () => {
     const first = await startProcess(dataDir);
     const before = await findPostmaster(first.location);
     await first.kill('SIGINT');
@@ -141,7 +141,7 @@ describe('embedded Postgres', () => {
     expect(await use()).toMatchObject({ joined: true });
   });
 
-  it('recovers after a crash of its own, while its users live', async () => {
+  it('recovers from a crash while it is in use', async () => {
     const first = await use();
     await remember(first.url, 'written before the crash');
     const server = await findPostmaster(first.location);
@@ -150,31 +150,31 @@ describe('embedded Postgres', () => {
     const second = await use();
     expect(second.joined).toBe(false);
     expect(await recall(second.url)).toContain('written before the crash');
-    // The first one did not start the server that runs now, and still leaves it to the second.
+    // The first process did not start the current server, and still leaves it to the second.
     await first.stop();
     expect(await recall(second.url)).toContain('written before the crash');
   });
 
-  it('starts although a left-over pid file names a process that is another one now', async () => {
+  it('starts although a stale pid file names an unrelated process', async () => {
     const first = await startHere();
     const cluster = join(first.location, 'cluster');
     const file = await readFile(join(cluster, 'postmaster.pid'), 'utf8');
     await first.stop();
-    const stranger = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+    const unrelated = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
       stdio: ['pipe', 'ignore', 'ignore'],
-      // Postgres gives up only at a process of its own user.
+      // Postgres gives up only if the process has the same user.
       ...(IS_ROOT ? await stat(cluster).then(({ uid, gid }) => ({ uid, gid })) : {}),
     });
-    await writeFile(join(cluster, 'postmaster.pid'), file.replace(/^\d+/, String(stranger.pid)));
+    await writeFile(join(cluster, 'postmaster.pid'), file.replace(/^\d+/, String(unrelated.pid)));
     const second = await startHere();
     expect(second.joined).toBe(false);
     expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
     await second.stop();
-    expect(stranger.exitCode).toBeNull();
-    stranger.stdin?.end();
+    expect(unrelated.exitCode).toBeNull();
+    unrelated.stdin?.end();
   });
 
-  it('is not ready before it is, although a left-over pid file has its number: containers count anew', async () => {
+  it('does not count as ready because a stale pid file has its process id, as in a restarted container', async () => {
     const first = await startHere();
     const left = join(folder, 'left.pid');
     await cp(join(first.location, 'cluster', 'postmaster.pid'), left);
@@ -197,7 +197,7 @@ describe('embedded Postgres', () => {
     }
   });
 
-  it('joins a server whose start was never recorded, because its starter crashed right then', async () => {
+  it('uses a server whose start was not recorded because its starter crashed', async () => {
     const first = await startProcess(dataDir);
     await first.kill('SIGKILL');
     await rm(join(dataDir, 'postgres', 'server.json'));
@@ -205,7 +205,7 @@ describe('embedded Postgres', () => {
     expect(second).toMatchObject({ joined: true, url: first.url });
   });
 
-  it('starts although crashes left half-made clusters behind, and clears them away', async () => {
+  it('starts although crashes left incomplete clusters, and removes them', async () => {
     const home = join(folder, 'half', 'postgres');
     await mkdir(join(home, 'cluster.new-crashd'), { recursive: true });
     await writeFile(join(home, 'cluster.new-crashd', 'PG_VERSION'), '18\n');
@@ -220,7 +220,7 @@ describe('embedded Postgres', () => {
     expect((await readdir(home)).filter((name) => name.startsWith('cluster'))).toEqual(['cluster']);
   });
 
-  it('refuses data of another version, and data whose password is lost', async () => {
+  it('rejects data of another version, and data whose password is lost', async () => {
     const home = join(folder, 'other', 'postgres');
     await mkdir(join(home, 'cluster'), { recursive: true });
     await writeFile(join(home, 'cluster', 'PG_VERSION'), '16\n');
@@ -231,7 +231,7 @@ describe('embedded Postgres', () => {
     await expect(start()).rejects.toThrow(/password.*cannot be read.*DATABASE_URL/);
   });
 
-  it('says what Postgres said when it does not start', async () => {
+  it('shows the output of Postgres if it does not start', async () => {
     await expect(startHere({ fsync: 'off', shared_buffers: 'nonsense' })).rejects.toThrow(
       /did not start: .*shared_buffers.*server\.log/,
     );
@@ -249,7 +249,7 @@ describe('embedded Postgres', () => {
   });
 
   describe.runIf(IS_ROOT)('as root', () => {
-    it('runs as an account without rights, and says so', async () => {
+    it('runs as an unprivileged account, and says so', async () => {
       const server = await startHere();
       expect(server.note).toMatch(/does not run as root/);
       const owner = await stat(join(server.location, 'cluster'));
@@ -257,7 +257,7 @@ describe('embedded Postgres', () => {
       await server.stop();
     });
 
-    it('keeps its data where that account can enter, when the project lies where it cannot', async () => {
+    it('keeps its data in a folder that this account can enter, if it cannot enter the project', async () => {
       const secret = await mkdtemp(join(folder, 'secret-'));
       await chmod(secret, 0o700);
       const start = (): Promise<EmbeddedPostgres> =>
@@ -283,7 +283,7 @@ describe('embedded Postgres', () => {
       }
     });
 
-    it('copies its programs where that account can run them, when it cannot where they are', async () => {
+    it('copies its programs to a folder in which this account can run them, if necessary', async () => {
       const installed = await locateBinaries();
       const secret = await mkdtemp(join(folder, 'secret-'));
       await chmod(secret, 0o700);
@@ -307,7 +307,7 @@ describe('embedded Postgres', () => {
       }
     });
 
-    it('needs none of that as an ordinary user', async () => {
+    it('needs none of this as an ordinary user', async () => {
       const own = join(folder, 'own');
       await mkdir(own, { mode: 0o777 });
       await chmod(own, 0o777);

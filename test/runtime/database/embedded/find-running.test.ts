@@ -12,22 +12,22 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** What a server leaves in its folder: its process, where it lies, when it began, its port. */
+/** What a server writes to its folder: its process id, data folder, start time and port. */
 const describeServer = (pid: number): string => `${pid}\n/data\n1700000000\n54321\n`;
 
-it('finds nothing where there is nothing, and makes nothing', async () => {
+it('finds nothing in a missing folder, and does not create it', async () => {
   expect(await findEmbeddedPostgres(join(folder, 'data'))).toEqual({ kind: 'absent' });
   await mkdir(join(folder, 'data', 'postgres'), { recursive: true });
   expect(await findEmbeddedPostgres(join(folder, 'data'))).toEqual({ kind: 'absent' });
 });
 
-it('tells a server that runs from one that does not', async () => {
+it('distinguishes a running server from a stopped one', async () => {
   const home = join(folder, 'postgres');
   const file = join(home, 'cluster', 'postmaster.pid');
   await mkdir(join(home, 'cluster'), { recursive: true });
   await writeFile(join(home, 'password'), 'of-a-test\n');
   expect(await findEmbeddedPostgres(folder)).toEqual({ kind: 'stopped', location: home });
-  // No process has this number.
+  // No process has this id.
   await writeFile(file, describeServer(2 ** 30));
   expect(await findEmbeddedPostgres(folder)).toEqual({ kind: 'stopped', location: home });
   await writeFile(file, describeServer(process.pid));

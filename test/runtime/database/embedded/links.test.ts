@@ -27,17 +27,17 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('are made where no install script has run', async () => {
+it('are created if no install script has run', async () => {
   expect(await withLinks(installed, home)).toEqual(installed);
   const link = join(installed.directory, 'lib/libpq.so.5');
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
   expect(readFileSync(link, 'utf8')).toBe('library');
 });
 
-it('are made once in a copy, by a user who may not write where another one has installed the package', async () => {
+it('are created once in a copy for a user who cannot write to the installed package', async () => {
   await chmod(join(installed.directory, 'lib'), 0o555);
   const isRoot = process.getuid?.() === 0;
-  // Root may write everywhere.
+  // Root can write everywhere.
   if (isRoot) await chown(home, NOBODY, NOBODY);
   if (isRoot) process.seteuid?.(NOBODY);
   try {

@@ -6,7 +6,7 @@ import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import { identifyProcess } from '../../../../src/runtime/database/embedded/process-identity.ts';
 import { withStartLock } from '../../../../src/runtime/database/embedded/start-lock.ts';
 
-describe('start lock', () => {
+describe('the start lock', () => {
   let folder: string;
 
   beforeEach(async () => {
@@ -18,7 +18,7 @@ describe('start lock', () => {
   const lock = <T>(work: () => Promise<T>, deadlineMs = 20_000): Promise<T> =>
     withStartLock(folder, { clock: systemClock, deadlineMs }, work);
 
-  it('lets one in at a time, however many come at once', async () => {
+  it('admits one holder at a time, however many wait', async () => {
     let inside = 0;
     let most = 0;
     let entered = 0;
@@ -35,7 +35,7 @@ describe('start lock', () => {
     expect({ most, entered }).toEqual({ most: 1, entered: 12 });
   });
 
-  it('is free again after work that failed', async () => {
+  it('is released after failed work', async () => {
     await expect(lock(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await lock(() => Promise.resolve('in'))).toBe('in');
   });
@@ -43,7 +43,7 @@ describe('start lock', () => {
   it.each([
     ['a process that is gone', { pid: 2 ** 22 + 1, started: '1@boot' }],
     ['a process whose number is another one now', { pid: process.pid, started: '1@boot before the last' }],
-  ])('is taken over from %s, by one of many', async (_, holder) => {
+  ])('is taken over from %s by one of many', async (_, holder) => {
     await writeFile(join(folder, 'lock.7'), JSON.stringify(holder));
     let inside = 0;
     const visits = Array.from({ length: 6 }, () =>
@@ -57,12 +57,12 @@ describe('start lock', () => {
     await Promise.all(visits);
   });
 
-  it('is not taken from a process that runs', async () => {
+  it('is not taken over from a running process', async () => {
     await writeFile(join(folder, 'lock.3'), JSON.stringify(await identifyProcess(process.pid)));
     await expect(lock(() => Promise.resolve(), 60)).rejects.toThrow(/for too long/);
   });
 
-  it('leaves one file behind', async () => {
+  it('leaves one file', async () => {
     for (let visit = 0; visit < 5; visit += 1) await lock(() => Promise.resolve());
     expect(await readdir(folder)).toEqual(['lock.5']);
   });

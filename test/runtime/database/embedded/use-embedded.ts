@@ -3,8 +3,8 @@ import { startEmbeddedPostgres } from '../../../../src/runtime/database/embedded
 import { createLogger } from '../../../../src/runtime/logger/logger.ts';
 
 /**
- * A process that uses the embedded Postgres in the folder of its first argument. It prints what it got as
- * one line of JSON, and stops when its input ends.
+ * A process that uses the embedded Postgres in the folder of its first argument. It prints the result as
+ * one line of JSON, and exits when its input ends.
  */
 const server = await startEmbeddedPostgres({
   dataDir: process.argv[2] ?? '',
