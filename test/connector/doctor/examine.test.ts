@@ -446,7 +446,7 @@ describe('refused deliveries', () => {
     const forged = { event: 'message.received', connection_id: 'c1', message: { id: 'forged' } };
     expect(await system.deliver(forged, { secret: 'guessed' })).toBe(401);
     for (const signedAt of [9_999_999_999_999, 1_000_000_000_000]) {
-      for (let count = 0; count < 1_150; count += 50) {
+      for (let count = 0; count < 100; count += 50) {
         const deliveries = Array.from({ length: 50 }, () =>
           system.deliver(forged, { secret: 'guessed', signedAt }),
         );
