@@ -7,6 +7,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { saveTables } from '../runtime/database/saved-tables.ts';
+import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 import type { LoopPorts } from './ports.ts';
@@ -67,141 +68,138 @@ export interface Loop {
 export async function startLoop(options: LoopOptions): Promise<Loop> {
   const { clock, logger, secrets } = options;
   let connector: RunningConnector | undefined;
-  const service = await runService({
-    databaseUrl: options.platformDatabaseUrl,
-    ports: options.ports,
-    sendScale: options.sendScale,
-    trustedProxies: options.trustedProxies,
-    webhookSecret: options.webhookSecret,
-    ownData: options.ownData,
-    onReset: options.onReset,
-    tunnelTargets: options.tunnelTargets,
-    onTakenOver: options.onTakenOver,
-    clock,
-    logger: logger.child({ component: 'platform' }),
-    connector: {
-      token: secrets.connectorToken,
-      settle: () => running().settle(),
-      save: () => saveTables(running().database, 'connector', OF_THE_PROCESS),
-      async restore(saved, work) {
-        const stopped = running();
-        await stopped.restart(async () => {
-          // Each has its own schema, so neither waits for the other.
-          const halves = await Promise.allSettled([work(), saved.restore(stopped.database)]);
-          for (const half of halves) if (half.status === 'rejected') throw half.reason;
-          return await findService(portOf(stopped));
-        });
-      },
-      async reset() {
-        await connector?.close();
-        await clearConnector(options);
-        connector = await start(connector === undefined ? options.ports.connector : portOf(connector));
-      },
-    },
-  });
-
-  function running(): RunningConnector {
-    if (connector === undefined) throw new Error('the connector has not started yet');
-    return connector;
-  }
-
-  /** Read at each start, because a reset of the sandbox creates another key. */
-  async function findService(port: number): Promise<ServiceOfConnector> {
-    const { baseUrl, apiKey } = service.sandbox.info();
-    return { service: { baseUrl, apiKey }, oauth: await oauthApp(port) };
-  }
-
-  async function start(port: number): Promise<RunningConnector> {
-    const { workspaceId } = service.sandbox.info();
-    const running = await runConnector({
-      databaseUrl: options.connectorDatabaseUrl,
-      redisUrl: options.redisUrl,
-      host: '127.0.0.1',
-      port,
-      portSetting: '--port-base',
-      role: 'all',
-      apiToken: secrets.connectorToken,
-      sealingKeys: [secrets.sealingKey],
-      ...(await findService(port)),
-      webhookPublicUrl: service.webhookUrl,
-      reconcileIntervalMs: options.reconcileIntervalMs,
-      inboxRetentionDays: options.inboxRetentionDays,
-      handlers: options.handlers,
-      onListening: (url) => service.attach(url),
+  return await openParts(async (opened) => {
+    const service = await runService({
+      databaseUrl: options.platformDatabaseUrl,
+      ports: options.ports,
+      sendScale: options.sendScale,
+      trustedProxies: options.trustedProxies,
+      webhookSecret: options.webhookSecret,
+      ownData: options.ownData,
+      onReset: options.onReset,
+      tunnelTargets: options.tunnelTargets,
+      onTakenOver: options.onTakenOver,
       clock,
-      logger: logger.child({ component: 'connector' }),
+      logger: logger.child({ component: 'platform' }),
+      connector: {
+        token: secrets.connectorToken,
+        settle: () => running().settle(),
+        save: () => saveTables(running().database, 'connector', OF_THE_PROCESS),
+        async restore(saved, work) {
+          const stopped = running();
+          await stopped.restart(async () => {
+            // Each has its own schema, so neither waits for the other.
+            const halves = await Promise.allSettled([work(), saved.restore(stopped.database)]);
+            for (const half of halves) if (half.status === 'rejected') throw half.reason;
+            return await findService(portOf(stopped));
+          });
+        },
+        async reset() {
+          await connector?.close();
+          await clearConnector(options);
+          await start(connector === undefined ? options.ports.connector : portOf(connector));
+        },
+      },
     });
-    await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
-    return running;
-  }
+    opened.add(() => service.close());
+    opened.add(async () => connector?.close());
 
-  /**
-   * Removes what the connector of an earlier start has stored of a service that was reset since then.
-   * The name of the feed shows that it was the connector of this loop.
-   */
-  async function removeOutdated(): Promise<boolean> {
-    const last = await service.connectorData.load();
-    const isOutdated = last !== null && last.workspaceId !== service.sandbox.info().workspaceId;
-    if (options.ownsConnectorData !== true || !isOutdated) return false;
-    await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
-    if ((await readFeedId(options)) !== last.feedId) return false;
-    await clearConnector(options);
-    return true;
-  }
+    function running(): RunningConnector {
+      if (connector === undefined) throw new Error('the connector has not started yet');
+      return connector;
+    }
 
-  /** On a random free port the connector has no OAuth app: the redirect URI must be known in advance. */
-  async function oauthApp(port: number): Promise<OauthApp | undefined> {
-    if (options.ports.connector === 0) return undefined;
-    const { baseUrl, authUrl } = service.sandbox.info();
-    const publicUrl = `http://127.0.0.1:${port}`;
-    // The tunnel of its webhook host is open before the address is checked.
-    service.attach(publicUrl);
-    const { clientId, clientSecret, webhookSecret } = await service.sandbox.connectorApp({
-      redirectUri: callbackUrl({ publicUrl }),
-      webhookUrl: (id) => webhookUrl(service.webhookUrl, appSubscriptionId({ authUrl, clientId: id })),
-    });
-    return { baseUrl, authUrl, publicUrl, clientId, clientSecret, webhookSecret };
-  }
+    /** Read at each start, because a reset of the sandbox creates another key. */
+    async function findService(port: number): Promise<ServiceOfConnector> {
+      const { baseUrl, apiKey } = service.sandbox.info();
+      return { service: { baseUrl, apiKey }, oauth: await oauthApp(port) };
+    }
 
-  async function check(): Promise<SelfCheck | LeftOut> {
-    const { sandboxUrl, baseUrl } = service.sandbox.info();
-    const number = await service.sandbox.selfCheckNumber();
-    const checking = {
-      sandboxUrl,
-      baseUrl,
-      number,
-      webhookUrl: `https://${SELF_CHECK_HOST}/webhooks/messaging`,
-      tunnel: (url: string) => service.tunnel(SELF_CHECK_HOST, url),
-      databaseUrl: options.connectorDatabaseUrl,
-      clock,
-      logger: logger.child({ component: 'self-check' }),
+    async function start(port: number): Promise<void> {
+      const { workspaceId } = service.sandbox.info();
+      connector = await runConnector({
+        databaseUrl: options.connectorDatabaseUrl,
+        redisUrl: options.redisUrl,
+        host: '127.0.0.1',
+        port,
+        portSetting: '--port-base',
+        role: 'all',
+        apiToken: secrets.connectorToken,
+        sealingKeys: [secrets.sealingKey],
+        ...(await findService(port)),
+        webhookPublicUrl: service.webhookUrl,
+        reconcileIntervalMs: options.reconcileIntervalMs,
+        inboxRetentionDays: options.inboxRetentionDays,
+        handlers: options.handlers,
+        onListening: (url) => service.attach(url),
+        clock,
+        logger: logger.child({ component: 'connector' }),
+      });
+      await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
+    }
+
+    /**
+     * Removes what the connector of an earlier start has stored of a service that was reset since then.
+     * The name of the feed shows that it was the connector of this loop.
+     */
+    async function removeOutdated(): Promise<boolean> {
+      const last = await service.connectorData.load();
+      const isOutdated = last !== null && last.workspaceId !== service.sandbox.info().workspaceId;
+      if (options.ownsConnectorData !== true || !isOutdated) return false;
+      await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
+      if ((await readFeedId(options)) !== last.feedId) return false;
+      await clearConnector(options);
+      return true;
+    }
+
+    /** On a random free port the connector has no OAuth app: the redirect URI must be known in advance. */
+    async function oauthApp(port: number): Promise<OauthApp | undefined> {
+      if (options.ports.connector === 0) return undefined;
+      const { baseUrl, authUrl } = service.sandbox.info();
+      const publicUrl = `http://127.0.0.1:${port}`;
+      // The tunnel of its webhook host is open before the address is checked.
+      service.attach(publicUrl);
+      const { clientId, clientSecret, webhookSecret } = await service.sandbox.connectorApp({
+        redirectUri: callbackUrl({ publicUrl }),
+        webhookUrl: (id) => webhookUrl(service.webhookUrl, appSubscriptionId({ authUrl, clientId: id })),
+      });
+      return { baseUrl, authUrl, publicUrl, clientId, clientSecret, webhookSecret };
+    }
+
+    async function check(): Promise<SelfCheck | LeftOut> {
+      const { sandboxUrl, baseUrl } = service.sandbox.info();
+      const number = await service.sandbox.selfCheckNumber();
+      const checking = {
+        sandboxUrl,
+        baseUrl,
+        number,
+        webhookUrl: `https://${SELF_CHECK_HOST}/webhooks/messaging`,
+        tunnel: (url: string) => service.tunnel(SELF_CHECK_HOST, url),
+        databaseUrl: options.connectorDatabaseUrl,
+        clock,
+        logger: logger.child({ component: 'self-check' }),
+      };
+      return service.sandbox.recorder.pausedFor(() => checkLoop(checking));
+    }
+
+    let emptied = false;
+    try {
+      emptied = await removeOutdated();
+      await start(options.ports.connector);
+    } catch (error) {
+      throw explainOtherService(error, options);
+    }
+    return {
+      info: () => service.sandbox.info(),
+      emptied,
+      check,
+      async settle() {
+        await service.settle();
+        await connector?.settle();
+      },
+      close: opened.close,
     };
-    return service.sandbox.recorder.pausedFor(() => checkLoop(checking));
-  }
-
-  async function close(): Promise<void> {
-    await connector?.close();
-    await service.close();
-  }
-
-  let emptied = false;
-  try {
-    emptied = await removeOutdated();
-    connector = await start(options.ports.connector);
-  } catch (error) {
-    await service.close();
-    throw explainOtherService(error, options);
-  }
-  return {
-    info: () => service.sandbox.info(),
-    emptied,
-    check,
-    async settle() {
-      await service.settle();
-      await connector?.settle();
-    },
-    close,
-  };
+  });
 }
 
 /** The key is the loop's own: if it matches no stored number, the data belongs to another service. */

@@ -6,6 +6,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-server.ts';
 import { isLoopbackAddress } from '../runtime/http-server/loopback.ts';
+import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { Metrics } from '../runtime/metrics/metrics.ts';
 import { openNotifier } from '../runtime/notifier/open-notifier.ts';
@@ -97,17 +98,13 @@ export interface RunningConnector {
  */
 export async function runConnector(options: RunConnectorOptions): Promise<RunningConnector> {
   const { databaseUrl, clock, logger } = options;
-  const closers: (() => Promise<void>)[] = [];
-  const close = async (): Promise<void> => {
-    for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
-  };
-  try {
+  return await openParts(async (opened) => {
     await migrateSchema('connector', { url: databaseUrl, clock, logger });
     const open = (name: string, poolSize?: number): Database => {
       const size = poolSize === undefined ? {} : { poolSize };
-      const opened = openDatabase({ url: databaseUrl, name, ...size, clock, logger });
-      closers.push(() => opened.close());
-      return opened;
+      const pool = openDatabase({ url: databaseUrl, name, ...size, clock, logger });
+      opened.add(() => pool.close());
+      return pool;
     };
     const database = open(`connector-${options.role}`);
     const notifier = await openNotifier({
@@ -118,7 +115,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       clock,
       logger,
     });
-    closers.push(() => notifier.close());
+    opened.add(() => notifier.close());
     const receiverDatabase =
       options.role === 'worker' ? undefined : open('connector-receiver', RECEIVER_CONNECTIONS);
     const create = ({ service, oauth }: ServiceOfConnector): Promise<Connector> =>
@@ -144,7 +141,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
       });
     let connector = await create(options);
-    closers.push(() => connector.close());
+    opened.add(() => connector.close());
     if (options.sharesPort === true) await connector.untilAdmitted();
     const server = await startHttpServer({
       app: (request, response) => connector.app(request, response),
@@ -158,7 +155,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       clock,
       logger,
     });
-    closers.push(() => server.drain(options.drainMs));
+    opened.add(() => server.drain(options.drainMs));
     options.onListening?.(server.url);
     await connector.start();
     return {
@@ -177,12 +174,9 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
           await connector.start();
         }
       },
-      close,
+      close: opened.close,
     };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }
 
 /** The names that requests to a loopback address may use. A proxy may use any name. */

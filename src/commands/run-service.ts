@@ -6,6 +6,7 @@ import { createPlatform, type Platform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { type HttpServer, startHttpServer } from '../runtime/http-server/http-server.ts';
+import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../sandbox/sandbox-ports.ts';
@@ -111,31 +112,27 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     if (allowedHosts?.[0] !== undefined) url.hostname = allowedHosts[0];
     return url.origin;
   };
-  const closers: (() => Promise<void>)[] = [];
-  const close = async (): Promise<void> => {
-    for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
-  };
-  const listen = async (
-    name: keyof ServicePorts,
-    app: Parameters<typeof startHttpServer>[0]['app'],
-    more: Pick<Parameters<typeof startHttpServer>[0], 'onDrain' | 'limits'>,
-  ) => {
-    const server = await startHttpServer({
-      ...more,
-      app,
-      host,
-      port: options.ports[name],
-      portSetting: '--port-base',
-      clock,
-      logger,
-    });
-    servers[name] = server;
-    closers.push(() => server.drain());
-  };
-  try {
+  return await openParts(async (opened) => {
+    const listen = async (
+      name: keyof ServicePorts,
+      app: Parameters<typeof startHttpServer>[0]['app'],
+      more: Pick<Parameters<typeof startHttpServer>[0], 'onDrain' | 'limits'>,
+    ) => {
+      const server = await startHttpServer({
+        ...more,
+        app,
+        host,
+        port: options.ports[name],
+        portSetting: '--port-base',
+        clock,
+        logger,
+      });
+      servers[name] = server;
+      opened.add(() => server.drain());
+    };
     await migrateSchema('platform', { url: databaseUrl, clock, logger });
     const database = openDatabase({ url: databaseUrl, name: 'platform', clock, logger });
-    closers.push(() => database.close());
+    opened.add(() => database.close());
     const listensAt = storeValue(database, 'listens_at', z.url());
     /** Tunnels that every sandbox of this process has. */
     const pins = new Map<string, string>();
@@ -226,7 +223,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
         ? await explainSecondStart(error, await listensAt.load(), options.ownData)
         : error;
     });
-    closers.push(() => parts.platform.close());
+    opened.add(() => parts.platform.close());
     const pin = (host: string, url: string): void => {
       pins.set(host, url);
       parts.ports.hosts.pin(host, url);
@@ -254,12 +251,9 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       },
       tunnel: pin,
       settle: () => parts.platform.settle(),
-      close,
+      close: opened.close,
     };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }
 
 const SECOND_START_MS = 2_000;

@@ -14,6 +14,7 @@ import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Snapshot } from '../contract/sandbox/snapshots.ts';
 import { SERVICE_ENDPOINTS } from '../contract/service/endpoints.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
+import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 import { record } from '../scenario/replay.ts';
@@ -138,27 +139,20 @@ async function startService(databaseUrl: string): Promise<StartedLoop> {
  */
 export async function startTestLoop(options: TestLoopOptions = {}): Promise<TestLoop> {
   const { connector = true, handlers, databaseUrl = process.env['DATABASE_URL'], dataDir } = options;
-  const closers: (() => Promise<void>)[] = [];
-  const close = async (): Promise<void> => {
-    for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
-  };
-  try {
+  return await openParts(async (opened) => {
     const server = await openSharedServer(databaseUrl, dataDir);
-    closers.push(() => server.close());
+    opened.add(() => server.close());
     const database = await createOwnDatabase(
       server.url,
       connector ? ['connector', 'platform'] : ['platform'],
     );
-    closers.push(() => database.drop());
+    opened.add(() => database.drop());
     const loop = connector
       ? await startLoop(loopOptions(database.url, { handlers }))
       : await startService(database.url);
-    closers.push(() => loop.close());
-    return describeLoop(loop, close);
-  } catch (error) {
-    await close();
-    throw error;
-  }
+    opened.add(() => loop.close());
+    return describeLoop(loop, opened.close);
+  });
 }
 
 function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {

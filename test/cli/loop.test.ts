@@ -12,6 +12,7 @@ import { loopOptions } from '../../src/testing/test-loop.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { proves } from '../support/proves.ts';
@@ -389,4 +390,25 @@ describe('a loop that cannot start', () => {
       await database.drop();
     },
   );
+
+  it('because the database fails at the last step closes everything that it has opened', async () => {
+    const database = await createTestDatabase({ connector: true, platform: true });
+    const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
+    await sql.unsafe(`
+      create function platform.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before insert on platform.sandbox_state
+        for each row when (new.name = 'connector_data') execute function platform.refuse()`);
+    const connector = await findFreePort();
+    const options = { ...loopOptions(database.url), ports: { ...portsFrom(0), connector } };
+
+    await expect(startLoop(options)).rejects.toThrow('refused');
+
+    await expect(fetch(`http://127.0.0.1:${connector}/healthz`)).rejects.toThrow('fetch failed');
+    const clients = await sql`
+      select application_name from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
+    expect([...clients]).toEqual([]);
+    await sql.end();
+    await database.drop();
+  });
 });
