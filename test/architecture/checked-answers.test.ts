@@ -87,7 +87,7 @@ describe('the check of an answer', () => {
     ['another success', 'GET', '/webhook', 201, webhook, {}],
     ['a replay that is not marked as one', 'POST', '/connections', 200, { connection: {} }, {}],
     ['a code that this call cannot answer', 'GET', '/webhook', 404, { error: 'not_found' }, {}],
-    ['a code that nobody knows', 'GET', '/webhook', 400, { error: 'teapot' }, {}],
+    ['an unknown code', 'GET', '/webhook', 400, { error: 'teapot' }, {}],
     ['a code under another status', 'GET', '/messages', 422, { error: 'invalid_request', field: 'x' }, {}],
     ['no field', 'GET', '/messages', 400, { error: 'invalid_request' }, {}],
     ['a field beside another code', 'POST', '/messages', 400, { error: 'text_or_media', field: 'text' }, {}],

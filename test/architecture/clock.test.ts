@@ -112,7 +112,7 @@ describe('the rule about time', () => {
   });
 
   it.each(['clock.now()', "query('select known(1), current_user')", '// now()'])(
-    'does not mind in SQL %s',
+    'allows in SQL %s',
     (source) => {
       expect(findSqlClocks(parse(source))).toEqual([]);
     },

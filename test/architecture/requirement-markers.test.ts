@@ -84,7 +84,7 @@ describe('a marker', () => {
   });
 
   it.each(['rows[first.kind]', "'[limits.page]'", '`[limits.page]`', '// limits.page'])(
-    'is not seen in %s',
+    'is not found in %s',
     (source) => {
       expect(findMarkers(source)).toEqual([]);
     },

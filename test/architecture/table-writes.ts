@@ -30,7 +30,7 @@ function schemaOf(names: ReadonlyMap<string, string>): string {
 const VERB = String.raw`\b(?:insert\s+into|update|delete\s+from|merge\s+into)\s+(?:only\s+)?`;
 /** `update connector.accounts`, and `update connector.${table}`, where the text ends behind the dot. */
 const SQL_WRITE = new RegExp(String.raw`${VERB}"?(connector|platform)"?\s*\.\s*(?:"?(\w+)"?|$)`, 'gi');
-/** `sql\`update ${accounts} …\``: the text ends behind the verb, and the code goes on with a table. */
+/** `sql\`update ${accounts} …\``: the text ends after the verb, and the code continues with a table. */
 const ENDS_WITH_VERB = new RegExp(`${VERB}$`, 'i');
 const PLACEHOLDER = /^\$\{\s*(?:\w+\s*\.\s*)?(\w+)\s*\}/;
 /** What certainly precedes a write; elsewhere `.delete(key)` may belong to a map. */

@@ -86,14 +86,14 @@ describe('the rule about tables', () => {
   });
 
   it.each(['db.query(TEXT)', 'tx.query<{ a: string }>(TEXT)', 'await orm(db).execute(sql`select 1`)'])(
-    'sees SQL as text in %s',
+    'finds SQL as text in %s',
     (source) => {
       expect(runsRawSql(parse(source))).toBe(true);
     },
   );
 
   it.each(['request.query.limit', 'orm(db).select()', '// db.query(TEXT)'])(
-    'sees no SQL as text in %s',
+    'finds no SQL as text in %s',
     (source) => {
       expect(runsRawSql(parse(source))).toBe(false);
     },

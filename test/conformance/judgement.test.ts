@@ -139,7 +139,7 @@ describe('a shape', () => {
     [shape.flag, false, 'false'],
     [shape.yes, true, 1],
     [shape.oneOf(['qr', 'cloud_api']), 'qr', 'QR'],
-  ] as const)('knows good from bad (%#)', (one, good, bad) => {
+  ] as const)('accepts a valid value and rejects an invalid one (%#)', (one, good, bad) => {
     const demand = (value: unknown) => () => shape.demandValue(value, one, { note: () => undefined });
     expect(demand(good)).not.toThrow();
     expect(demand(bad)).toThrow(Violation);

@@ -16,7 +16,7 @@ function check(run: Run, fields: Partial<Check<Journal>> = {}): Check<Journal> {
   return { id: 'a.check', section: 'Somewhere', rule: 'A rule.', level: 'must', run, ...fields };
 }
 
-/** Runs checks with a clock that stands still. */
+/** Runs checks with a manual clock. */
 function start(checks: readonly Check<Journal>[], interrupt = new AbortController()) {
   const clock = new ManualClock();
   const journal = createJournal();

@@ -177,7 +177,7 @@ describe('the service of this repository', () => {
 
 describe('a broken service', () => {
   it.each(BROKEN_RULES.map(({ what, found, breakage }) => [what, found, breakage] as const))(
-    'is found out: %s → %s',
+    'is detected: %s → %s',
     async (_, found, breakage) => {
       const { report } = await gradeThrough(breakage(graded.inputs), { only: selectionFor(found) });
       expect(report.results.find(({ id }) => id === found)).toMatchObject({
@@ -190,7 +190,7 @@ describe('a broken service', () => {
   );
 
   it.each(BROKEN_OAUTH.map(({ what, found, breakage }) => [what, found, breakage] as const))(
-    'is found out by its OAuth: %s → %s',
+    'is detected by its OAuth: %s → %s',
     async (_, found, breakage) => {
       const proxy = await startBrokenProxy(service.info.authUrl, breakage());
       const inputs = { ...graded.inputs, authUrl: proxy.baseUrl };
@@ -205,7 +205,7 @@ describe('a broken service', () => {
   );
 
   it.each(BROKEN_GRANTS.map(({ what, found, breakage }) => [what, found, breakage] as const))(
-    'is found out by its grants: %s → %s',
+    'is detected by its grants: %s → %s',
     async (_, found, breakage) => {
       const { report } = await gradeThrough(breakage(), { only: [found] });
       expect(report.results).toMatchObject([{ id: found, result: 'fail' }]);

@@ -24,7 +24,7 @@ const row = (page: Page, text: string | RegExp) =>
 const transitions = (page: Page) =>
   page.getByRole('region', { name: 'Transitions' }).getByRole('listitem').allInnerTexts();
 
-it('lists the newest first, even after the screen Phone, whose list begins with the oldest', async () => {
+it('lists the newest first, even after the screen Phone, which lists the oldest first', async () => {
   const { page } = await openPage(url('/phone'));
   await page.getByRole('link', { name: 'Front desk' }).waitFor();
   await create('The newest');

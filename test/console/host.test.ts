@@ -59,7 +59,7 @@ describe('the console on the sandbox', () => {
   });
 
   it.each(['/', '/deliveries', '/deliveries/42', '/calls?q=status%3A4*'])(
-    'serves the page at %s, under a policy without inline code, and lets nobody keep it',
+    'serves the page at %s without inline code, with a strict policy, uncached',
     async (path) => {
       const { status, headers, text } = await call(port, path);
       expect(status).toBe(200);

@@ -163,7 +163,7 @@ describe('README.md', () => {
   });
 
   it.each(SHELL.map((block) => [block.text.split('\n')[0]?.slice(0, 90), block] as const))(
-    'holds what can be run: %s',
+    'contains a block that runs: %s',
     async (_, block) => {
       const rule = rules.find(({ recognises }) => recognises.test(block.text));
       if (rule === undefined) throw new Error(`no rule of this test can run the block:\n${block.text}`);

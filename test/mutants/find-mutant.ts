@@ -2,12 +2,12 @@ import { readSources } from '../architecture/source-files.ts';
 import type { RequirementId } from '../requirements.ts';
 
 interface Edit {
-  /** Stands exactly once below `src`. */
+  /** Occurs exactly once below `src`. */
   readonly find: string;
   readonly replace: string;
 }
 
-/** A way to break a rule of the specification, which the tests that cite it notice. */
+/** A way to break a rule of the specification; a test that cites the rule must fail. */
 export interface CitedMutant extends Edit {
   readonly rule: RequirementId;
   readonly test?: undefined;
@@ -16,14 +16,14 @@ export interface CitedMutant extends Edit {
 /** A way to break a rule that the connector sets itself. */
 export interface ConnectorMutant extends Edit {
   readonly rule: `connector.${string}`;
-  /** The test that notices: a part of its name that stands in one test file, or that file. */
+  /** The test that must fail: a part of its name that occurs in one test file, or that file. */
   readonly test: string;
 }
 
 /** A way to break a rule. */
 export type Mutant = CitedMutant | ConnectorMutant;
 
-/** A file of `src` as it is, and with a rule broken. */
+/** A file of `src`, and the same file with a broken rule. */
 export interface MutatedFile {
   readonly path: string;
   readonly source: string;
@@ -39,7 +39,7 @@ export interface NamedTest {
   readonly name: string;
 }
 
-/** Finds the test of a rule of the connector. Throws when there is none, or when its name stands in several files. */
+/** Finds the test of a rule of the connector. Throws if there is none, or if its name occurs in several files. */
 export function findTest({ rule, test }: ConnectorMutant): NamedTest {
   const isFile = test.endsWith('.test.ts');
   const found = testFiles.filter(({ path, source }) => (isFile ? path === test : source.includes(test)));
@@ -51,7 +51,7 @@ export function findTest({ rule, test }: ConnectorMutant): NamedTest {
   return { file: file.path, name: isFile ? '' : test };
 }
 
-/** Finds the place that a mutant changes. Throws when its text stands nowhere below `src`, or more than once. */
+/** Finds the place that a mutant changes. Throws unless its text occurs exactly once below `src`. */
 export function findMutant({ rule, find, replace }: Mutant): MutatedFile {
   const found = sources.filter(({ source }) => source.includes(find));
   const [file, another] = found;

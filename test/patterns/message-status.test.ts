@@ -23,7 +23,7 @@ describe('applyStatus', () => {
   });
 
   it.each(vectors.cases.map((entry) => [`${entry.current}, then ${entry.update}`, entry] as const))(
-    'answers as written: %s',
+    'returns the expected result: %s',
     proves(
       'status.sent-delivered',
       'status.delivered-read',
@@ -45,7 +45,7 @@ describe('applyStatus', () => {
   );
 
   it.each(vectors.unknown.map((entry) => [`${entry.current}, then ${entry.update}`, entry] as const))(
-    'ignores what has no rank: %s',
+    'ignores a status without a rank: %s',
     (_, entry) => {
       expect(applyStatus(entry.current, entry.update)).toEqual({
         status: entry.result,

@@ -28,7 +28,7 @@ describe('the step after a read', () => {
   it.each<[string, PairingRead, PairingStep]>([
     ['a picture', detail('connecting', 'A'), { next: 'show', qr: 'A', status: 'connecting' }],
     [
-      'a picture and a status of its own',
+      'a picture and the status pairing',
       detail('pairing', 'A'),
       { next: 'show', qr: 'A', status: 'pairing' },
     ],

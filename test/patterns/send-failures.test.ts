@@ -154,8 +154,8 @@ describe('a call over a socket', () => {
       [
         ['an address that cannot be parsed', 'http://[::1/messages'],
         ['an address without a host', 'http://'],
-        ['a path where an address belongs', '/messages'],
-        ['a name that nobody has', 'http://nobody.invalid/'],
+        ['a path instead of a URL', '/messages'],
+        ['an unknown host name', 'http://nobody.invalid/'],
       ].map(([what = '', url = '']) => [client, what, url] as const),
     ),
   )('of %s to %s was never sent', async (client, _what, url) => {
@@ -172,7 +172,7 @@ describe('a call over a socket', () => {
   });
 
   it.each([
-    ['that nobody trusts', TEST_CERTIFICATE, {}],
+    ['that is not trusted', TEST_CERTIFICATE, {}],
     ['of another name', TEST_CERTIFICATE, { ca: TEST_CERTIFICATE.cert }],
     [
       'that has expired',

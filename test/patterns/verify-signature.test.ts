@@ -55,7 +55,7 @@ describe('verifySignature', () => {
   });
 
   it.each(vectors.cases.map((entry) => [entry.name, entry] as const))(
-    'answers as written: %s',
+    'returns the expected result: %s',
     proves('delivery.verify.stale', 'limits.signature-freshness'),
     (_, entry) => {
       const check = verifySignature(toRequest(entry));

@@ -10,7 +10,7 @@ import { PGBOUNCER, type Pooler, startPgbouncer } from '../../support/pgbouncer.
 const logger = createLogger({ level: 'silent', name: 'test' });
 
 describe.skipIf(PGBOUNCER === undefined)(
-  'behind pgbouncer in transaction mode (skipped where it is not installed)',
+  'behind pgbouncer in transaction mode (skipped if it is not installed)',
   () => {
     let test: TestDatabase;
     let pooler: Pooler;

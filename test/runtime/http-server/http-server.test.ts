@@ -45,9 +45,9 @@ afterEach(async () => {
 describe('whatever is answered', () => {
   it.each([
     ['by the app', 200, 'GET / HTTP/1.1\r\nHost: test\r\n'],
-    ['to an expectation that nobody meets', 417, 'GET / HTTP/1.1\r\nHost: test\r\nExpect: miracles\r\n'],
+    ['to an unsupported expectation', 417, 'GET / HTTP/1.1\r\nHost: test\r\nExpect: miracles\r\n'],
     ['without a host', 400, 'GET / HTTP/1.1\r\n'],
-    ['to what is no HTTP', 400, 'hello\r\n'],
+    ['to bytes that are not HTTP', 400, 'hello\r\n'],
     [
       'to headers that are too long',
       431,
@@ -99,10 +99,10 @@ describe('a client that waits for 100 Continue', () => {
 
   it.each([
     ['at once', () => undefined],
-    ['while it drops what may come', (request) => request.resume()],
-    ['after a while', () => new Promise((resolve) => setImmediate(resolve))],
+    ['while it discards the body', (request) => request.resume()],
+    ['later', () => new Promise((resolve) => setImmediate(resolve))],
   ] as [string, (request: IncomingMessage) => unknown][])(
-    'gets none when the app answers %s, and no body is taken for the next request',
+    'receives none if the app answers %s, and no body is mistaken for the next request',
     async (_, before) => {
       const asked: (string | undefined)[] = [];
       const server = await start(async (request, response) => {

@@ -166,7 +166,7 @@ for (const kind of CARRIERS) {
 }
 
 describe.skipIf(PGBOUNCER === undefined)(
-  'behind a pooler in transaction mode (skipped where there is none)',
+  'behind a pooler in transaction mode (skipped if there is none)',
   () => {
     it('a process notifies itself, receives nothing from others, and reports that', async () => {
       const test = await createTestDatabase();

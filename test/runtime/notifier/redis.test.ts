@@ -58,7 +58,7 @@ describe('the address of Redis', () => {
   });
 
   it.each(['', 'localhost:6379', 'http://a', 'redis://a,nonsense:cAnaRy', 'redis://'])(
-    'is refused when it is %j',
+    'is rejected if it is %j',
     (url) => {
       expect(() => readRedisNodes(url)).toThrow('REDIS_URL');
       expect(() => readRedisNodes(url)).not.toThrow('cAnaRy');

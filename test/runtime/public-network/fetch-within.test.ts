@@ -86,7 +86,7 @@ it.each([
   [['93.184.216.34', '2606:2800:220:1::1'], 'public'],
   [['127.0.0.1', '::1'], 'private'],
   [['10.0.0.1'], 'private'],
-] as const)('a host that leads to %j lies on the %s network', async (found, network) => {
+] as const)('a host that resolves to %j belongs to the %s network', async (found, network) => {
   addresses = found;
   expect(await findNetwork('service.example', lookup)).toBe(network);
 });

@@ -29,7 +29,7 @@ it.each([
 });
 
 it.each(['SERVICE_BASE_URL', 'SERVICE_AUTH_URL', 'CONNECTOR_PUBLIC_URL'])(
-  'a setting %s of plain http to another machine is refused and named',
+  'a plain http address of another machine in %s is rejected, naming the setting',
   (setting) => {
     const read = () => connectorOptions({ [setting]: 'http://service.internal/api/v1' }, () => undefined);
     expect(read).toThrow(ConfigurationError);

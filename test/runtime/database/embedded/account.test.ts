@@ -23,8 +23,8 @@ describe('access of an account', () => {
   it.each([
     ['a file all may read', 0o755, 0o644, true],
     ['a file below a folder all may pass, but not list', 0o711, 0o644, true],
-    ['a file nobody else may read', 0o755, 0o600, false],
-    ['a file below a folder nobody else may enter', 0o700, 0o644, false],
+    ['a file that only its owner can read', 0o755, 0o600, false],
+    ['a file below a folder that only its owner can enter', 0o700, 0o644, false],
   ])('knows %s', async (_, folderMode, fileMode, expected) => {
     await chmod(join(folder, 'inner'), folderMode);
     await chmod(file, fileMode);
