@@ -56,10 +56,10 @@ export const PROJECTS = {
     'test/runtime/{lifecycle,node-version,notifier}/*.test.ts',
     'test/testing/shared-server.test.ts',
   ],
-  /** Runs the commands that the documents show, and the examples. */
+  /** Runs what users run as it is shown: commands of the documents, docker-compose.yml, examples. */
   docs: [
-    'test/docs/{certify,conformance,contributing,deploy,oauth,operations,patterns,proxy,readme}.test.ts',
-    'test/docs/{sandbox,scenarios,tools,your-crm}.test.ts',
+    'test/docs/{certify,compose,conformance,contributing,deploy,oauth,operations,patterns,proxy}.test.ts',
+    'test/docs/{readme,sandbox,scenarios,tools,your-crm}.test.ts',
     'test/examples/*.test.ts',
     'test/testing/examples.test.ts',
   ],
