@@ -6,8 +6,13 @@ import axe from 'axe-core';
 import { type Browser, type Page, chromium as playwright } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 
-/** Arguments that make the browser weaker than real ones, or less stable. */
-const UNWANTED = ['--single-process', '--disable-web-security', '--disable-site-isolation-trials'];
+/** Arguments that make the browser weaker than real ones, less stable, or slow to open a page. */
+const UNWANTED = [
+  '--single-process',
+  '--disable-web-security',
+  '--disable-site-isolation-trials',
+  '--no-zygote',
+];
 
 /**
  * Unpacks Chromium once for all processes of a run: next to the place where they look for it, because starting
@@ -56,21 +61,52 @@ export interface WatchedPage {
   readonly complaints: readonly string[];
 }
 
-/**
- * Opens a page of 1280 × 800 by default, in its own browser context. Without `browser`, it is closed at the end of the
- * test.
- */
-export async function openPage(
-  url: string,
-  { browser, ...options }: NonNullable<Parameters<Browser['newContext']>[0]> & { browser?: Browser } = {},
-): Promise<WatchedPage> {
-  const context = await (browser ?? (await sharedBrowser())).newContext({
+type PageOptions = NonNullable<Parameters<Browser['newContext']>[0]>;
+
+async function newPage(browser: Browser, options: PageOptions): Promise<Page> {
+  const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     reducedMotion: 'reduce',
     ...options,
   });
-  if (browser === undefined) onTestFinished(() => context.close());
-  const page = await context.newPage();
+  return context.newPage();
+}
+
+/** The pages of ended tests. The next test uses them: a new page costs twice as much as one that shows another address. */
+const spare: Page[] = [];
+
+/** Removes what a test may have left in a page and its context, so that the next one finds it like a new one. */
+async function cleanUp(page: Page): Promise<void> {
+  const context = page.context();
+  if (page.isClosed()) return context.close();
+  await Promise.all(context.pages().map((each) => (each === page ? undefined : each.close())));
+  page.removeAllListeners();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  const { origin } = new URL(page.url());
+  await page.goto('about:blank');
+  const session = await context.newCDPSession(page);
+  await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
+  await session.send('Page.resetNavigationHistory');
+  await session.detach();
+  await context.clearPermissions();
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  spare.push(page);
+}
+
+/**
+ * Opens a page of 1280 × 800 by default, in a browser context that no other page uses. Without `browser`, it ends with
+ * the test.
+ */
+export async function openPage(
+  url: string,
+  { browser, ...options }: PageOptions & { browser?: Browser } = {},
+): Promise<WatchedPage> {
+  const isPlain = browser === undefined && Object.keys(options).length === 0;
+  const page =
+    (isPlain ? spare.pop() : undefined) ?? (await newPage(browser ?? (await sharedBrowser()), options));
+  if (isPlain) onTestFinished(() => cleanUp(page));
+  else if (browser === undefined) onTestFinished(() => page.context().close());
   const complaints: string[] = [];
   page.on('pageerror', ({ message }) => complaints.push(message));
   page.on('console', (message) => {
