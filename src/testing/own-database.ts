@@ -3,8 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { MIGRATIONS_FOLDER, migrateSchema } from '../commands/server-database.ts';
+import { createInboxKeeper } from '../connector/inbox/inbox-keeper.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
-import { createLogger } from '../runtime/logger/logger.ts';
+import { openDatabase } from '../runtime/database/database.ts';
+import { createLogger, type Logger } from '../runtime/logger/logger.ts';
 
 /** A database that belongs to one user, on a server with many. */
 export interface OwnDatabase {
@@ -94,10 +96,21 @@ async function ensureTemplate(
     const logger = createLogger({ level: 'silent', name: 'testing' });
     const url = withDatabase(serverUrl, draft);
     for (const schema of schemas) await migrateSchema(schema, { url, clock: systemClock, logger });
+    if (schemas.includes('connector')) await makeDays(url, logger);
     await sql.unsafe(`alter database ${draft} rename to ${name}`);
     return name;
   } finally {
     await sql`select pg_advisory_unlock(${TEMPLATE_LOCK})`;
+  }
+}
+
+/** Creates the days of the inbox that each start of a connector would otherwise create. */
+async function makeDays(url: string, logger: Logger): Promise<void> {
+  const database = openDatabase({ url, name: 'testing', clock: systemClock, logger });
+  try {
+    await createInboxKeeper({ database, clock: systemClock, logger, retentionDays: 1 }).keep();
+  } finally {
+    await database.close();
   }
 }
 

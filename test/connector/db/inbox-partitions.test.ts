@@ -3,7 +3,13 @@ import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase, sqlState } from '../../../src/runtime/database/database.ts';
-import { delivery, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
+import {
+  delivery,
+  newId,
+  openConnectorDatabaseWithoutDays,
+  received,
+  silentLogger,
+} from '../support/event-fixtures.ts';
 
 const DAY = 86_400_000;
 const NOON = Date.UTC(2026, 1, 27, 12);
@@ -13,7 +19,7 @@ let database: Database;
 let close: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ url, database, close } = await openConnectorDatabase());
+  ({ url, database, close } = await openConnectorDatabaseWithoutDays());
 });
 afterEach(() => close());
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createInboxKeeper, type InboxKeeper } from '../../../src/connector/inbox/inbox-keeper.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { openConnectorDatabaseWithoutDays, silentLogger } from '../support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
 
@@ -12,7 +12,7 @@ let keeper: InboxKeeper;
 let close: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ database, close } = await openConnectorDatabase());
+  ({ database, close } = await openConnectorDatabaseWithoutDays());
   clock = new ManualClock(Date.UTC(2026, 0, 15, 23, 30));
   keeper = createInboxKeeper({ database, clock, logger: silentLogger, retentionDays: 2 });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { describeHotStatements, explain, type Plan } from '../../support/statements.ts';
-import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
+import { openConnectorDatabaseWithoutDays, T0 } from '../support/event-fixtures.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
 
 const GOLDEN = join(import.meta.dirname, 'golden');
@@ -16,7 +16,7 @@ let database: Database;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
+  ({ database, close } = await openConnectorDatabaseWithoutDays());
   await makeInboxPartitions(database, T0, 0);
   await fill();
 }, 120_000);

@@ -5,6 +5,7 @@ import {
   type MessageFacts,
   WEBHOOK_SEEN,
 } from '../../../src/connector/db/facts.ts';
+import { dropInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -33,6 +34,13 @@ export async function openConnectorDatabase(
       await made.drop();
     },
   };
+}
+
+/** The same without the days of the inbox, which a copy of the template has: only the default partition remains. */
+export async function openConnectorDatabaseWithoutDays(): ReturnType<typeof openConnectorDatabase> {
+  const opened = await openConnectorDatabase();
+  await dropInboxPartitions(opened.database, Number.MAX_SAFE_INTEGER);
+  return opened;
 }
 
 /** Forgets everything that was written, so that tests can share a database. Numbers begin at 1 again. */
