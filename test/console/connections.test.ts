@@ -154,6 +154,25 @@ describe('a connection', () => {
     await row(page, 'Short-lived').waitFor({ state: 'detached' });
   });
 
+  it('offers no other action while one runs, and keeps a question open until then', async () => {
+    const id = await pair('447700900174', 'Busy');
+    const { page } = await openPage(url(`/connections/${id}`));
+    const restarting = Promise.withResolvers<void>();
+    await page.route('**/restart', async (route) => {
+      await restarting.promise;
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Restart' }).click();
+    await expect.poll(() => page.getByRole('button', { name: 'Log out' }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const confirm = page.locator('.confirm').getByRole('button', { name: 'Delete' });
+    await confirm.click({ force: true });
+    expect(await confirm.isVisible()).toBe(true);
+    restarting.resolve();
+    await confirm.click();
+    await row(page, 'Busy').waitFor({ state: 'detached' });
+  });
+
   it('loses its license when time is moved to its end, after a preview, by keyboard alone', async () => {
     const id = await create('On trial');
     await test.sandbox('POST', `/connections/${id}/scan`, { phoneNumber: '447700900173' });

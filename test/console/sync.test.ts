@@ -77,6 +77,28 @@ describe('Sync', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('keeps a question open, and its button disabled, until the replay before it has ended', async () => {
+    await setAside(['one', 'two', 'three']);
+    const { page } = await openPage(heard('/sync'));
+    await expect.poll(() => letters(page).count()).toBe(3);
+    // A replay ends when everything is read again, of which this is a part.
+    const reading = Promise.withResolvers<void>();
+    await page.route('**/v1/outbound?*', async (route) => {
+      await reading.promise;
+      await route.continue();
+    });
+    await letters(page).first().getByRole('button', { name: 'Replay' }).click();
+    await expect.poll(() => letters(page).count()).toBe(2);
+    await page.getByRole('button', { name: 'Replay all 2' }).click();
+    const confirm = page.locator('.confirm').getByRole('button', { name: 'Replay all 2' });
+    await confirm.click({ force: true });
+    expect(await confirm.isVisible()).toBe(true);
+    expect(await confirm.isDisabled()).toBe(true);
+    reading.resolve();
+    await confirm.click();
+    await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
+  });
+
   it('replays a dead letter by keyboard alone', async () => {
     await setAside(['by keyboard']);
     const { page, complaints } = await openPage(heard('/deliveries'));

@@ -20,9 +20,10 @@ async function type(page: Page, text: string): Promise<void> {
 
 /** Operates a page with the keyboard only. */
 export const KEYBOARD = {
-  /** Activates a button or a link. */
+  /** Activates a button or a link, once no other action disables it. */
   async press(target: Locator): Promise<void> {
     await tabTo(target);
+    await target.and(target.page().locator(':not([aria-disabled=true])')).waitFor();
     await target.page().keyboard.press('Enter');
   },
   /** Goes to a field and replaces what it contains. */

@@ -1,6 +1,6 @@
 import { type ReactNode, useId } from 'react';
 import { isOf } from '../data/client.ts';
-import { Button } from './button.tsx';
+import { Button, MenuButton } from './button.tsx';
 import { Failure } from './states.tsx';
 import './screen.css';
 
@@ -91,11 +91,14 @@ export function Confirmed({
   label,
   question,
   isDisabled = false,
+  isPending,
   onConfirm,
 }: {
   readonly label: string;
   readonly question: string;
   readonly isDisabled?: boolean;
+  /** Whether it cannot be confirmed yet, because the action or another one is running. */
+  readonly isPending: boolean;
   readonly onConfirm: () => void;
 }) {
   const id = useId();
@@ -106,15 +109,9 @@ export function Confirmed({
       </Button>
       <div id={id} popover="auto" className="menu confirm">
         <p>{question}</p>
-        <button
-          type="button"
-          onClick={() => {
-            document.getElementById(id)?.hidePopover();
-            onConfirm();
-          }}
-        >
+        <MenuButton isPending={isPending} onClick={onConfirm}>
           {label}
-        </button>
+        </MenuButton>
       </div>
     </>
   );

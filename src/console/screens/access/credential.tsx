@@ -28,7 +28,7 @@ export function CredentialHeader({
   readonly question: string;
   readonly revoke: () => Promise<unknown>;
 }) {
-  const { error, mutate } = useAction({ mutationFn: revoke });
+  const { error, isPending, mutate } = useAction({ mutationFn: revoke });
   return (
     <header>
       <div className="line">
@@ -41,7 +41,7 @@ export function CredentialHeader({
           {calls}
         </Link>
         {revokedAt === null ? (
-          <Confirmed label="Revoke" question={question} onConfirm={() => mutate()} />
+          <Confirmed label="Revoke" question={question} isPending={isPending} onConfirm={() => mutate()} />
         ) : null}
       </div>
       <Failure error={error} />

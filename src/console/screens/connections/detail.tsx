@@ -5,7 +5,7 @@ import type { OutageCause, ShownConnection } from '../../../contract/sandbox/con
 import { sandbox, service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
-import { Button } from '../../ui/button.tsx';
+import { Button, MenuButton } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Confirmed } from '../../ui/form.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
@@ -81,13 +81,11 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
   const params = { id };
   const onService = { params, headers: { 'x-workspace-id': workspaceId } };
   // The stream says that the connection changed, and it is read again.
-  const act = useAction({ mutationFn: (run: () => Promise<unknown>) => run() });
-  const breakBy = (cause: OutageCause, heals: boolean): void => {
-    document.getElementById(menu)?.hidePopover();
-    act.mutate(() => sandbox('POST', '/connections/{id}/outage', { params, body: { cause, heals } }));
-  };
+  const { mutate, isPending, error } = useAction({ mutationFn: (run: () => Promise<unknown>) => run() });
+  const breakBy = (cause: OutageCause, heals: boolean): void =>
+    mutate(() => sandbox('POST', '/connections/{id}/outage', { params, body: { cause, heals } }));
   const remove = (): void =>
-    act.mutate(async () => {
+    mutate(async () => {
       await service('DELETE', '/connections/{id}', onService);
       await navigate({ to: '/connections', search: true });
     });
@@ -101,34 +99,42 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
         ) : (
           <Button
             kind="main"
-            onClick={() => act.mutate(() => sandbox('POST', '/connections/{id}/recover', { params }))}
+            isPending={isPending}
+            onClick={() => mutate(() => sandbox('POST', '/connections/{id}/recover', { params }))}
           >
             Heal
           </Button>
         )}
         <div id={menu} popover="auto" className="menu">
           {(Object.keys(OUTAGES) as OutageCause[]).map((cause) => (
-            <button key={cause} type="button" onClick={() => breakBy(cause, false)}>
+            <MenuButton key={cause} isPending={isPending} onClick={() => breakBy(cause, false)}>
               {OUTAGES[cause]}
-            </button>
+            </MenuButton>
           ))}
-          <button type="button" onClick={() => breakBy('session_ageing', true)}>
+          <MenuButton isPending={isPending} onClick={() => breakBy('session_ageing', true)}>
             Session ageing, heals by itself
-          </button>
+          </MenuButton>
         </div>
-        <Button onClick={() => act.mutate(() => service('POST', '/connections/{id}/restart', onService))}>
+        <Button
+          isPending={isPending}
+          onClick={() => mutate(() => service('POST', '/connections/{id}/restart', onService))}
+        >
           Restart
         </Button>
-        <Button onClick={() => act.mutate(() => service('POST', '/connections/{id}/logout', onService))}>
+        <Button
+          isPending={isPending}
+          onClick={() => mutate(() => service('POST', '/connections/{id}/logout', onService))}
+        >
           Log out
         </Button>
         <Confirmed
           label="Delete"
           question={`Delete “${label}”? This cannot be undone: its id is retired, and its slot returns to the pool.`}
+          isPending={isPending}
           onConfirm={remove}
         />
       </div>
-      <Failure error={act.error} />
+      <Failure error={error} />
     </>
   );
 }

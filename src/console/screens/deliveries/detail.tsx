@@ -6,7 +6,7 @@ import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
-import { Button } from '../../ui/button.tsx';
+import { Button, MenuButton } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
@@ -81,10 +81,6 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
       }),
     onSuccess: store,
   });
-  const choose = (body: ResendRequest): void => {
-    document.getElementById(menu)?.hidePopover();
-    resend.mutate(body);
-  };
   useKeys('Delivery', [
     { keys: 'r', label: 'Resend the same bytes', run: () => resend.mutate({}) },
     { keys: 'e', label: 'Edit a copy and send it', run: () => setEditing(true) },
@@ -102,14 +98,12 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
         <Button kind="main" isPending={resend.isPending} onClick={() => resend.mutate({})}>
           Resend
         </Button>
-        <Button popoverTarget={menu} isPending={resend.isPending}>
-          Resend as …
-        </Button>
+        <Button popoverTarget={menu}>Resend as …</Button>
         <div id={menu} popover="auto" className="menu">
           {more.map(([label, body]) => (
-            <button key={label} type="button" onClick={() => choose(body)}>
+            <MenuButton key={label} isPending={resend.isPending} onClick={() => resend.mutate(body)}>
               {label}
-            </button>
+            </MenuButton>
           ))}
         </div>
         <Button aria-expanded={isEditing} aria-keyshortcuts="e" onClick={() => setEditing(!isEditing)}>

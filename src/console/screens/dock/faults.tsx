@@ -69,7 +69,11 @@ function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
       <ul className="presets">
         {PRESETS.map((preset) => (
           <li key={preset.label}>
-            <Button aria-pressed={isArmed(preset)} onClick={() => toggle.mutate(preset)}>
+            <Button
+              aria-pressed={isArmed(preset)}
+              isPending={toggle.isPending}
+              onClick={() => toggle.mutate(preset)}
+            >
               {preset.label}
             </Button>
             <span className="soft">{preset.says}</span>
@@ -102,7 +106,12 @@ function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
               <Link {...hitsOf(rule)} aria-label={`Show what ${rule.id} has hit`}>
                 Show
               </Link>
-              <Button kind="quiet" aria-label={`Turn ${rule.id} off`} onClick={() => off.mutate(rule.id)}>
+              <Button
+                kind="quiet"
+                isPending={off.isPending}
+                aria-label={`Turn ${rule.id} off`}
+                onClick={() => off.mutate(rule.id)}
+              >
                 Off
               </Button>
               <bdi className="soft">{describeRule(rule)}</bdi>
@@ -221,7 +230,7 @@ function OwnRule() {
         ) : null}
       </div>
       <div className="line">
-        <Button type="submit" kind="main">
+        <Button type="submit" kind="main" isPending={arm.isPending}>
           Arm
         </Button>
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', '/faults', { body: rule })} />

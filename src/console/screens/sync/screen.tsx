@@ -334,6 +334,7 @@ function Letters() {
             label={letters.length === 1 ? 'Replay it' : `Replay all ${letters.length}`}
             question="The handler is called again with each change, oldest first."
             isDisabled={!mode().write}
+            isPending={replay.isPending}
             onConfirm={() => replay.mutate(letters.map(({ id }) => id).toReversed())}
           />
           {data?.hasMore === true ? <span className="faint">More follow when these are gone.</span> : null}
