@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { runService } from '../../src/commands/run-service.ts';
@@ -13,21 +13,23 @@ import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { findFreePort } from '../support/find-free-port.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { startTestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 import { proves } from '../support/proves.ts';
 import { findPortBase } from '../support/spawn-command.ts';
 
 describe('the loop', () => {
-  let test: TestLoop;
+  const test = loopOfFile();
   let connectionId: string;
+  let snapshotId: string;
 
-  beforeEach(async () => {
-    test = await startTestLoop();
+  beforeAll(async () => {
     connectionId = await test.client.qrConnection();
+    ({ id: snapshotId } = await test.sandbox<{ id: string }>('POST', '/snapshots', {}));
   });
 
-  afterEach(() => test.close());
+  afterEach(() => test.sandbox('POST', `/snapshots/${snapshotId}/restore`));
 
   it(
     'delivers what a contact writes to the connector in a signed webhook',
@@ -56,15 +58,16 @@ describe('the loop', () => {
   );
 
   it('streams events, and ends the stream cleanly when it closes', async () => {
-    const { client, loop } = test;
+    const { client, loop, close } = await startTestLoop();
     const url = `${loop.info().sandboxUrl}/sandbox/v1/events`;
     const reader = await readEvents(url, (data) => sandboxEvent.parse(data));
-    const messageId = await client.write(connectionId, 'Hello');
+    const messageId = await client.write(await client.qrConnection(), 'Hello');
     await reader.find((event) => event.type === 'ledger' && event.entry.messageId === messageId);
     await reader.find((event) => event.type === 'delivery' && event.entry.outcome === 'delivered');
     await loop.close();
     await reader.ended;
     expect(reader.answer.complete).toBe(true);
+    await close();
   });
 
   it('repairs a dropped webhook by polling', proves('delivery.reconcile'), async () => {

@@ -16,14 +16,23 @@ describe('the sandbox', () => {
   let test: TestSandbox;
   let receiver: Receiver;
 
-  beforeEach(async () => {
+  const open = async () => {
     [test, receiver] = await Promise.all([startTestSandbox(), startReceiver()]);
-  });
-
-  afterEach(async () => {
+  };
+  const close = async () => {
     await test.close();
     await receiver.close();
-  });
+  };
+  /** Each test of the block has a sandbox of its own. */
+  const useOwn = () => {
+    beforeEach(open);
+    afterEach(close);
+  };
+  /** All tests of the block have the same sandbox. */
+  const useShared = () => {
+    beforeAll(open);
+    afterAll(close);
+  };
 
   const listConnections = async (): Promise<{ id: string; provider: string; phoneNumber: string }[]> => {
     const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
@@ -31,8 +40,9 @@ describe('the sandbox', () => {
   };
   const firstQr = async (): Promise<string> =>
     (await listConnections()).find(({ provider }) => provider === 'qr')?.id ?? '';
-  /** Registers a webhook that leads to the receiver. */
+  /** Registers a webhook that leads to the receiver, for the events from now on. */
   const tunnel = async () => {
+    await test.service.platform.delivery.settle();
     await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
     const { body } = await test.service.call('PUT', '/webhook', {
       key: test.sandbox.seed.apiKey,
@@ -44,6 +54,8 @@ describe('the sandbox', () => {
     test.call('POST', '/contacts/491700000009/messages', { connectionId, text });
 
   describe('at its start', () => {
+    useShared();
+
     it('reports addresses and credentials', async () => {
       const { status, body } = await test.call('GET', '/info');
       expect(status).toBe(200);
@@ -75,9 +87,19 @@ describe('the sandbox', () => {
       expect(ports.hosts.target('crm.example.com')).toBe(receiver.origin);
       expect(await listConnections()).toHaveLength(4);
     });
+
+    it('serves the OpenAPI document of the service, with its own address', async () => {
+      const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/service.openapi.json`);
+      const { info, servers, paths } = (await answer.json()) as OpenApiDocument;
+      expect([answer.status, info.title]).toEqual([200, 'Messaging service']);
+      expect(servers).toEqual([{ url: `${test.service.origin}/api/v1` }]);
+      expect(Object.values(paths).flatMap((methods) => Object.keys(methods))).toHaveLength(14);
+    });
   });
 
   describe('its numbers', () => {
+    useOwn();
+
     const DAY = 86_400_000;
     /** License status by phone number, as the detail shows it: the list hides what has ended. */
     const licenses = async (ids: readonly string[]): Promise<Record<string, string>> => {
@@ -129,6 +151,8 @@ describe('the sandbox', () => {
   });
 
   describe('people', () => {
+    useShared();
+
     it(
       'write to a connection, and the service delivers it to the webhook',
       proves('events.received.fires', 'events.post', 'service.qr.events'),
@@ -202,6 +226,8 @@ describe('the sandbox', () => {
   });
 
   describe('time', () => {
+    useOwn();
+
     it('can be frozen, advanced and started', async () => {
       const { body: before } = await test.call('GET', '/clock');
       expect(before).toEqual({ now: new Date(test.service.clock.now()).toISOString(), frozen: false });
@@ -234,9 +260,16 @@ describe('the sandbox', () => {
       expect((await test.call('PUT', '/timing', { sendScale: 0.5 })).body).toEqual({ sendScale: 0.5 });
       expect(test.service.platform.timing.sendScale).toBe(0.5);
     });
+
+    it('shows the duration of sends', async () => {
+      await test.call('PUT', '/timing', { sendScale: 0.5 });
+      expect((await test.call('GET', '/timing')).body).toEqual({ sendScale: 0.5 });
+    });
   });
 
   describe('deliveries', () => {
+    useOwn();
+
     it('are listed with attempts, headers and raw body', async () => {
       const { secret } = await tunnel();
       await write(await firstQr());
@@ -313,45 +346,47 @@ describe('the sandbox', () => {
       });
       expect(altered.body.attempts).toHaveLength(5);
     });
-  });
 
-  it('has a ledger of every event, in order, whether or not it was delivered', async () => {
-    await test.call('PUT', '/faults', {
-      rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],
-    });
-    await tunnel();
-    const connectionId = await firstQr();
-    const ids: string[] = [];
-    for (let index = 0; index < 5; index += 1) {
-      const { body } = await write(connectionId);
-      ids.push(body.messageId);
-    }
-    const { body: page } = await test.call('GET', '/ledger?limit=3');
-    for (const entry of page.entries) readExactly(ledgerEntry, entry);
-    expect(page.entries.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3]);
-    const { body: rest } = await test.call('GET', `/ledger?after=${page.nextCursor}&limit=3`);
-    expect(rest.nextCursor).toBeUndefined();
-    const all = [...page.entries, ...rest.entries];
-    expect(all.map(({ messageId }) => messageId)).toEqual(ids);
-    expect(all[0]).toMatchObject({
-      event: 'message.received',
-      connectionId,
-      payload: { message: { id: ids[0] } },
-    });
-    expect(all[0].status).toBeUndefined();
+    it('have a ledger of every event, in order, whether or not it was delivered', async () => {
+      await test.call('PUT', '/faults', {
+        rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],
+      });
+      await tunnel();
+      const connectionId = await firstQr();
+      const ids: string[] = [];
+      for (let index = 0; index < 5; index += 1) {
+        const { body } = await write(connectionId);
+        ids.push(body.messageId);
+      }
+      const { body: page } = await test.call('GET', '/ledger?limit=3');
+      for (const entry of page.entries) readExactly(ledgerEntry, entry);
+      expect(page.entries.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3]);
+      const { body: rest } = await test.call('GET', `/ledger?after=${page.nextCursor}&limit=3`);
+      expect(rest.nextCursor).toBeUndefined();
+      const all = [...page.entries, ...rest.entries];
+      expect(all.map(({ messageId }) => messageId)).toEqual(ids);
+      expect(all[0]).toMatchObject({
+        event: 'message.received',
+        connectionId,
+        payload: { message: { id: ids[0] } },
+      });
+      expect(all[0].status).toBeUndefined();
 
-    const seqs = async (query: string): Promise<[number[], string | undefined]> => {
-      const { entries, nextCursor } = (await test.call('GET', `/ledger?${query}`)).body;
-      return [entries.map(({ seq }: { seq: number }) => seq), nextCursor];
-    };
-    expect(await seqs('order=newest&limit=3')).toEqual([[5, 4, 3], '3']);
-    expect(await seqs('order=newest&limit=3&before=3')).toEqual([[2, 1], undefined]);
-    expect(await seqs('order=newest&after=3')).toEqual([[5, 4], undefined]);
-    expect(await seqs('before=3')).toEqual([[1, 2], undefined]);
-    expect(await seqs('order=oldest&after=4')).toEqual([[5], undefined]);
+      const seqs = async (query: string): Promise<[number[], string | undefined]> => {
+        const { entries, nextCursor } = (await test.call('GET', `/ledger?${query}`)).body;
+        return [entries.map(({ seq }: { seq: number }) => seq), nextCursor];
+      };
+      expect(await seqs('order=newest&limit=3')).toEqual([[5, 4, 3], '3']);
+      expect(await seqs('order=newest&limit=3&before=3')).toEqual([[2, 1], undefined]);
+      expect(await seqs('order=newest&after=3')).toEqual([[5, 4], undefined]);
+      expect(await seqs('before=3')).toEqual([[1, 2], undefined]);
+      expect(await seqs('order=oldest&after=4')).toEqual([[5], undefined]);
+    });
   });
 
   describe('tunnels', () => {
+    useShared();
+
     it('direct a public host to this machine until they are closed', async () => {
       const put = await test.call('PUT', '/hosts/CRM.Example.com', { target: `${receiver.origin}/` });
       expect(put.body).toEqual({ host: 'crm.example.com', target: receiver.origin });
@@ -430,42 +465,9 @@ describe('the sandbox', () => {
     });
   });
 
-  it('returns the duration of sends', async () => {
-    await test.call('PUT', '/timing', { sendScale: 0.5 });
-    expect((await test.call('GET', '/timing')).body).toEqual({ sendScale: 0.5 });
-  });
-
-  it('serves the OpenAPI document of the service, with its own address', async () => {
-    const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/service.openapi.json`);
-    const { info, servers, paths } = (await answer.json()) as OpenApiDocument;
-    expect([answer.status, info.title]).toEqual([200, 'Messaging service']);
-    expect(servers).toEqual([{ url: `${test.service.origin}/api/v1` }]);
-    expect(Object.values(paths).flatMap((methods) => Object.keys(methods))).toHaveLength(14);
-  });
-
-  it('adds a connection with a warm-up on request, and without one by default', async () => {
-    const { workspaceId, apiKey: key } = test.sandbox.seed;
-    const add = (fields: object) => test.call('POST', `/workspaces/${workspaceId}/connections`, fields);
-    const sendUntilRefused = async (connectionId: string): Promise<number[]> => {
-      const statuses: number[] = [];
-      for (let count = 0; count < 31; count += 1) {
-        const body = { connectionId, to: '491700000004', text: 'hello' };
-        statuses.push((await test.service.call('POST', '/messages', { key, body })).status);
-      }
-      return [...new Set(statuses)];
-    };
-    const fresh = await add({ provider: 'qr', phoneNumber: '447700900181', warmup: true });
-    expect(await sendUntilRefused(fresh.body.connection.id)).toEqual([200, 429]);
-    const old = await add({ provider: 'qr', phoneNumber: '447700900182' });
-    expect(await sendUntilRefused(old.body.connection.id)).toEqual([200]);
-    await test.service.call('DELETE', `/connections/${old.body.connection.id}`, { key });
-    const anew = await add({ provider: 'qr', phoneNumber: '447700900182', warmup: true });
-    expect(await sendUntilRefused(anew.body.connection.id)).toEqual([200]);
-    const cloud = await add({ provider: 'cloud_api', phoneNumber: '447700900183', warmup: true });
-    expect(cloud).toMatchObject({ status: 400, body: { field: 'warmup' } });
-  });
-
   describe('its access control', () => {
+    useShared();
+
     it('creates workspaces, connections and keys', async () => {
       const { status, body } = await test.call('POST', '/workspaces', { kind: 'crm_portal' });
       expect({ status, body }).toEqual({
@@ -529,6 +531,28 @@ describe('the sandbox', () => {
       const { body } = await test.call('PUT', `/connections/${connectionId}/licence`, { expiresAt });
       expect(body).toEqual({ status: 'expired', expiresAt });
       expect((await listConnections()).map(({ id }) => id)).not.toContain(connectionId);
+    });
+
+    it('adds a connection with a warm-up on request, and without one by default', async () => {
+      const { workspaceId, apiKey: key } = test.sandbox.seed;
+      const add = (fields: object) => test.call('POST', `/workspaces/${workspaceId}/connections`, fields);
+      const sendUntilRefused = async (connectionId: string): Promise<number[]> => {
+        const statuses: number[] = [];
+        for (let count = 0; count < 31; count += 1) {
+          const body = { connectionId, to: '491700000004', text: 'hello' };
+          statuses.push((await test.service.call('POST', '/messages', { key, body })).status);
+        }
+        return [...new Set(statuses)];
+      };
+      const fresh = await add({ provider: 'qr', phoneNumber: '447700900181', warmup: true });
+      expect(await sendUntilRefused(fresh.body.connection.id)).toEqual([200, 429]);
+      const old = await add({ provider: 'qr', phoneNumber: '447700900182' });
+      expect(await sendUntilRefused(old.body.connection.id)).toEqual([200]);
+      await test.service.call('DELETE', `/connections/${old.body.connection.id}`, { key });
+      const anew = await add({ provider: 'qr', phoneNumber: '447700900182', warmup: true });
+      expect(await sendUntilRefused(anew.body.connection.id)).toEqual([200]);
+      const cloud = await add({ provider: 'cloud_api', phoneNumber: '447700900183', warmup: true });
+      expect(cloud).toMatchObject({ status: 400, body: { field: 'warmup' } });
     });
   });
 });
