@@ -13,7 +13,7 @@ import type { SandboxMemory, SandboxPorts } from '../sandbox/sandbox-ports.ts';
 
 /** The connector of a snapshot. */
 export interface SavedConnector {
-  /** Resolves when nothing is in progress. */
+  /** Resolves when it has no work in progress. */
   settle(): Promise<void>;
   /** What it has stored. */
   save(): Promise<SavedTables>;
@@ -30,6 +30,8 @@ export interface SnapshotOptions {
     readonly ports: SandboxPorts;
     readonly sandbox: Pick<Sandbox, 'recorder'>;
   };
+  /** Resolves when nothing is in progress. */
+  readonly settle: () => Promise<void>;
   /** Stops the service and its sandbox, runs `put`, and starts them again. */
   readonly restart: (put: () => Promise<void>) => Promise<void>;
   readonly connector: SavedConnector | undefined;
@@ -56,7 +58,14 @@ const LEASE = 'process_lease';
  * Keeps snapshots in memory. To restore one, service and connector are started again on the saved rows, because they
  * read all their state at a start; servers and database connections stay open.
  */
-export function createSnapshots({ database, parts, restart, connector, clock }: SnapshotOptions): Snapshots {
+export function createSnapshots({
+  database,
+  parts,
+  settle,
+  restart,
+  connector,
+  clock,
+}: SnapshotOptions): Snapshots {
   const worlds = new Map<string, World>();
 
   const put = async ({ service, now, frozen }: World): Promise<void> => {
@@ -79,9 +88,7 @@ export function createSnapshots({ database, parts, restart, connector, clock }: 
       const { platform, ports, sandbox } = parts();
       if (worlds.size === MAX_SNAPSHOTS) return 'full';
       if (ports.held.any) return 'held';
-      await platform.settle();
-      await connector?.settle();
-      await platform.settle();
+      await settle();
       const { frozen } = platform.time;
       const service = await saveTables(database, 'platform', [LEASE]);
       const saved = await connector?.save();

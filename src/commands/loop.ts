@@ -83,7 +83,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       logger: logger.child({ component: 'platform' }),
       connector: {
         token: secrets.connectorToken,
-        settle: () => running().settle(),
+        settle: async () => connector?.settle(),
         save: () => saveTables(running().database, 'connector', OF_THE_PROCESS),
         async restore(saved, work) {
           const stopped = running();
@@ -193,10 +193,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       info: () => service.sandbox.info(),
       emptied,
       check,
-      async settle() {
-        await service.settle();
-        await connector?.settle();
-      },
+      settle: () => service.settle(),
       close: opened.close,
     };
   });

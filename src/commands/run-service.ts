@@ -87,7 +87,7 @@ export interface RunningService {
   attach(url: string): void;
   /** Opens a tunnel from a public host to `url`, for as long as the service runs. */
   tunnel(host: string, url: string): void;
-  /** Runs everything that is due on both clocks until no request is in flight. */
+  /** Runs everything that is due on both clocks until neither the service nor the connector has work in progress. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -191,9 +191,19 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       return { platform, sandbox, ports };
     }
 
+    /** Each half may cause work in the other: a delivery calls a handler, and a send is delivered as an event. */
+    async function settle(): Promise<void> {
+      for (let before = -1; before !== parts.platform.delivery.begun; ) {
+        before = parts.platform.delivery.begun;
+        await parts.platform.settle();
+        await options.connector?.settle();
+      }
+    }
+
     const snapshots = createSnapshots({
       database,
       parts: () => parts,
+      settle,
       async restart(put) {
         parts.sandbox.endStreams();
         await parts.platform.close();
@@ -250,7 +260,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
         pin(CONNECTOR_HOST, url);
       },
       tunnel: pin,
-      settle: () => parts.platform.settle(),
+      settle,
       close: opened.close,
     };
   });

@@ -43,6 +43,7 @@ import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import { startRetention } from './retention.ts';
+import { settleParts } from './settle-parts.ts';
 import { measureState } from './state/measure-state.ts';
 import { createPresence } from './work/presence.ts';
 
@@ -107,7 +108,7 @@ export interface Connector {
   untilReady(): Promise<boolean>;
   /** Ends the streams of changes and QR codes, so that a server can drain. */
   endStreams(): void;
-  /** Resolves when everything that was received is finished: commits, polls, numbering. */
+  /** Resolves when nothing is in progress: commits, polls, sends, numbering, calls of the handlers. */
   settle(): Promise<void>;
   /** Finishes work in progress and stops. The time is limited. Does not close the database or the notifier. */
   close(): Promise<void>;
@@ -349,16 +350,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       web?.changes.endStreams();
       calls.watches.close();
     },
-    async settle() {
-      await web?.receiver.settle();
-      await oauth?.settle();
-      await accounts.settle();
-      await reconciler.settle();
-      await outbox.settle();
-      await calls.settle();
-      await feed.settle();
-      await dispatch.settle();
-    },
+    settle: () =>
+      settleParts({ writers: [web?.receiver, oauth, accounts, reconciler, outbox, calls], feed, dispatch }),
     async close() {
       stopWatching();
       readiness.close();

@@ -75,7 +75,10 @@ export interface TestLoop {
    * Retries of sends and of your handler wait for their time.
    */
   settle(): Promise<void>;
-  /** Starts over with the numbers and a new key that the sandbox begins with, without faults. Virtual time is kept. */
+  /**
+   * Starts over with the numbers and a new key that the sandbox begins with, without faults. Virtual time is kept.
+   * Resolves once the connector knows the new connections.
+   */
   reset(): Promise<void>;
   /**
    * Saves the state of the loop once nothing is in progress: all data of service and connector, virtual time, faults,
@@ -151,6 +154,8 @@ export async function startTestLoop(options: TestLoopOptions = {}): Promise<Test
       ? await startLoop(loopOptions(database.url, { handlers }))
       : await startService(database.url);
     opened.add(() => loop.close());
+    // The connector knows the connections once its first poll has ended.
+    await loop.settle();
     return describeLoop(loop, opened.close);
   });
 }
@@ -197,6 +202,7 @@ function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
     settle: () => loop.settle(),
     async reset() {
       await sandbox.reset();
+      await loop.settle();
     },
     snapshot: () => sandbox.takeSnapshot({ body: {} }),
     async restore({ id }) {

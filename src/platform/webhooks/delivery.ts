@@ -73,6 +73,8 @@ export interface Delivery {
   count(where: Filter<DeliveryValue>): Promise<DeliveryCount>;
   /** One delivery; null for an unknown id. */
   find(id: number): Promise<DeliveryRecord | null>;
+  /** How many deliveries have begun, including those of earlier processes. */
+  readonly begun: number;
   /** Whether a delivery is waiting or in progress. */
   isOpen(id: number): boolean;
   /**
@@ -182,6 +184,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const waiting = { id: nextId++, eventId, subscriptionId, createdAt: clock.now(), event, variant };
       queues.of(subscriptionId).add(waiting);
       return this.find(waiting.id);
+    },
+    get begun() {
+      return nextId - 1;
     },
     isOpen: (id) => queues.find(id) !== undefined,
     sendOnce: async (subscriptionId, envelope) =>
