@@ -118,7 +118,7 @@ export async function replay(
   await call({ method: 'PUT', path: `${PREFIXES.sandbox}/timing`, body: timing });
   const { now } = virtualClock.parse(await post(scenario.frozen ? '/clock/freeze' : '/clock/run'));
   const startedAt = Date.parse(now);
-  await awaitWebhook();
+  await awaitConnector();
   const answers = new Map<number, unknown>();
   let world: World | undefined;
   const resolver = new Resolver({
@@ -181,21 +181,31 @@ export async function replay(
   if (scenario.connector) differences.push(...(await awaitAgreement()));
   return { differences, observations };
 
-  /** After a reset, the connector registers its webhook anew; events before that have nowhere to go. */
-  async function awaitWebhook(): Promise<void> {
+  /**
+   * After a reset, the connector registers its webhook anew and reads the list of connections. Before that, events have
+   * nowhere to go, and it refuses calls about a connection.
+   */
+  async function awaitConnector(): Promise<void> {
     const get = (path: string): Promise<unknown> => call({ method: 'GET', path: PREFIXES.sandbox + path });
     const { workspaceId, connectorUrl } = sandboxInfo.parse(await get('/info'));
     for (let waited = 0; connectorUrl !== null && waited < patienceMs; waited += LOOK_AGAIN_MS) {
       const { entries } = webhookList.parse(await get('/webhooks'));
-      if (entries.some(({ subscription }) => subscription.id === workspaceId)) return;
+      if (entries.some(({ subscription }) => subscription.id === workspaceId)) {
+        await syncConnector();
+        return;
+      }
       await target.sleep(LOOK_AGAIN_MS);
     }
+  }
+
+  async function syncConnector(): Promise<void> {
+    await call({ method: 'POST', path: `${PREFIXES.connector}/v1/sync`, body: '{}' });
   }
 
   /** The connector polls until it agrees with the service, or for as long as the patience lasts. */
   async function awaitAgreement(): Promise<Difference[]> {
     for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
-      await call({ method: 'POST', path: `${PREFIXES.connector}/v1/sync`, body: '{}' });
+      await syncConnector();
       await target.settle();
       const found = compareConnector(await readWorld(call), await readConnector(call), causeOf);
       if (found.length === 0 || waited >= patienceMs) return found;

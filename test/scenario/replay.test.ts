@@ -113,6 +113,19 @@ describe('a scenario', () => {
     expect((await replay(scenario, target)).differences).toEqual([]);
   });
 
+  it('begins once the connector has read the list of connections', async () => {
+    await world.client.write(await world.client.qrConnection(), 'Hello');
+    const scenario = await recordFile();
+    const calls: string[] = [];
+    const call: Target['call'] = (request) => {
+      calls.push(`${request.method} ${request.path}`);
+      return target.call(request);
+    };
+    const onCause = (): void => void calls.push('cause');
+    await replay(scenario, { ...target, call }, { onCause });
+    expect(calls.slice(0, calls.indexOf('cause'))).toContain('POST /connector/v1/sync');
+  });
+
   it('shows what the service did differently, with the cause', async () => {
     await world.client.write(await world.client.qrConnection(), 'Hello');
     const scenario = await recordFile();

@@ -18,10 +18,9 @@ export function scenarioWorld(): {
   beforeEach(async () => {
     await loop.sandbox('POST', '/reset');
     client = createLoopClient(loop.loop.info());
-    // The connector has registered its webhook.
-    await expect
-      .poll(async () => (await loop.sandbox<{ entries: unknown[] }>('GET', '/webhooks')).entries)
-      .toHaveLength(1);
+    // The connector has registered its webhook, and knows the connections.
+    await settle();
+    expect((await loop.sandbox<{ entries: unknown[] }>('GET', '/webhooks')).entries).toHaveLength(1);
   });
   return {
     loop,
