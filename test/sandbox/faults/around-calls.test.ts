@@ -116,7 +116,6 @@ describe('faults of the API', () => {
   });
 
   test('not_persisted: the phone receives the message, the service stores nothing, and the key remembers the answer', async () => {
-    const before = await service.platform.ledger.read(0, 100);
     faults = [{ type: 'not_persisted' }];
     const answer = await send('k');
     const sent = readExactly(sendMessageAnswer, answer.body);
@@ -130,7 +129,8 @@ describe('faults of the API', () => {
     expect((await service.call('GET', '/messages', { key: seeded.key })).body).toMatchObject({
       messages: [],
     });
-    expect(await service.platform.ledger.read(0, 100)).toEqual(before);
+    const ledger = await service.platform.ledger.read(0, 1_000);
+    expect(ledger.filter(({ workspaceId }) => workspaceId === seeded.workspaceId)).toEqual([]);
   });
 
   test('are waited for by settle', async () => {
