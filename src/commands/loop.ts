@@ -95,9 +95,17 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
           });
         },
         async reset() {
-          await connector?.close();
-          await clearConnector(options);
-          await start(connector === undefined ? options.ports.connector : portOf(connector));
+          // The start that is in progress follows.
+          if (connector === undefined) return await clearConnector(options);
+          const stopped = connector;
+          service.attach(stopped.url);
+          // Its listener stays open: another process could take a free port.
+          await stopped.restart(async () => {
+            await clearConnector(options);
+            await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
+            return await findService(portOf(stopped));
+          });
+          await saveOwner();
         },
       },
     });
@@ -115,8 +123,13 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       return { service: { baseUrl, apiKey }, oauth: await oauthApp(port) };
     }
 
-    async function start(port: number): Promise<void> {
+    /** Whose data the connector stores. */
+    async function saveOwner(): Promise<void> {
       const { workspaceId } = service.sandbox.info();
+      await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
+    }
+
+    async function start(port: number): Promise<void> {
       connector = await runConnector({
         databaseUrl: options.connectorDatabaseUrl,
         redisUrl: options.redisUrl,
@@ -135,7 +148,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         clock,
         logger: logger.child({ component: 'connector' }),
       });
-      await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
+      await saveOwner();
     }
 
     /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
@@ -17,7 +18,7 @@ import { startTestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { proves } from '../support/proves.ts';
-import { findPortBase } from '../support/spawn-command.ts';
+import { findPortBase, isFree } from '../support/spawn-command.ts';
 
 describe('the loop', () => {
   const test = loopOfFile();
@@ -138,6 +139,19 @@ describe('the loop', () => {
     ]) {
       expect(await (await fetch(url)).text(), url).toMatch(/^\{.*\}\n$/);
     }
+  });
+
+  it('keeps the port of its connector during a reset', async () => {
+    const port = Number(new URL(test.connectorUrl).port);
+    let isReset = false;
+    const resetting = test.sandbox('POST', '/reset', {}).finally(() => {
+      isReset = true;
+    });
+    while (!isReset) {
+      expect(await isFree(port)).toBe(false);
+      await setImmediate();
+    }
+    await resetting;
   });
 
   it('starts from scratch after a reset: no messages, a new key, and new messages arrive', async () => {

@@ -130,7 +130,8 @@ export async function findPortBase(): Promise<number> {
   }
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** Whether a process could listen on this port now. */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   const free = Promise.withResolvers<boolean>();
   server.once('error', () => free.resolve(false));
