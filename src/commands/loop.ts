@@ -85,25 +85,18 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         token: secrets.connectorToken,
         settle: async () => connector?.settle(),
         save: () => saveTables(running().database, 'connector', OF_THE_PROCESS),
-        async restore(saved, work) {
-          const stopped = running();
-          await stopped.restart(async () => {
+        restore: (saved, work) =>
+          restart(async ({ database }) => {
             // Each has its own schema, so neither waits for the other.
-            const halves = await Promise.allSettled([work(), saved.restore(stopped.database)]);
+            const halves = await Promise.allSettled([work(), saved.restore(database)]);
             for (const half of halves) if (half.status === 'rejected') throw half.reason;
-            return await findService(portOf(stopped));
-          });
-        },
+          }),
         async reset() {
           // The start that is in progress follows.
           if (connector === undefined) return await clearConnector(options);
-          const stopped = connector;
-          service.attach(stopped.url);
-          // Its listener stays open: another process could take a free port.
-          await stopped.restart(async () => {
+          await restart(async () => {
             await clearConnector(options);
             await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
-            return await findService(portOf(stopped));
           });
           await saveOwner();
         },
@@ -129,7 +122,17 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
     }
 
-    async function start(port: number): Promise<void> {
+    /** Runs `work` while the connector is stopped. Its listener stays open: another process could take a free port. */
+    async function restart(work: (stopped: RunningConnector) => Promise<void>): Promise<void> {
+      const stopped = running();
+      await stopped.restart(async () => {
+        await work(stopped);
+        return await findService(Number(new URL(stopped.url).port));
+      });
+    }
+
+    async function start(): Promise<void> {
+      const { connector: port } = options.ports;
       connector = await runConnector({
         databaseUrl: options.connectorDatabaseUrl,
         redisUrl: options.redisUrl,
@@ -198,7 +201,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     let emptied = false;
     try {
       emptied = await removeOutdated();
-      await start(options.ports.connector);
+      await start();
     } catch (error) {
       throw explainOtherService(error, options);
     }
@@ -222,10 +225,6 @@ function explainOtherService(error: unknown, options: LoopOptions): unknown {
     `To start over, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
     `To keep them, use other data for the loop: ${ownData}`;
   return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);
-}
-
-function portOf(connector: RunningConnector): number {
-  return Number(new URL(connector.url).port);
 }
 
 /** Removes what the connector has stored; its next start migrates an empty schema. */
