@@ -61,11 +61,13 @@ export interface WatchedPage {
   readonly complaints: readonly string[];
 }
 
+const VIEWPORT = { width: 1280, height: 800 };
+
 type PageOptions = NonNullable<Parameters<Browser['newContext']>[0]>;
 
 async function newPage(browser: Browser, options: PageOptions): Promise<Page> {
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 800 },
+    viewport: VIEWPORT,
     reducedMotion: 'reduce',
     ...options,
   });
@@ -90,7 +92,7 @@ async function cleanUp(page: Page): Promise<void> {
   await session.detach();
   await context.clearPermissions();
   await page.emulateMedia({ colorScheme: null });
-  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.setViewportSize(VIEWPORT);
   spare.push(page);
 }
 
