@@ -71,6 +71,7 @@ export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/connector/accounts/remove-account.ts': 'the tables of an account, from a list',
   'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
   'src/connector/db/sealed-columns.ts': 'every column that holds a sealed value, from a list',
+  'src/platform/db/clear-tables.ts': 'the tables that a reset empties, from a list',
   'src/platform/oauth/clean-up.ts': 'the tables of OAuth whose rows end, from a list',
   'src/platform/oauth/token/consume.ts': 'codes and refresh tokens, which are used up alike',
 };
@@ -118,12 +119,11 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/reconcile/walk-messages.ts': 'joins the messages of a page',
   'src/connector/db/sealed-columns.ts': 'reads and writes columns of several tables, from a list',
   'src/connector/feed/sequencer.ts': 'calls connector.number_changes',
-  'src/platform/db/clear-tables.ts': 'truncates',
   'src/platform/media/media-upload.ts': 'decodes base64, and sets synchronous_commit for its own commit',
   'src/platform/messages/apply-receipts.ts': 'updates any number of messages, each to its own values',
   'src/platform/messages/receive-messages.ts': 'inserts any number of messages',
   'src/platform/webhooks/delivery-log.ts': 'inserts deliveries in batches of any size',
   'src/platform/webhooks/ledger.ts': 'inserts any number of events, each with the apps that it is for',
   'src/platform/webhooks/delivery-store.ts':
-    'numbers and inserts lost deliveries in one statement, and truncates',
+    'numbers and inserts lost deliveries in one statement, and restarts the ids of the ledger',
 };

@@ -116,6 +116,15 @@ describe('platform', () => {
     expect((await service.call('GET', '/webhook', { key: fresh.key })).body).toMatchObject({ url: null });
   });
 
+  test('is reset while a query reads, which goes on', async () => {
+    const { database, platform } = service;
+    await database.transaction(async (tx) => {
+      await tx.query('SELECT FROM platform.connections JOIN platform.deliveries ON true');
+      await platform.reset();
+      await tx.query('SELECT FROM platform.workspaces JOIN platform.ledger ON true');
+    });
+  });
+
   test('refuses an invalid pace', () => {
     for (const scale of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => service.platform.timing.setSendScale(scale)).toThrow('sendScale');

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
-import type { Queryable } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { deliveries } from '../db/webhook-tables.ts';
+import { deliveries, ledger, ledgerPosition, webhookConfigurations } from '../db/webhook-tables.ts';
 import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
 import { isSuccess } from './send-attempt.ts';
@@ -58,10 +58,16 @@ export async function appendAttempts(
     .where(eq(deliveries.id, id));
 }
 
+/** Longer than for an ordinary statement, because a ledger may have grown large. */
+const CLEAR_DEADLINE = { deadlineMs: 60_000 };
+
 /** Empties the ledger, the deliveries and the configurations, and restarts their ids and numbers. For a reset. */
-export async function clearWebhookTables(tx: Queryable): Promise<void> {
-  await tx.query(
-    'TRUNCATE platform.ledger, platform.deliveries, platform.webhook_configurations RESTART IDENTITY',
-  );
-  await tx.query('UPDATE platform.ledger_position SET last_seq = 0');
+export async function clearWebhookTables(database: Database): Promise<void> {
+  await database.transaction(async (tx) => {
+    await orm(tx).delete(ledger);
+    await orm(tx).delete(deliveries);
+    await orm(tx).delete(webhookConfigurations);
+    await orm(tx).update(ledgerPosition).set({ lastSeq: 0 });
+    await tx.query(`SELECT setval(pg_get_serial_sequence('platform.ledger', 'id'), 1, false)`);
+  }, CLEAR_DEADLINE);
 }
