@@ -6,6 +6,7 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { connections, licenses, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /**
  * The slots of workspaces by id; unknown ones are left out. One that has run out is renewed late, but the one that
@@ -82,12 +83,13 @@ function toSlots(row: SlotCounts): Account['slots'] {
 
 /**
  * The account as it is visible to a credential: the slots of its workspace, and counts of the connections that it
- * reaches, whatever their license and whether or not they have ever paired. [choice.account.reach]
+ * reaches, whatever their license and whether or not they have ever paired. Throws `invalid_key` if the workspace no
+ * longer exists. [choice.account.reach]
  */
 export async function readAccount(db: Queryable, credential: Credential, now: number): Promise<Account> {
   const slots = (await readSlots(db, [credential.workspaceId], now)).get(credential.workspaceId);
   const counts = await countConnections(db, credential);
   if (slots === undefined || counts === undefined)
-    throw new Error('the workspace of a credential is missing');
+    throw new PlatformError('invalid_key', { why: 'its workspace was deleted during the call' });
   return { slots, connections: counts };
 }

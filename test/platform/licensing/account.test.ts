@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { account } from '../../../src/contract/service/account.ts';
+import { readAccount } from '../../../src/platform/licensing/read-account.ts';
 import { readExactly, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -49,6 +50,22 @@ describe('GET /account', () => {
       });
     },
   );
+
+  test('refuses the key of a workspace that is deleted during the call', async () => {
+    const credential = {
+      kind: 'api_key',
+      id: 'key_of_deleted',
+      workspaceId: 'workspace_deleted',
+      workspaceKind: 'standalone',
+      subscriptionId: 'workspace_deleted',
+      scopes: [],
+      connectionIds: null,
+      ipAllowlist: null,
+      legacy: false,
+    } as const;
+    const refused = readAccount(service.database, credential, service.clock.now());
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_key' });
+  });
 
   test('requires messaging.read', proves('account.get.scope'), async () => {
     const { id } = await open();
