@@ -1,7 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import type { ApiToken } from '../connector/api/token-guard.ts';
 import { type Connector, createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
+import { CONNECTOR_ERRORS } from '../contract/connector/errors.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-server.ts';
@@ -83,7 +85,7 @@ export interface RunningConnector {
   readonly database: Database;
   /**
    * Stops the work, runs `work`, and starts again with the service that it resolves with, or with the one of the
-   * start if it throws. The listener and the database connections stay open.
+   * start if it throws. The listener and the database connections stay open; requests are answered with 503.
    */
   restart(work: () => Promise<ServiceOfConnector>): Promise<void>;
   /** Answers open requests, then stops. No accepted webhook is lost. */
@@ -141,10 +143,12 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
       });
     let connector = await create(options);
+    let isRestarting = false;
     opened.add(() => connector.close());
     if (options.sharesPort === true) await connector.untilAdmitted();
     const server = await startHttpServer({
-      app: (request, response) => connector.app(request, response),
+      app: (request, response) =>
+        isRestarting ? answerRestarting(response) : connector.app(request, response),
       limits: HTTP_LIMITS,
       trustedProxies: options.trustedProxies,
       closesUnauthenticated: true,
@@ -164,6 +168,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       untilReady: () => connector.untilReady(),
       settle: () => connector.settle(),
       async restart(work) {
+        isRestarting = true;
         connector.endStreams();
         await connector.close();
         let next: ServiceOfConnector = options;
@@ -171,12 +176,23 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
           next = await work();
         } finally {
           connector = await create(next);
+          isRestarting = false;
           await connector.start();
         }
       },
       close: opened.close,
     };
   });
+}
+
+/** While the connector restarts, its data may be incomplete. */
+function answerRestarting(response: ServerResponse): void {
+  const message = 'The connector is restarting; retry after `Retry-After`.';
+  response.writeHead(CONNECTOR_ERRORS.unavailable.status, {
+    'Content-Type': 'application/json',
+    'Retry-After': '1',
+  });
+  response.end(`${JSON.stringify({ error: 'unavailable', message })}\n`);
 }
 
 /** The names that requests to a loopback address may use. A proxy may use any name. */

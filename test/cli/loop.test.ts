@@ -154,6 +154,18 @@ describe('the loop', () => {
     await resetting;
   });
 
+  it('answers requests to its connector with 200 or 503 during a reset', async () => {
+    const statuses = new Set<number>();
+    let isReset = false;
+    const resetting = test.sandbox('POST', '/reset', {}).finally(() => {
+      isReset = true;
+    });
+    const headers = { authorization: `Bearer ${test.connectorToken}` };
+    while (!isReset) statuses.add((await fetch(`${test.connectorUrl}/v1/messages`, { headers })).status);
+    await resetting;
+    expect(statuses).toEqual(new Set([200, 503]));
+  });
+
   it('starts from scratch after a reset: no messages, a new key, and new messages arrive', async () => {
     const { client, loop } = test;
     const before = loop.info();
