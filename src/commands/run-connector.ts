@@ -162,6 +162,12 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     opened.add(() => server.drain(options.drainMs));
     options.onListening?.(server.url);
     await connector.start();
+    async function startAgain(service: ServiceOfConnector): Promise<void> {
+      connector = await create(service);
+      isRestarting = false;
+      await connector.start();
+    }
+
     return {
       url: server.url,
       database,
@@ -171,14 +177,16 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         isRestarting = true;
         connector.endStreams();
         await connector.close();
-        let next: ServiceOfConnector = options;
+        let next: ServiceOfConnector;
         try {
           next = await work();
-        } finally {
-          connector = await create(next);
-          isRestarting = false;
-          await connector.start();
+        } catch (error) {
+          await startAgain(options).catch((err: unknown) =>
+            logger.error({ err }, 'the connector could not be started again'),
+          );
+          throw error;
         }
+        await startAgain(next);
       },
       close: opened.close,
     };

@@ -18,6 +18,7 @@ import { startTestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { proves } from '../support/proves.ts';
+import { runTestConnector } from '../support/run-test-connector.ts';
 import { findPortBase, isFree } from '../support/spawn-command.ts';
 
 describe('the loop', () => {
@@ -329,6 +330,20 @@ describe('the OAuth app of the loop', () => {
     await consentAndReceive(second);
     await second.close();
     await database.drop();
+  });
+});
+
+describe('a connector that restarts', () => {
+  it('reports why the work failed, not that it could not start again', async () => {
+    const connector = await runTestConnector();
+    const failed = connector.restart(async () => {
+      const sql = postgres(connector.databaseUrl, { max: 1, onnotice: () => undefined });
+      await sql`DROP SCHEMA connector CASCADE`;
+      await sql.end();
+      throw new Error('the disk is full');
+    });
+    await expect(failed).rejects.toThrow('the disk is full');
+    await connector.close();
   });
 });
 

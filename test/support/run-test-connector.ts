@@ -9,7 +9,7 @@ import { createTestDatabase } from './database.ts';
 import { silentLogger } from './platform.ts';
 
 /** A connector with a signing secret and without a service, on its own database. */
-export interface TestConnector extends Omit<RunningConnector, 'database' | 'restart'> {
+export interface TestConnector extends Omit<RunningConnector, 'database'> {
   readonly databaseUrl: string;
   readonly webhook: string;
   readonly secret: string;
@@ -54,6 +54,7 @@ export async function runTestConnector(
     token,
     untilReady: () => connector.untilReady(),
     settle: () => connector.settle(),
+    restart: connector.restart,
     async close() {
       await connector.close();
       await database.drop();
