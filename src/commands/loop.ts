@@ -1,4 +1,5 @@
 import { webhookUrl } from '../connector/accounts/registrations.ts';
+import { clearTables, TABLES_OF_PROCESSES } from '../connector/db/clear-tables.ts';
 import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
@@ -18,9 +19,6 @@ import { migrateSchema } from './server-database.ts';
 
 /** Its tunnel stays open after the check, so that a late attempt needs no DNS lookup. */
 const SELF_CHECK_HOST = 'self-check.example.com';
-
-/** Tables that describe the running process, and are not part of the connector's data. */
-const OF_THE_PROCESS = ['processes', 'leases'];
 
 export interface LoopOptions {
   readonly connectorDatabaseUrl: string;
@@ -84,7 +82,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       connector: {
         token: secrets.connectorToken,
         settle: async () => connector?.settle(),
-        save: () => saveTables(running().database, 'connector', OF_THE_PROCESS),
+        save: () => saveTables(running().database, 'connector', TABLES_OF_PROCESSES),
         restore: (saved, work) =>
           restart(async ({ database }) => {
             // Each has its own schema, so neither waits for the other.
@@ -94,10 +92,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         async reset() {
           // The start that is in progress follows.
           if (connector === undefined) return await clearConnector(options);
-          await restart(async () => {
-            await clearConnector(options);
-            await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
-          });
+          await restart(() => clearConnector(options));
           await saveOwner();
         },
       },
@@ -227,9 +222,11 @@ function explainOtherService(error: unknown, options: LoopOptions): unknown {
   return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);
 }
 
-/** Removes what the connector has stored; its next start migrates an empty schema. */
+/** Removes what the connector has stored. */
 async function clearConnector(options: LoopOptions): Promise<void> {
-  await inConnectorData(options, (database) => database.query('DROP SCHEMA IF EXISTS connector CASCADE'));
+  const { connectorDatabaseUrl: url, clock, logger } = options;
+  await migrateSchema('connector', { url, clock, logger });
+  await inConnectorData(options, clearTables);
 }
 
 /** The name of the feed that the connector has stored. */

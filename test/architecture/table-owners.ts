@@ -1,6 +1,6 @@
 /**
  * Which folder writes the rows of each table. Other folders call it, or use its parts of a statement.
- * `connector.feed` is not here: only the function `connector.number_changes` writes it.
+ * The function `connector.number_changes` writes `connector.feed`, too.
  */
 export const OWNERS: Readonly<Record<string, string>> = {
   'connector.accounts': 'src/connector/accounts/',
@@ -10,6 +10,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'connector.coverage': 'src/connector/reconcile/',
   'connector.creations': 'src/connector/connections/',
   'connector.dead_letters': 'src/connector/dispatch/',
+  'connector.feed': 'src/connector/db/',
   'connector.gaps': 'src/connector/reconcile/',
   'connector.dispatch': 'src/connector/dispatch/',
   'connector.dispatch_queues': 'src/connector/dispatch/',
@@ -71,7 +72,6 @@ export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/connector/accounts/remove-account.ts': 'the tables of an account, from a list',
   'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
   'src/connector/db/sealed-columns.ts': 'every column that holds a sealed value, from a list',
-  'src/platform/db/clear-tables.ts': 'the tables that a reset empties, from a list',
   'src/platform/oauth/clean-up.ts': 'the tables of OAuth whose rows end, from a list',
   'src/platform/oauth/token/consume.ts': 'codes and refresh tokens, which are used up alike',
 };
@@ -82,13 +82,13 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/runtime/database/saved-tables.ts': 'reads and writes the rows of any table, from the catalog',
   'src/runtime/database/orm.ts': 'runs the statements of drizzle',
   'src/runtime/notifier/postgres-notifier.ts': 'calls pg_notify',
-  'src/commands/loop.ts': 'drops the schema of the connector',
   'src/commands/run-replay.ts': 'asks the catalog whether the tables exist',
   'src/commands/self-check.ts': 'creates and drops a database',
   'src/connector/connections/creation-store.ts':
     'stores a created connection, its row and its change in one statement',
   'src/connector/work/presence.ts':
     'hot: each heartbeat, twice a second in every process, and each take and release of a lease is one statement',
+  'src/connector/db/clear-tables.ts': 'makes the one row of the feed, as the migrations do',
   'src/connector/db/commit-batch.ts': 'runs the merge',
   'src/connector/db/connection-rows.ts':
     'writes a row and its change in one statement, each a comparison of the row before and after',

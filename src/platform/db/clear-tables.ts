@@ -1,39 +1,16 @@
 import type { Database } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
-import { apiKeys, connections, licenses, workspaces } from './core-tables.ts';
-import { media, mediaChunks } from './media-tables.ts';
-import { assignedKeys, messages, sends } from './message-tables.ts';
-import { contacts, phoneMessages } from './network-tables.ts';
-import {
-  oauthApps,
-  oauthCodes,
-  oauthCodeTries,
-  oauthConsents,
-  oauthGrants,
-  oauthRefreshTokens,
-} from './oauth-tables.ts';
-import { createKeys, pairedNumbers, pairingSessions } from './pairing-tables.ts';
-import { sandboxTransitions } from './sandbox-tables.ts';
-import { heldReports, networkSessions } from './session-tables.ts';
-import { timers } from './time-tables.ts';
+import { emptyTables } from '../../runtime/database/saved-tables.ts';
 
-/** The tables of workspaces, people and phones, each after those that reference it. */
-const CLEARED = [
-  ...[sandboxTransitions, heldReports, networkSessions, pairingSessions, pairedNumbers, createKeys],
-  ...[oauthCodes, oauthRefreshTokens, oauthCodeTries, oauthConsents, oauthGrants, oauthApps],
-  ...[messages, sends, assignedKeys, mediaChunks, media, phoneMessages, contacts, timers],
-  ...[licenses, connections, apiKeys, workspaces],
+/** Virtual time, the state of process and sandbox, and what the delivery of webhooks empties itself. */
+const KEPT = [
+  ...['service_state', 'process_lease', 'sandbox_state', 'oauth_signing_keys'],
+  ...['ledger', 'ledger_position', 'deliveries', 'webhook_configurations'],
 ];
 
 /** Longer than for an ordinary statement, because a world may have grown large. */
 const DEADLINE = { deadlineMs: 60_000 };
 
-/**
- * Empties all tables of workspaces, people and phones. Keeps virtual time and the rest of the service's state. It
- * deletes rows: emptying a table as a whole would lock it, and could deadlock with a query that joins several.
- */
+/** Empties all tables of workspaces, people and phones. Keeps virtual time and the rest of the service's state. */
 export async function clearTables(database: Database): Promise<void> {
-  await database.transaction(async (tx) => {
-    for (const table of CLEARED) await orm(tx).delete(table);
-  }, DEADLINE);
+  await database.transaction((tx) => emptyTables(tx, 'platform', KEPT), DEADLINE);
 }

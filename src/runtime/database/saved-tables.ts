@@ -25,14 +25,18 @@ function quote(schema: string, name: string): string {
   return `"${schema}"."${name}"`;
 }
 
-/** The tables of a schema, each after those that it references. Partitions belong to their table. */
-async function listTables(db: Queryable, schema: string): Promise<Table[]> {
+/**
+ * The tables of a schema but `except`, each after those that it references. Partitions belong to their table. The table
+ * of applied migrations describes the schema, and is not data.
+ */
+async function listTables(db: Queryable, schema: string, except: readonly string[]): Promise<Table[]> {
   const tables = await db.query<Table & object>(
     `SELECT c.relname::text AS name,
        ARRAY(SELECT p.relname::text FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid
          WHERE f.contype = 'f' AND f.conrelid = c.oid AND f.confrelid <> c.oid) AS needs
      FROM pg_class c
      WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+       AND c.relname <> 'applied_migrations'
      ORDER BY c.relname`,
     [`"${schema}"`],
   );
@@ -44,7 +48,36 @@ async function listTables(db: Queryable, schema: string): Promise<Table[]> {
     if (next === undefined) throw new Error(`the tables of ${schema} reference each other in a circle`);
     ordered.set(next.name, next);
   }
-  return [...ordered.values()];
+  return [...ordered.values()].filter(({ name }) => !except.includes(name));
+}
+
+/** The sequences of a schema, except those that belong to the tables `except`. `last` is null before the first use. */
+async function listSequences(
+  db: Queryable,
+  schema: string,
+  except: readonly string[],
+): Promise<{ readonly name: string; readonly last: number | null }[]> {
+  const sequences = await db.query<{ name: string; last: number | null }>(
+    'SELECT sequencename::text AS name, last_value AS last FROM pg_sequences WHERE schemaname = $1',
+    [schema],
+  );
+  return sequences.filter(({ name }) => !except.some((table) => name.startsWith(`${table}_`)));
+}
+
+/**
+ * Deletes all rows of a schema, except those of the tables `except`, and restarts its sequences. Call it in a
+ * transaction. Throws what the database throws.
+ */
+export async function emptyTables(tx: Queryable, schema: string, except: readonly string[]): Promise<void> {
+  const listed = await listTables(tx, schema, except);
+  const sequences = await listSequences(tx, schema, except);
+  const empty = listed.map((table) => ({ ...table, rows: [] }));
+  await putRows(tx, schema, empty, 0);
+  await setSequences(
+    tx,
+    schema,
+    sequences.map(({ name }) => ({ name, last: null })),
+  );
 }
 
 /**
@@ -56,7 +89,7 @@ export async function saveTables(
   schema: string,
   except: readonly string[],
 ): Promise<SavedTables> {
-  const listed = (await listTables(db, schema)).filter(({ name }) => !except.includes(name));
+  const listed = await listTables(db, schema, except);
   const found = await db.query<{ place: number; rows: string[] }>(
     forEach(schema, listed, 'array_agg(t::text) AS rows'),
     [],
@@ -64,23 +97,29 @@ export async function saveTables(
   );
   const byPlace = new Map(found.map(({ place, rows }) => [place, rows]));
   const tables = listed.map((table, place) => ({ ...table, rows: byPlace.get(place) ?? [] }));
-  const sequences = await db.query<{ name: string; last: number | null }>(
-    'SELECT sequencename::text AS name, last_value AS last FROM pg_sequences WHERE schemaname = $1',
-    [schema],
-  );
-  const positions = sequences
-    .filter(({ name }) => !except.some((table) => name.startsWith(`${table}_`)))
-    .map(({ name, last }) => `setval('${quote(schema, name)}', ${last ?? 1}, ${last !== null})`);
+  const sequences = await listSequences(db, schema, except);
   let mark = await readMark(db);
   return {
     async restore(database) {
       await database.transaction(async (tx) => {
         await putRows(tx, schema, tables, mark);
-        if (positions.length > 0) await tx.query(`SELECT ${positions.join(', ')}`);
+        await setSequences(tx, schema, sequences);
       }, DEADLINE);
       mark = await readMark(database);
     },
   };
+}
+
+/** `last` is null for a sequence that is to begin with its first number. */
+async function setSequences(
+  tx: Queryable,
+  schema: string,
+  sequences: readonly { readonly name: string; readonly last: number | null }[],
+): Promise<void> {
+  const calls = sequences.map(
+    ({ name, last }) => `setval('${quote(schema, name)}', ${last ?? 1}, ${last !== null})`,
+  );
+  if (calls.length > 0) await tx.query(`SELECT ${calls.join(', ')}`);
 }
 
 /** The same query of each table; `place` is the place of the table. Empty tables have no row. */
@@ -105,7 +144,7 @@ const WRITTEN_LATER = 't.xmin::text::int8 >= $1::int8';
 /**
  * Replaces the rows, and leaves alone what is as it was: rows that are older than `mark` can only be saved ones, so a
  * table that still has all of them needs at most the later ones removed. Rows are deleted, not truncated: to truncate
- * a table creates files, even for an empty one.
+ * a table creates files, even for an empty one, and locks it, which could deadlock with a query that joins several.
  */
 async function putRows(
   tx: Queryable,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { type SavedTables, saveTables } from '../../../src/runtime/database/saved-tables.ts';
+import { emptyTables, type SavedTables, saveTables } from '../../../src/runtime/database/saved-tables.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { silentLogger } from '../../support/platform.ts';
 
@@ -100,4 +100,17 @@ it('does not change excepted tables', async () => {
   await run(`UPDATE world.claims SET owner = 'another'`);
   await saved.restore(database);
   expect(await run('SELECT owner FROM world.claims')).toEqual([{ owner: 'another' }]);
+});
+
+it('tables are emptied but those that are excluded, while a query reads them', async () => {
+  const reader = openDatabase({ url: test.url, name: 'reader', clock: systemClock, logger: silentLogger });
+  await reader.transaction(async (tx) => {
+    await tx.query('SELECT FROM world.children');
+    await database.transaction((emptying) => emptyTables(emptying, 'world', ['claims']));
+    await tx.query('SELECT FROM world.parents');
+  });
+  await reader.close();
+  expect(await look()).toEqual({ parents: [], children: [], parts: [] });
+  expect(await run('SELECT * FROM world.claims')).toEqual([{ owner: 'this process' }]);
+  expect(await run('INSERT INTO world.children (texts) VALUES (NULL) RETURNING id')).toEqual([{ id: 1 }]);
 });
