@@ -45,11 +45,13 @@ export async function openConnectorDatabaseWithoutDays(): ReturnType<typeof open
 
 /** Forgets everything that was written, so that tests can share a database. Numbers begin at 1 again. */
 export async function emptyTables(database: Database): Promise<void> {
+  // Deleting no rows takes a fraction of the time of truncating.
   await database.query(
-    `TRUNCATE connector.messages, connector.connections, connector.changes, connector.change_batches,
-              connector.inbox, connector.leases`,
+    `WITH messages AS (DELETE FROM connector.messages), connections AS (DELETE FROM connector.connections),
+          changes AS (DELETE FROM connector.changes), batches AS (DELETE FROM connector.change_batches),
+          inbox AS (DELETE FROM connector.inbox), leases AS (DELETE FROM connector.leases)
+     UPDATE connector.feed SET last_seq = 0`,
   );
-  await database.query('UPDATE connector.feed SET last_seq = 0');
 }
 
 /** An id that no other test uses. */
