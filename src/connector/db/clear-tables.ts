@@ -1,16 +1,13 @@
 import type { Database } from '../../runtime/database/database.ts';
-import { emptyTables } from '../../runtime/database/saved-tables.ts';
+import { ALL_ROWS, emptyTables } from '../../runtime/database/saved-tables.ts';
 
 /** Tables that describe running processes, and are not part of the connector's data. */
 export const TABLES_OF_PROCESSES = ['processes', 'leases'];
-
-/** Longer than for an ordinary statement, because the tables may have grown large. */
-const DEADLINE = { deadlineMs: 60_000 };
 
 /** Removes what a stopped connector has stored. Its feed begins anew, under another id. */
 export async function clearTables(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     await emptyTables(tx, 'connector', TABLES_OF_PROCESSES);
     await tx.query('INSERT INTO connector.feed ("only", last_seq) VALUES (true, 0)');
-  }, DEADLINE);
+  }, ALL_ROWS);
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../runtime/database/database.ts';
-import { emptyTables } from '../../runtime/database/saved-tables.ts';
+import { ALL_ROWS, emptyTables } from '../../runtime/database/saved-tables.ts';
 
 /** Virtual time, the state of process and sandbox, and what the delivery of webhooks empties itself. */
 const KEPT = [
@@ -7,10 +7,7 @@ const KEPT = [
   ...['ledger', 'ledger_position', 'deliveries', 'webhook_configurations'],
 ];
 
-/** Longer than for an ordinary statement, because a world may have grown large. */
-const DEADLINE = { deadlineMs: 60_000 };
-
 /** Empties all tables of workspaces, people and phones. Keeps virtual time and the rest of the service's state. */
 export async function clearTables(database: Database): Promise<void> {
-  await database.transaction((tx) => emptyTables(tx, 'platform', KEPT), DEADLINE);
+  await database.transaction((tx) => emptyTables(tx, 'platform', KEPT), ALL_ROWS);
 }

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { ALL_ROWS } from '../../runtime/database/saved-tables.ts';
 import { deliveries, ledger, ledgerPosition, webhookConfigurations } from '../db/webhook-tables.ts';
 import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
@@ -58,9 +59,6 @@ export async function appendAttempts(
     .where(eq(deliveries.id, id));
 }
 
-/** Longer than for an ordinary statement, because a ledger may have grown large. */
-const CLEAR_DEADLINE = { deadlineMs: 60_000 };
-
 /** Empties the ledger, the deliveries and the configurations, and restarts their ids and numbers. For a reset. */
 export async function clearWebhookTables(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
@@ -69,5 +67,5 @@ export async function clearWebhookTables(database: Database): Promise<void> {
     await orm(tx).delete(webhookConfigurations);
     await orm(tx).update(ledgerPosition).set({ lastSeq: 0 });
     await tx.query(`SELECT setval(pg_get_serial_sequence('platform.ledger', 'id'), 1, false)`);
-  }, CLEAR_DEADLINE);
+  }, ALL_ROWS);
 }

@@ -17,8 +17,8 @@ interface SavedTable extends Table {
   readonly rows: readonly string[];
 }
 
-/** Much longer than for an ordinary statement, because all rows are copied. */
-const DEADLINE = { deadlineMs: 60_000 };
+/** Much longer than for an ordinary statement: for transactions that copy or delete all rows of a schema. */
+export const ALL_ROWS = { deadlineMs: 60_000 };
 
 /** A name for SQL. */
 function quote(schema: string, name: string): string {
@@ -93,7 +93,7 @@ export async function saveTables(
   const found = await db.query<{ place: number; rows: string[] }>(
     forEach(schema, listed, 'array_agg(t::text) AS rows'),
     [],
-    DEADLINE,
+    ALL_ROWS,
   );
   const byPlace = new Map(found.map(({ place, rows }) => [place, rows]));
   const tables = listed.map((table, place) => ({ ...table, rows: byPlace.get(place) ?? [] }));
@@ -104,7 +104,7 @@ export async function saveTables(
       await database.transaction(async (tx) => {
         await putRows(tx, schema, tables, mark);
         await setSequences(tx, schema, sequences);
-      }, DEADLINE);
+      }, ALL_ROWS);
       mark = await readMark(database);
     },
   };
