@@ -90,9 +90,12 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
             for (const half of halves) if (half.status === 'rejected') throw half.reason;
           }),
         async reset() {
-          // The start that is in progress follows.
-          if (connector === undefined) return await clearConnector(options);
-          await restart(() => clearConnector(options));
+          if (connector === undefined) {
+            // The start that is in progress follows.
+            await migrateConnector();
+            return await inConnectorData(options, clearTables);
+          }
+          await restart(({ database }) => clearTables(database));
           await saveOwner();
         },
       },
@@ -110,6 +113,9 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       const { baseUrl, apiKey } = service.sandbox.info();
       return { service: { baseUrl, apiKey }, oauth: await oauthApp(port) };
     }
+
+    const migrateConnector = (): Promise<void> =>
+      migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
 
     /** Whose data the connector stores. */
     async function saveOwner(): Promise<void> {
@@ -157,9 +163,9 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       const last = await service.connectorData.load();
       const isOutdated = last !== null && last.workspaceId !== service.sandbox.info().workspaceId;
       if (options.ownsConnectorData !== true || !isOutdated) return false;
-      await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
+      await migrateConnector();
       if ((await readFeedId(options)) !== last.feedId) return false;
-      await clearConnector(options);
+      await inConnectorData(options, clearTables);
       return true;
     }
 
@@ -220,13 +226,6 @@ function explainOtherService(error: unknown, options: LoopOptions): unknown {
     `To start over, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
     `To keep them, use other data for the loop: ${ownData}`;
   return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);
-}
-
-/** Removes what the connector has stored. */
-async function clearConnector(options: LoopOptions): Promise<void> {
-  const { connectorDatabaseUrl: url, clock, logger } = options;
-  await migrateSchema('connector', { url, clock, logger });
-  await inConnectorData(options, clearTables);
 }
 
 /** The name of the feed that the connector has stored. */
