@@ -211,9 +211,8 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     async reset() {
       await gate.exclusive(async () => {
         sender.giveUp();
-        await clearTables(database);
         doubts.clear();
-        await delivery.reset();
+        await delivery.reset(() => clearTables(database));
         await runner.rearm();
       });
       sender.timing.reset();

@@ -41,7 +41,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'platform.assigned_keys': 'src/platform/messages/',
   'platform.held_reports': 'src/platform/network/',
   'platform.ledger': 'src/platform/webhooks/',
-  'platform.ledger_position': 'src/platform/webhooks/',
+  'platform.ledger_position': 'src/platform/db/',
   'platform.licenses': 'src/platform/licensing/',
   'platform.media': 'src/platform/media/',
   'platform.media_chunks': 'src/platform/media/',
@@ -119,11 +119,11 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/reconcile/walk-messages.ts': 'joins the messages of a page',
   'src/connector/db/sealed-columns.ts': 'reads and writes columns of several tables, from a list',
   'src/connector/feed/sequencer.ts': 'calls connector.number_changes',
+  'src/platform/db/clear-tables.ts': 'sets the one row that numbers the events',
   'src/platform/media/media-upload.ts': 'decodes base64, and sets synchronous_commit for its own commit',
   'src/platform/messages/apply-receipts.ts': 'updates any number of messages, each to its own values',
   'src/platform/messages/receive-messages.ts': 'inserts any number of messages',
   'src/platform/webhooks/delivery-log.ts': 'inserts deliveries in batches of any size',
   'src/platform/webhooks/ledger.ts': 'inserts any number of events, each with the apps that it is for',
-  'src/platform/webhooks/delivery-store.ts':
-    'numbers and inserts lost deliveries in one statement, and restarts the ids of the ledger',
+  'src/platform/webhooks/delivery-store.ts': 'numbers and inserts lost deliveries in one statement',
 };

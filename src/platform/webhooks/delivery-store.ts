@@ -1,8 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { ALL_ROWS } from '../../runtime/database/saved-tables.ts';
-import { deliveries, ledger, ledgerPosition, webhookConfigurations } from '../db/webhook-tables.ts';
+import { deliveries } from '../db/webhook-tables.ts';
 import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
 import { isSuccess } from './send-attempt.ts';
@@ -57,15 +56,4 @@ export async function appendAttempts(
       signature: sql`coalesce(${signature}, ${envelope.signature})`,
     })
     .where(eq(deliveries.id, id));
-}
-
-/** Empties the ledger, the deliveries and the configurations, and restarts their ids and numbers. For a reset. */
-export async function clearWebhookTables(database: Database): Promise<void> {
-  await database.transaction(async (tx) => {
-    await orm(tx).delete(ledger);
-    await orm(tx).delete(deliveries);
-    await orm(tx).delete(webhookConfigurations);
-    await orm(tx).update(ledgerPosition).set({ lastSeq: 0 });
-    await tx.query(`SELECT setval(pg_get_serial_sequence('platform.ledger', 'id'), 1, false)`);
-  }, ALL_ROWS);
 }

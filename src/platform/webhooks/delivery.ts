@@ -19,7 +19,7 @@ import { unsentAttempt } from './attempt-slots.ts';
 import type { WebhookConfiguration } from './configuration.ts';
 import { DeliveryLog } from './delivery-log.ts';
 import type { Attempt, DeliveryRecord, Variant } from './delivery-record.ts';
-import { appendAttempts, clearWebhookTables, recoverDeliveries } from './delivery-store.ts';
+import { appendAttempts, recoverDeliveries } from './delivery-store.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import {
   countDeliveries,
@@ -91,8 +91,11 @@ export interface Delivery {
    * the clock.
    */
   settle(): Promise<void>;
-  /** Drops open deliveries; empties ledger, deliveries and configurations. Must not run concurrently with `deliver`. */
-  reset(): Promise<void>;
+  /**
+   * Drops open deliveries, has `clear` empty the tables of webhooks, and starts over. Must not run concurrently with
+   * `deliver`. Throws what `clear` throws.
+   */
+  reset(clear: () => Promise<void>): Promise<void>;
   /** Ends open deliveries, stores them as dropped, and closes all connections. */
   close(): Promise<void>;
 }
@@ -202,10 +205,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         await log.flush();
       } while (!queues.idle);
     },
-    async reset() {
+    async reset(clear) {
       await queues.stop();
       await log.discard();
-      await clearWebhookTables(database);
+      await clear();
       configuration.forget();
       nextId = 1;
     },

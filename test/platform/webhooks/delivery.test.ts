@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { exactly } from '../../../src/contract/sandbox/filter.ts';
+import { clearTables } from '../../../src/platform/db/clear-tables.ts';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -387,7 +388,7 @@ describe('delivery', () => {
     hook.receiver.otherwise({ hang: true });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.receiver.received(1);
-    await hook.fixture.delivery.reset();
+    await hook.fixture.delivery.reset(() => clearTables(hook.fixture.database));
     await hook.fixture.delivery.settle();
     expect(await hook.fixture.delivery.list({ limit: 10 })).toEqual([]);
     expect(hook.fixture.configuration.get(WORKSPACE)).toMatchObject({ url: null, secretSet: false });

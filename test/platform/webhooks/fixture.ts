@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
+import { clearTables } from '../../../src/platform/db/clear-tables.ts';
 import {
   createWebhookConfiguration,
   type WebhookConfiguration,
@@ -9,7 +10,6 @@ import {
   type Delivery,
   type DeliveryOptions,
 } from '../../../src/platform/webhooks/delivery.ts';
-import { clearWebhookTables } from '../../../src/platform/webhooks/delivery-store.ts';
 import { type NewEvent, type RecordedEvent, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -86,7 +86,7 @@ export function shareDatabase(): void {
 export async function createWebhookFixture(options: Partial<DeliveryOptions> = {}): Promise<WebhookFixture> {
   if (shared === undefined) throw new Error('call shareDatabase() in the file first');
   const database = shared;
-  await clearWebhookTables(database);
+  await clearTables(database);
   const clock = new WatchedClock();
   const tunnels = new Map<string, string>();
   const hosts = { target: (host: string) => tunnels.get(host) };

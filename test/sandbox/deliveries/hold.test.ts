@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clearTables } from '../../../src/platform/db/clear-tables.ts';
 import { receivedEvent, shareDatabase, WORKSPACE } from '../../platform/webhooks/fixture.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
 import { useControl } from './control-fixture.ts';
@@ -119,7 +120,7 @@ describe('a delivery that is held', () => {
     await delivery.close();
     const rows = await database.query('SELECT outcome, reason FROM platform.deliveries');
     expect(rows).toEqual([{ outcome: 'dropped', reason: 'interrupted' }]);
-    await delivery.reset();
+    await delivery.reset(() => clearTables(database));
     expect(await delivery.list({ limit: 1 })).toEqual([]);
     expect(hook.fixture.clock.pending).toBe(0);
   });
