@@ -1,6 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { closeServer } from './graded-service.ts';
+import type { ServiceInputs } from '../../src/conformance/service/inputs.ts';
+import type { ServiceSuiteOptions } from '../../src/conformance/service/run-service-suite.ts';
+import { closeServer, type GradedWorkspace, grade } from './graded-service.ts';
 
 /** A request on its way to the service. It is sent as the mutation leaves it. */
 export interface PassingRequest {
@@ -114,4 +116,20 @@ export async function startBrokenProxy(baseUrl: string, breakage: Breakage = {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return { baseUrl: `http://127.0.0.1:${port}${prefix}`, passed, close: () => closeServer(server) };
+}
+
+/** Grades the service through a proxy, in the same workspace, optionally with other inputs. */
+export async function gradeThrough(
+  graded: GradedWorkspace,
+  breakage: Breakage,
+  options: Partial<ServiceSuiteOptions> = {},
+  inputs: Partial<ServiceInputs> = {},
+) {
+  const proxy = await startBrokenProxy(graded.inputs.baseUrl, breakage);
+  const changed = { ...graded.inputs, baseUrl: proxy.baseUrl, ...inputs };
+  try {
+    return { report: await grade({ ...graded, inputs: changed }, options), passed: proxy.passed };
+  } finally {
+    await proxy.close();
+  }
 }

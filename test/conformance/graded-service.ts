@@ -3,6 +3,10 @@ import type { Server } from 'node:http';
 import type { OauthApp, ServiceInputs } from '../../src/conformance/service/inputs.ts';
 import { SCOPES } from '../../src/conformance/service/requests.ts';
 import {
+  runServiceSuite,
+  type ServiceSuiteOptions,
+} from '../../src/conformance/service/run-service-suite.ts';
+import {
   type StartedListener,
   startWebhookListener,
 } from '../../src/conformance/service/start-webhook-listener.ts';
@@ -18,6 +22,8 @@ export interface GradedWorkspace {
   close(): Promise<void>;
 }
 
+/** No check of a local service takes this long, and a busy machine must not make one fail. */
+const TIMEOUT_MS = 60_000;
 const RECIPIENT = '447700900301';
 const ABSENT = '447700900302';
 const MESSAGES = 9;
@@ -113,6 +119,16 @@ export async function makeGradedWorkspace(service: TestService): Promise<GradedW
       pairingPhone: '447700900183',
     },
   };
+}
+
+/** Runs the suite, or a part of it, in a workspace. */
+export function grade(
+  { inputs, listener }: Pick<GradedWorkspace, 'inputs' | 'listener'>,
+  options: Partial<ServiceSuiteOptions> = {},
+) {
+  const { signal } = new AbortController();
+  const fixed = { clock: systemClock, timeoutMs: TIMEOUT_MS, paceMs: 0, signal };
+  return runServiceSuite({ inputs, listener, ...fixed, ...options });
 }
 
 /** Closes a server with all its connections. */

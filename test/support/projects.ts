@@ -43,11 +43,11 @@ export const PROJECTS = {
     'test/{cli,console}/**/*.test.ts',
     'test/package/dependencies.test.ts',
     'test/conformance/command.test.ts',
-    'test/connector/{canary,canary-of-parts,processes}.test.ts',
+    'test/connector/{canary,canary-of-parts}.test.ts',
     'test/connector/doctor/stores.test.ts',
     'test/connector/feed/sequencer.test.ts',
-    'test/connector/oauth/refresh-processes.test.ts',
     'test/connector/replay/replay.test.ts',
+    'test/connector/oauth/refresh-processes.test.ts',
     'test/platform/db/process-lease.test.ts',
     'test/platform/{mcp,oauth}/foreign-judges.test.ts',
     'test/runtime/clock/system-clock.test.ts',
@@ -64,12 +64,13 @@ export const PROJECTS = {
     'test/testing/examples.test.ts',
   ],
   /**
-   * Kills, disconnects and restarts for minutes in real time, runs benchmarks, fills memory, or installs what users
-   * install.
+   * Kills, disconnects and restarts for minutes in real time, searches at random, breaks the rules that the conformance
+   * suites check, runs benchmarks, fills memory, or installs what users install.
    */
   campaign: [
     'test/campaign/**/*.test.ts',
-    'test/conformance/{integration-gallery,own-integration}.test.ts',
+    'test/conformance/{integration,receiver,service}-gallery.test.ts',
+    'test/conformance/own-{integration,receiver}.test.ts',
     'test/package/{image,package,platform-image}.test.ts',
   ],
 } as const;

@@ -197,6 +197,31 @@ export class OutboxBench {
     return presentOutbound(row);
   }
 
+  async stateOf(outboundId: string): Promise<string> {
+    return (await this.read(outboundId)).state;
+  }
+
+  async statesOf(outboundIds: readonly string[]): Promise<string[]> {
+    return await Promise.all(outboundIds.map((id) => this.stateOf(id)));
+  }
+
+  /** An outgoing picture as the service lists it, with its file to be fetched. */
+  showPicture(id: string, connectionId: string, text: string | null = null): PolledMessage {
+    this.files.set(`https://files.example/${id}`, PICTURE);
+    return {
+      id,
+      connectionId,
+      direction: 'outgoing',
+      text,
+      mediaUrl: `https://files.example/${id}`,
+      mediaType: 'image/png',
+      status: 'sent',
+      errorMessage: null,
+      waMessageId: null,
+      createdAt: this.clock.now(),
+    };
+  }
+
   /** The states that the feed told of a send, in order. */
   async told(outboundId: string): Promise<string[]> {
     const rows = await this.database.query<{ state: string }>(

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ACCOUNT, openPollBench, type PollBench } from './support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../connector/support/poll-bench.ts';
 
-const script = new URL('./support/run-and-close.ts', import.meta.url).pathname;
+const script = new URL('../connector/support/run-and-close.ts', import.meta.url).pathname;
 let bench: PollBench;
 let children: ChildProcess[];
 

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ListMessagesAnswer } from '../../src/contract/service/messages.ts';
 import { simulatedSessions } from '../../src/platform/network/sessions.ts';
+import { startTestSandbox, type TestSandbox } from '../sandbox/fixture.ts';
 import { proves } from '../support/proves.ts';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
+const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const MINUTE = 60_000;
 /** By then every outage was found, healed or given up. */
 const ALL_FOUND = 20 * MINUTE;
@@ -177,7 +178,6 @@ describe('any sequence of outages', () => {
       'state.recovered.reported-once',
       'state.paired.reported',
     ),
-    timeout: 180_000,
   }, async () => {
     const tell = async (steps: readonly Step[]): Promise<void> => {
       const cast = await castStory();
@@ -192,6 +192,6 @@ describe('any sequence of outages', () => {
       await checkFound(cast);
       await checkMessages(cast);
     };
-    await fc.assert(fc.asyncProperty(story, tell), { numRuns: 10, seed: 1 });
+    await fc.assert(fc.asyncProperty(story, tell), WHOLE ? { numRuns: 100 } : { numRuns: 10, seed: 1 });
   });
 });
