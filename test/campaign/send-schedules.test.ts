@@ -108,10 +108,9 @@ class CapriciousService {
     if (text !== undefined) this.#answered.set(idempotencyKey, { messageId, at });
     if (meeting === 'not_stored') return { ...sentAs(messageId), messageId: null, persisted: false };
     if (media !== undefined)
-      this.#listed.push({
-        ...bench.showPicture(messageId, this.#connectionId, media.caption ?? null),
-        createdAt: at,
-      });
+      this.#listed.push(
+        bench.showPicture(messageId, this.#connectionId, { text: media.caption ?? null, createdAt: at }),
+      );
     return meeting === 'ok' ? sentAs(messageId) : lose();
   };
 

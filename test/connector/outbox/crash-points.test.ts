@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
-import { OutboxBench, PICTURE } from './outbox-bench.ts';
+import { OutboxBench } from './outbox-bench.ts';
 
 let bench: OutboxBench;
 beforeAll(async () => {
@@ -20,26 +19,11 @@ function acceptSends(): void {
     const messageId = known ?? `m${answered.size}-${idempotencyKey}`;
     if (known === undefined) {
       phones.set(connectionId, [...(phones.get(connectionId) ?? []), text ?? media?.filename ?? '']);
-      bench.listed = [...bench.listed, shown(messageId, connectionId, text ?? null)];
-      bench.files.set(`https://files.example/${messageId}`, PICTURE);
+      const asText = text === undefined ? {} : { text, mediaUrl: null, mediaType: null };
+      bench.listed = [...bench.listed, bench.showPicture(messageId, connectionId, asText)];
       if (text !== undefined) answered.set(idempotencyKey, messageId);
     }
     return { messageId, waMessageId: null, status: 'sent', persisted: true };
-  };
-}
-
-function shown(id: string, connectionId: string, text: string | null): PolledMessage {
-  return {
-    id,
-    connectionId,
-    direction: 'outgoing',
-    text,
-    mediaUrl: text === null ? `https://files.example/${id}` : null,
-    mediaType: text === null ? 'image/png' : null,
-    status: 'sent',
-    errorMessage: null,
-    waMessageId: null,
-    createdAt: bench.clock.now(),
   };
 }
 

@@ -205,20 +205,21 @@ export class OutboxBench {
     return await Promise.all(outboundIds.map((id) => this.stateOf(id)));
   }
 
-  /** An outgoing picture as the service lists it, with its file to be fetched. */
-  showPicture(id: string, connectionId: string, text: string | null = null): PolledMessage {
+  /** An outgoing picture as the service lists it, unless `values` differ. Its file can be fetched. */
+  showPicture(id: string, connectionId: string, values: Partial<PolledMessage> = {}): PolledMessage {
     this.files.set(`https://files.example/${id}`, PICTURE);
     return {
       id,
       connectionId,
       direction: 'outgoing',
-      text,
+      text: null,
       mediaUrl: `https://files.example/${id}`,
       mediaType: 'image/png',
       status: 'sent',
       errorMessage: null,
       waMessageId: null,
       createdAt: this.clock.now(),
+      ...values,
     };
   }
 

@@ -324,7 +324,7 @@ describe('a queue that its own process could not release', () => {
     await process.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'queued', attempts: 0 });
     await process.presence.beat();
-    await expect.poll(async () => (await bench.read(id)).state).toBe('sent');
+    await expect.poll(() => bench.stateOf(id)).toBe('sent');
   });
 });
 
