@@ -118,7 +118,7 @@ describe('a file', () => {
     expect(await kept()).toEqual([]);
     await bench.database.query(`update connector.outbound set state = 'queued' where id = $1`, [id]);
     const calls = bench.calls.length;
-    await (await bench.running()).settle();
+    await outbox.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'rejected' });
     expect(bench.calls).toHaveLength(calls);
   });
