@@ -136,3 +136,15 @@ describe('a broken service', () => {
     expect(ofOauth.filter((id) => !named.includes(id))).toEqual([]);
   });
 });
+
+describe('the service of this repository', () => {
+  it('waits for an answer to a delivery as specified', async () => {
+    const own = await makeDeliveredWorkspace(service);
+    const report = await grade(own, { only: ['delivery.timeout', 'delivery.success'] });
+    await own.close();
+    expect(report.results).toMatchObject([
+      { id: 'delivery.timeout', result: 'pass' },
+      { id: 'delivery.success', result: 'pass' },
+    ]);
+  });
+});
