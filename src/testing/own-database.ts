@@ -35,7 +35,14 @@ export function withDatabase(url: string, database: string): string {
  */
 export async function createOwnDatabase(serverUrl: string, schemas: readonly Schema[]): Promise<OwnDatabase> {
   // The lock lasts as long as this connection, so it is neither idle for too long nor renewed.
-  const sql = postgres(serverUrl, { max: 1, idle_timeout: 0, max_lifetime: null, onnotice: () => undefined });
+  const sql = postgres(serverUrl, {
+    max: 1,
+    idle_timeout: 0,
+    max_lifetime: null,
+    // It reads all types of the server, for arrays as parameters. There are none here.
+    fetch_types: false,
+    onnotice: () => undefined,
+  });
   let name: string;
   try {
     const prefix = await readPrefix(sql);
