@@ -120,7 +120,8 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     /** Whose data the connector stores. */
     async function saveOwner(): Promise<void> {
       const { workspaceId } = service.sandbox.info();
-      await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
+      const { feedId } = await readPosition(running().database);
+      await service.connectorData.save({ feedId, workspaceId });
     }
 
     /** Runs `work` while the connector is stopped. Its listener stays open: another process could take a free port. */
@@ -164,7 +165,8 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       const isOutdated = last !== null && last.workspaceId !== service.sandbox.info().workspaceId;
       if (options.ownsConnectorData !== true || !isOutdated) return false;
       await migrateConnector();
-      if ((await readFeedId(options)) !== last.feedId) return false;
+      const { feedId } = await inConnectorData(options, readPosition);
+      if (feedId !== last.feedId) return false;
       await inConnectorData(options, clearTables);
       return true;
     }
@@ -226,11 +228,6 @@ function explainOtherService(error: unknown, options: LoopOptions): unknown {
     `To start over, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
     `To keep them, use other data for the loop: ${ownData}`;
   return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);
-}
-
-/** The name of the feed that the connector has stored. */
-async function readFeedId(options: LoopOptions): Promise<string> {
-  return (await inConnectorData(options, readPosition)).feedId;
 }
 
 async function inConnectorData<Result>(
