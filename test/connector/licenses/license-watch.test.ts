@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { noteLicenseEnds } from '../../../src/connector/db/connection-rows.ts';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { connectorConnection } from '../../../src/contract/connector/connections.ts';
@@ -13,17 +13,24 @@ let running: RunningConnector;
 let connection: ReturnType<ConnectorWorld['service']['addConnection']>;
 let seen: number;
 
-/** A connection whose license ends in 30 days. */
-beforeEach(async () => {
+beforeAll(async () => {
   world = await ConnectorWorld.open();
   running = await world.start();
   seen = 0;
+});
+afterAll(() => world.close());
+/** One new connection, whose license ends in 30 days. */
+beforeEach(async () => {
+  world.service.connections = [];
+  world.service.fault = () => undefined;
+  // What the test before has begun is over.
+  await told();
+  await world.database.query('DELETE FROM connector.connections');
   connection = world.service.addConnection('c1', { licenseExpires: iso(world.clock.now() + 30 * DAY) });
   await poll();
   await poll();
   expect(await told()).toEqual([['c1', null]]);
 });
-afterEach(() => world.close());
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const poll = () => running.ask('POST', '/v1/sync');
@@ -181,10 +188,6 @@ describe('the end of a license', () => {
     world.clock.jump(28 * DAY);
     await world.clock.advance(MINUTE);
     // Waits for the look that the minute has begun.
-    await running.stop();
-    const [row] = await world.database.query(
-      `SELECT license_notice FROM connector.connections WHERE connection_id = 'c1'`,
-    );
-    expect(row).toEqual({ license_notice: 'ends_soon' });
+    await expect.poll(async () => (await read('c1')).licenseNotice).toBe('ends_soon');
   });
 });
