@@ -30,6 +30,9 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
+  const ends = idle.filter(({ process: { killed } }) => !killed).map((child) => once(child.process, 'exit'));
+  for (const child of idle) child.process.stdin?.end();
+  for (const [code] of await Promise.all(ends)) expect(code).toBe(0);
   await database.close();
   await stored.drop();
 });
@@ -54,29 +57,33 @@ async function storeGrant(): Promise<void> {
 
 interface Child {
   readonly process: ChildProcess;
-  /** What each of its uses came to, without repeats. */
-  use(): Promise<readonly string[]>;
+  /** What each of so many uses at once came to, without repeats. */
+  use(uses: number): Promise<readonly string[]>;
 }
 
-async function startChild(uses: number): Promise<Child> {
-  const argument = JSON.stringify({
-    databaseUrl: stored.url,
-    sealingKey,
-    accountId: ACCOUNT,
-    app: auth.app('http://127.0.0.1:1/api/v1'),
-    uses,
-  });
+let idle: Child[] = [];
+
+async function startChild(): Promise<Child> {
+  const argument = JSON.stringify({ databaseUrl: stored.url, sealingKey, accountId: ACCOUNT });
   const process_ = spawn(process.execPath, [script, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: process_.stdout as Readable })[Symbol.asyncIterator]();
   expect((await lines.next()).value).toBe('ready');
   return {
     process: process_,
-    async use() {
-      process_.stdin?.write('go\n');
+    async use(uses) {
+      process_.stdin?.write(`${JSON.stringify({ app: auth.app('http://127.0.0.1:1/api/v1'), uses })}\n`);
       const { value } = await lines.next();
       return JSON.parse(String(value)) as string[];
     },
   };
+}
+
+/** That many processes, which know nothing of the test before. */
+async function takeChildren(count: number): Promise<Child[]> {
+  const alive = idle.filter(({ process: { killed } }) => !killed);
+  const missing = Math.max(0, count - alive.length);
+  idle = [...alive, ...(await Promise.all(Array.from({ length: missing }, startChild)))];
+  return idle.slice(0, count);
 }
 
 /** Whoever claimed a refresh is silent for longer than a claim lasts. */
@@ -87,8 +94,9 @@ async function letClaimRunOut(): Promise<void> {
 describe('fifty concurrent refreshes in four processes', () => {
   it('are one on the wire, and all receive the same token', proves('oauth.refresh.serialized'), async () => {
     await storeGrant();
-    const children = await Promise.all([13, 13, 12, 12].map(startChild));
-    const used = (await Promise.all(children.map((child) => child.use()))).flat();
+    const children = await takeChildren(4);
+    const uses = [13, 13, 12, 12];
+    const used = (await Promise.all(children.map((child, index) => child.use(uses[index] ?? 0)))).flat();
     expect(new Set(used).size).toBe(1);
     expect(used[0]).toMatch(/^access-/);
     expect(auth.refreshes()).toBe(1);
@@ -108,16 +116,16 @@ describe('a process that is killed between the answer of a refresh and its commi
       child.process.kill('SIGKILL');
       await dead;
     };
-    child.use().catch(() => undefined);
+    child.use(1).catch(() => undefined);
     expect((await dead)[1]).toBe('SIGKILL');
   }
 
   it('ends a grant whose old token is invalid, without another request', async () => {
     await storeGrant();
-    const [first, second, third] = await Promise.all([startChild(1), startChild(5), startChild(5)]);
+    const [first, ...others] = (await takeChildren(3)) as [Child, Child, Child];
     await killAtAnswer(first);
     await letClaimRunOut();
-    const ends = await Promise.all([second.use(), third.use()]);
+    const ends = await Promise.all(others.map((child) => child.use(5)));
     expect(new Set(ends.flat())).toEqual(new Set(['reauth_required']));
     expect(auth.refreshes()).toBe(2);
     expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 1, endedAt: expect.any(Number) });
@@ -125,7 +133,7 @@ describe('a process that is killed between the answer of a refresh and its commi
 
   it('leaves a grant valid if the server had not received the request', async () => {
     await storeGrant();
-    const [first, second] = await Promise.all([startChild(1), startChild(5)]);
+    const [first, second] = (await takeChildren(2)) as [Child, Child];
     const dead = once(first.process, 'exit');
     auth.fault = () => (auth.refreshes() === 1 ? 'hang' : undefined);
     auth.onRequest = async () => {
@@ -133,10 +141,10 @@ describe('a process that is killed between the answer of a refresh and its commi
       first.process.kill('SIGKILL');
       await dead;
     };
-    first.use().catch(() => undefined);
+    first.use(1).catch(() => undefined);
     await dead;
     await letClaimRunOut();
-    expect(await second.use()).toEqual([expect.stringMatching(/^access-/)]);
+    expect(await second.use(5)).toEqual([expect.stringMatching(/^access-/)]);
     expect(auth.refreshes()).toBe(2);
     expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 2, endedAt: null });
   });
