@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { runService } from '../../src/commands/run-service.ts';
+import { howToStartAnother } from '../../src/commands/server-database.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
+import { Secret } from '../../src/runtime/config/secret.ts';
 import { loopOptions } from '../../src/testing/test-loop.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -142,27 +143,27 @@ describe('the loop', () => {
     }
   });
 
-  it('keeps the port of its connector during a reset', async () => {
+  it('refuses a second one on its data: it reports which process uses it, where, and how to start another', async () => {
+    const ownData = howToStartAnother('start', new Secret(test.databaseUrl));
+    const second = startLoop({ ...loopOptions(test.databaseUrl), ownData });
+    await expect(second).rejects.toThrow(
+      `A process is already running on this data (pid ${process.pid}): ${test.loop.info().sandboxUrl}/sandbox/v1/info returns its addresses`,
+    );
+    await expect(second).rejects.toThrow('PLATFORM_DATABASE_URL=postgres://… npm start -- --port-base 4200');
+  });
+
+  it('keeps the port of its connector during a reset, and answers requests to it with 200 or 503', async () => {
     const port = Number(new URL(test.connectorUrl).port);
+    const headers = { authorization: `Bearer ${test.connectorToken}` };
+    const statuses = new Set<number>();
     let isReset = false;
     const resetting = test.sandbox('POST', '/reset', {}).finally(() => {
       isReset = true;
     });
     while (!isReset) {
       expect(await isFree(port)).toBe(false);
-      await setImmediate();
+      statuses.add((await fetch(`${test.connectorUrl}/v1/messages`, { headers })).status);
     }
-    await resetting;
-  });
-
-  it('answers requests to its connector with 200 or 503 during a reset', async () => {
-    const statuses = new Set<number>();
-    let isReset = false;
-    const resetting = test.sandbox('POST', '/reset', {}).finally(() => {
-      isReset = true;
-    });
-    const headers = { authorization: `Bearer ${test.connectorToken}` };
-    while (!isReset) statuses.add((await fetch(`${test.connectorUrl}/v1/messages`, { headers })).status);
     await resetting;
     expect(statuses).toEqual(new Set([200, 503]));
   });
@@ -196,7 +197,7 @@ describe('the loop', () => {
 describe('the self-check of the loop', () => {
   const timed = { webhookMs: expect.any(Number), repairMs: expect.any(Number) };
 
-  it('uses the running service, and is invisible to the connector next to it', async () => {
+  it('uses the running service, invisibly to the connector next to it, and the same number until a reset, and leaves no database behind', async () => {
     const told: string[] = [];
     const test = await startTestLoop({ handlers: { onChange: async ({ type }) => void told.push(type) } });
     const { client, loop } = test;
@@ -232,6 +233,22 @@ describe('the self-check of the loop', () => {
     const page = await consentPage(loop);
     expect(page).toContain('Front desk');
     expect(page).not.toContain('Self-check');
+
+    const reached = async (): Promise<string[]> => {
+      const { entries } = await test.sandbox<typeof meant>('GET', '/ledger?limit=100');
+      return [...new Set(entries.map(({ connectionId }) => connectionId))];
+    };
+    expect(await loop.check()).toEqual(timed);
+    const [first, ...more] = await reached();
+    expect(more).toEqual([]);
+    await test.sandbox('POST', '/reset', {});
+    expect(await loop.check()).toEqual(timed);
+    expect(await reached()).not.toContain(first);
+    const hash = createHash('sha256').update(test.databaseUrl).digest('hex').slice(0, 12);
+    const left = await asAdmin(
+      (sql) => sql`select datname from pg_database where datname = ${`messaging_self_check_${hash}`}`,
+    );
+    expect([...left]).toEqual([]);
     await test.close();
   });
 
@@ -252,31 +269,6 @@ describe('the self-check of the loop', () => {
     });
     return await (await fetch(`${authUrl}/oauth/authorize?${query}`)).text();
   }
-
-  it('reuses its number until a reset, and leaves no database behind', async () => {
-    const database = await createTestDatabase({ connector: true, platform: true });
-    const loop = await startLoop(loopOptions(database.url));
-    const { sandboxUrl } = loop.info();
-    const reached = async (): Promise<string[]> => {
-      const { entries } = await callJson<{ entries: { connectionId: string }[] }>(
-        `${sandboxUrl}/sandbox/v1/ledger?limit=100`,
-      );
-      return [...new Set(entries.map(({ connectionId }) => connectionId))];
-    };
-    expect([await loop.check(), await loop.check()]).toEqual([timed, timed]);
-    const [first, ...more] = await reached();
-    expect(more).toEqual([]);
-    await callJson(`${sandboxUrl}/sandbox/v1/reset`, { method: 'POST', body: {} });
-    expect(await loop.check()).toEqual(timed);
-    expect(await reached()).not.toContain(first);
-    const hash = createHash('sha256').update(database.url).digest('hex').slice(0, 12);
-    const left = await asAdmin(
-      (sql) => sql`select datname from pg_database where datname = ${`messaging_self_check_${hash}`}`,
-    );
-    expect([...left]).toEqual([]);
-    await loop.close();
-    await database.drop();
-  });
 });
 
 describe('the OAuth app of the loop', () => {
@@ -390,23 +382,21 @@ describe('a service that was reset while its connector was stopped', () => {
     await again.close();
   });
 
-  it('leaves a database of the user unchanged, and explains what to do', async () => {
+  it('leaves a database of the user, and the data of a connector that did not belong to the loop, unchanged, and explains what to do', async () => {
     const options = loopOptions(database.url);
     await resetAlone(options);
-    await expect(startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' })).rejects.toMatchObject(
-      {
-        name: 'ConfigurationError',
-        message: expect.stringMatching(/DATABASE_URL: contains messages of another service.*\.data-2/s),
-      },
-    );
+    const ownData = 'npm start -- --data-dir .data-2';
+    await expect(startLoop({ ...options, ownData })).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringMatching(/DATABASE_URL: contains messages of another service.*\.data-2/s),
+    });
     expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
-  });
 
-  it('leaves the data of a connector that did not belong to the loop unchanged', async () => {
-    const options = loopOptions(database.url, { ownsConnectorData: true });
-    await resetAlone(options);
+    // Nor may a loop remove what a connector has stored that did not belong to it.
     await query(`UPDATE connector.feed SET id = '0123456789ab'`);
-    await expect(startLoop(options)).rejects.toThrow('--data-dir: contains messages of another service');
+    await expect(startLoop({ ...options, ownsConnectorData: true })).rejects.toThrow(
+      '--data-dir: contains messages of another service',
+    );
     expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
   });
 });
@@ -416,7 +406,7 @@ describe('a loop that cannot start', () => {
     ['service', 'platform'],
     ['connector', 'connector'],
   ])(
-    'because the port of the %s is in use closes everything that it has opened, so that the next start succeeds',
+    'because the port of the %s is in use names it and the option to change, and closes everything that it has opened, so that the next start succeeds',
     async (_, name) => {
       const database = await createTestDatabase({ connector: true, platform: true });
       const holder = createServer().listen(0, '127.0.0.1');
@@ -425,7 +415,7 @@ describe('a loop that cannot start', () => {
       const options = loopOptions(database.url);
 
       await expect(startLoop({ ...options, ports: { ...portsFrom(0), [name]: port } })).rejects.toThrow(
-        `port ${port}: the port is in use`,
+        `Cannot listen on 127.0.0.1 port ${port}: the port is in use. Stop the process that uses it, or set --port-base`,
       );
 
       const loop = await startLoop(options);

@@ -56,7 +56,7 @@ it('npm run platform refuses to listen on other interfaces without a name, and n
   }
 });
 
-it('npm run platform prints the settings for a connector of your own, which work', async () => {
+it('npm run platform prints the settings for a connector of your own, which work, and announces its end in two lines on Ctrl-C', async () => {
   const base = await findPortBase();
   const data = await makeDataFolder();
   const folder = await mkdtemp(join(tmpdir(), 'test-follow-'));
@@ -90,8 +90,12 @@ it('npm run platform prints the settings for a connector of your own, which work
 
   connector.signal('SIGTERM');
   const { stdout, stderr } = await connector.ended;
-  platform.signal('SIGTERM');
-  await platform.ended;
+  platform.signal('SIGINT');
+  const end = await platform.ended;
+  expect(end.stderr).toMatch(
+    /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/,
+  );
+  expect(end.code).toBe(0);
   await data.remove(stdout + stderr);
   await data.remove(printed);
 }, 120_000);
