@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CreatedConnectorConnection } from '../../src/contract/connector/connections.ts';
 import { type PairingEvent, pairingEvent } from '../../src/contract/connector/pairing.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { prepareConnector } from '../support/connector-process.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { type EventReader, readEvents } from '../support/event-reader.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { type Caller, createCaller } from '../support/read-lists.ts';
 import { readQr } from '../support/read-qr.ts';
+import { type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
 
 /** Two processes load in it. */
 const TIME = { timeout: 180_000 };
@@ -183,13 +183,18 @@ describe('a connector that is killed between the call that creates a connection 
       const { baseUrl, apiKey } = running.loop.info();
       const database = await createTestDatabase({ connector: true });
       onTestFinished(() => database.drop());
-      const options = {
-        databaseUrl: database.url,
-        port: await findFreePort(),
-        apiToken: 'token-of-this-test-alone',
-        sealingKey: generateSealingKey(),
-        env: { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey },
-      };
+      const port = await findFreePort();
+      const sealingKey = generateSealingKey();
+      const start = (): SpawnedCommand =>
+        spawnCli('connector', ['--json'], {
+          DATABASE_URL: database.url,
+          CONNECTOR_PORT: String(port),
+          CONNECTOR_API_TOKEN: 'token-of-this-test-alone',
+          CONNECTOR_SEALING_KEYS: sealingKey,
+          SERVICE_BASE_URL: baseUrl,
+          SERVICE_API_KEY: apiKey,
+        });
+      const own = `http://127.0.0.1:${port}`;
       const total = async (): Promise<number> =>
         (await service<{ connections: { total: number } }>('GET', '/account')).connections.total;
       const before = await total();
@@ -202,12 +207,11 @@ describe('a connector that is killed between the call that creates a connection 
           },
         ],
       });
-      const [first, second] = [prepareConnector(options), prepareConnector(options)];
-      onTestFinished(async () => void (await second.kill('SIGKILL')));
-      first.go();
-      await first.ready;
+      const first = start();
+      onTestFinished(() => first.kill());
+      await first.said(/connectorUrl/);
       const ask = (): Promise<Response> =>
-        fetch(`${first.url}/v1/connections`, {
+        fetch(`${own}/v1/connections`, {
           method: 'POST',
           headers: { authorization: 'Bearer token-of-this-test-alone', 'idempotency-key': 'crm-1' },
         });
@@ -216,17 +220,18 @@ describe('a connector that is killed between the call that creates a connection 
         () => 'cut off',
       );
       await expect.poll(total).toBe(before + 1);
-      await first.kill('SIGKILL');
+      await first.kill();
       // On a machine so slow that the attempts are over by now, it was told that nobody knows yet.
       expect(['cut off', 502]).toContain(await asked);
       await sandbox('DELETE', '/faults');
-      second.go();
-      await second.ready;
+      const second = start();
+      onTestFinished(() => second.kill());
+      await second.said(/connectorUrl/);
       const again = await ask();
       expect([200, 201]).toContain(again.status);
       const { connection } = (await again.json()) as CreatedConnectorConnection;
       expect(await total()).toBe(before + 1);
-      const told = createCaller(second.url, 'token-of-this-test-alone');
+      const told = createCaller(own, 'token-of-this-test-alone');
       await expect
         .poll(async () => (await told<{ changes: { connectionId: string }[] }>('GET', '/v1/changes')).changes)
         .toContainEqual(expect.objectContaining({ connectionId: connection.id }));
