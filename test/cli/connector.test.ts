@@ -1,12 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/find-free-port.ts';
 import { callJson, type ShownMessage } from '../support/loop-client.ts';
 import { proves } from '../support/proves.ts';
 import { type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
@@ -205,34 +202,11 @@ describe('npm run connector with invalid settings', () => {
     },
   );
 
-  it('names everything that is missing, starts nothing and exits with 2', async () => {
-    const { code, stdout, stderr } = await spawnCli('connector', []).ended;
+  it('names everything that is missing and the setting that a variable resembles, starts nothing and exits with 2', async () => {
+    const { code, stdout, stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('CONNECTOR_API_TOKEN');
-    expect(stderr).toContain('CONNECTOR_SEALING_KEYS');
-  });
-
-  it('warns about a variable whose name is similar to that of a setting', async () => {
-    const { stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
+    expect(stderr).toContain('CONNECTOR_SEALING_KEYS: is not set');
+    expect(stderr).toContain('CONNECTOR_API_TOKEN: is not set');
     expect(stderr).toContain('CONECTOR_API_TOKEN is not a setting. Did you mean CONNECTOR_API_TOKEN?');
-  });
-
-  it('names the port that is taken and the setting to change', async () => {
-    const database = await createTestDatabase();
-    const port = await findFreePort();
-    const holder = createServer().listen(port, '127.0.0.1');
-    await once(holder, 'listening');
-
-    const { code, stderr } = await spawnCli('connector', ['--json'], {
-      DATABASE_URL: database.url,
-      CONNECTOR_PORT: String(port),
-      ...SECRETS,
-    }).ended;
-
-    expect(code).toBe(1);
-    expect(stderr).toContain(`port ${port}: the port is in use`);
-    expect(stderr).toContain('set CONNECTOR_PORT to another port');
-    holder.close();
-    await database.drop();
   });
 });

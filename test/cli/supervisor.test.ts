@@ -214,7 +214,7 @@ describe('a supervisor', () => {
   );
 
   it(
-    'whose first process cannot start reports the reason once, and exits with 1',
+    'whose first process cannot start, because its port is taken, reports the reason and the setting to change once, and exits with 1',
     async () => {
       const port = await findFreePort();
       const holder = createServer().listen(port, '127.0.0.1');
@@ -228,6 +228,8 @@ describe('a supervisor', () => {
       }).ended;
       expect(code).toBe(1);
       expect(stderr.match(/the port is in use/g)).toHaveLength(1);
+      expect(stderr).toContain(`port ${port}: the port is in use`);
+      expect(stderr).toContain('set CONNECTOR_PORT to another port');
       expect(stderr).toContain('process 1 ended with exit code 1 before it was ready');
       holder.close();
       await database.drop();
