@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runSandbox } from '../../src/commands/run-sandbox.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { readEvents } from '../support/event-reader.ts';
@@ -32,13 +32,16 @@ async function runHere(words: readonly string[]) {
 describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   let test: TestLoop;
   let url: string;
+  /** The snapshot with which each test begins. */
+  let begun: string;
 
   beforeAll(async () => {
     test = await startTestLoop();
     url = test.loop.info().sandboxUrl;
+    ({ id: begun } = await test.sandbox<{ id: string }>('POST', '/snapshots', {}));
   }, SLOW_MS);
   afterAll(() => test.close());
-  beforeEach(() => callJson(`${url}/sandbox/v1/reset`, { method: 'POST', body: {} }));
+  beforeEach(() => test.sandbox('POST', `/snapshots/${begun}/restore`));
 
   const run = (...words: string[]) => runHere([...words, '--url', url]);
 
@@ -126,7 +129,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     const key = await told('info', 'apiKey');
     const message = await told('say', FRONT_DESK, CONTACT, 'Kept');
     const id = await told('snapshot', 'one message');
-    expect(await told('snapshots')).toMatch(new RegExp(`^${id}  \\d{4}-\\S+Z  one message$`));
+    expect(await told('snapshots')).toMatch(new RegExp(`^${id}  \\d{4}-\\S+Z  one message$`, 'm'));
     await told('reset');
     expect(await told('messages')).toBe('no messages');
     expect(await told('restore', id)).toMatch(/^restored; virtual time is \d{4}-/);
@@ -138,8 +141,9 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('accepts options before the subcommand', async () => {
-    const { code, stdout } = await spawnCli('sandbox', ['--url', url, '--json', 'info', 'apiKey']).ended;
+  it('accepts options before the subcommand, and --url rather than SANDBOX_URL', async () => {
+    const env = { SANDBOX_URL: 'http://127.0.0.1:9' };
+    const { code, stdout } = await spawnCli('sandbox', ['--url', url, '--json', 'info', 'apiKey'], env).ended;
     expect({ code, answer: JSON.parse(stdout) }).toMatchObject({
       code: 0,
       answer: { apiKey: test.loop.info().apiKey },
@@ -447,10 +451,9 @@ describe('npm run sandbox while no sandbox runs', { timeout: SLOW_MS }, () => {
   });
 
   it('uses the address of SANDBOX_URL unless --url is given', async () => {
-    const env = { SANDBOX_URL: 'http://127.0.0.1:9' };
-    expect((await spawnCli('sandbox', ['info'], env).ended).stderr).toContain(
-      'No sandbox listens at http://127.0.0.1:9.',
-    );
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv('SANDBOX_URL', 'http://127.0.0.1:9');
+    expect((await runHere(['info'])).stderr).toContain('No sandbox listens at http://127.0.0.1:9.');
   });
 
   it('refuses an invalid address', async () => {
