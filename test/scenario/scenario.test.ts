@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { showOffset, summarize } from '../../src/scenario/describe-cause.ts';
 import { writeDifferences, writeReplayJunit } from '../../src/scenario/report-replay.ts';
 import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
+import { shrink } from '../../src/scenario/shrink.ts';
 import { writeView } from '../../src/scenario/view.ts';
 
 const HEAD =
@@ -58,6 +59,40 @@ describe('a cause', () => {
     [26 * 3_600_000, '26:00:00.000'],
   ])('after %d ms is shown as %s', (ms, shown) => {
     expect(showOffset(ms)).toBe(shown);
+  });
+});
+
+describe('a scenario that is shrunk', () => {
+  const WRONG = { of: 'message 1, in the connector', field: 'status', expected: 'read', actual: 'delivered' };
+  const [hello] = readScenario(FILE).causes;
+  if (hello === undefined) throw new Error('the file has no cause');
+  const send = { ...hello, cause: 2, path: '/v1/messages', body: { connectionId: '$connection1' } };
+  const causes = [
+    hello,
+    send,
+    { ...hello, cause: 3, path: '/clock/advance', body: {} },
+    { ...hello, cause: 4 },
+  ];
+  const names = { $connection1: { phoneNumber: '447700900101', nth: 1 } };
+  const scenario = {
+    ...readScenario(FILE),
+    causes,
+    names: { ...names, $connection2: { ...names.$connection1 } },
+  };
+
+  it('keeps the one cause of its failure, with its number and the names that it uses', async () => {
+    const small = await shrink(scenario, async ({ causes: tried, observations }) => ({
+      differences: tried.includes(send) ? [{ ...WRONG, cause: 2 }] : [],
+      observations,
+    }));
+    expect(small).toEqual({ ...scenario, causes: [send], names, observations: [] });
+  });
+
+  it.each([
+    ['no difference', []],
+    ['only differences to what was recorded', [LATE]],
+  ])('is null if it shows %s', async (_, differences) => {
+    expect(await shrink(scenario, async () => ({ differences, observations: [] }))).toBeNull();
   });
 });
 
