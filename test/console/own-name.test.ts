@@ -1,27 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchChromium, openPage } from '../support/chromium.ts';
+import { NETWORK_NAME, openPage } from '../support/chromium.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-
-const NAME = 'messaging-service';
 
 describe('the console over plain HTTP, under a network host name', () => {
   let test: TestService;
-  let browser: Awaited<ReturnType<typeof launchChromium>>;
   beforeAll(async () => {
-    [test, browser] = await Promise.all([
-      startTestService({ host: '0.0.0.0', allowedHosts: [NAME] }),
-      launchChromium([`--host-resolver-rules=MAP ${NAME} 127.0.0.1`]),
-    ]);
+    test = await startTestService({ host: '0.0.0.0', allowedHosts: [NETWORK_NAME] });
   });
-  afterAll(async () => {
-    await browser.close();
-    await test.close();
-  });
+  afterAll(() => test?.close());
 
   it('is live, creates and copies, although the browser lacks locks, random UUIDs and the clipboard there', async () => {
     const { sandboxUrl } = test.info;
-    expect(new URL(sandboxUrl).hostname).toBe(NAME);
-    const { page, complaints } = await openPage(`${sandboxUrl}/connections`, { browser });
+    expect(new URL(sandboxUrl).hostname).toBe(NETWORK_NAME);
+    const { page, complaints } = await openPage(`${sandboxUrl}/connections`);
     expect(await page.evaluate('[window.isSecureContext, navigator.locks, navigator.clipboard]')).toEqual([
       false,
       undefined,
@@ -35,7 +26,7 @@ describe('the console over plain HTTP, under a network host name', () => {
     await page.getByRole('heading', { name: 'Under a name' }).waitFor();
     await second.getByRole('link', { name: 'Under a name' }).waitFor();
 
-    await page.goto(`${sandboxUrl}/overview`);
+    await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByText('Copied with its secrets').waitFor();
     // The browser logs that this header has no effect here.

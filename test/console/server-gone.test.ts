@@ -1,7 +1,7 @@
 import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
-import { openPage } from '../support/chromium.ts';
+import { moveTo, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { findPortBase } from '../support/spawn-command.ts';
@@ -61,16 +61,16 @@ it('advises what to try while the server fails, and retries what failed, by keyb
   const fail = (route: Route) => route.fulfill({ status: 500, json: { error: 'internal_error' } });
   // Without the stream, nothing is reloaded automatically.
   await page.route('**/sandbox/v1/events', () => undefined);
+  await page.goto(`${test.loop.info().sandboxUrl}/calls/999999`);
+  await page.getByRole('heading', { name: 'No call has this id' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
   const failed = page.getByText('The server failed. Its log says why.');
   for (const path of ['overview', 'deliveries', 'access', 'journey']) {
     await page.route(failing, fail);
-    await page.goto(`${test.loop.info().sandboxUrl}/${path}`);
+    await moveTo(page, `/${path}`);
     await failed.first().waitFor();
     await page.unroute(failing);
     await KEYBOARD.press(page.getByRole('button', { name: 'Try again' }).first());
     await expect.poll(() => failed.count()).toBe(0);
   }
-  await page.goto(`${test.loop.info().sandboxUrl}/calls/999999`);
-  await page.getByRole('heading', { name: 'No call has this id' }).waitFor();
-  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
 });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createConsoleApp } from '../../src/console-host/console-app.ts';
-import { expectAccessible, openPage } from '../support/chromium.ts';
+import { expectAccessible, moveTo, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
@@ -167,7 +167,7 @@ describe('the console beside a connector', () => {
     await account.getByText('active API key').waitFor();
     await account.getByText(`${test.loop.info().baseUrl}`).waitFor();
     expect(await account.getByRole('list', { name: 'Connections' }).getByRole('link').count()).toBe(0);
-    await page.goto(`${url}/journey/${id}`);
+    await moveTo(page, `/journey/${id}`);
     await page.getByText('A webhook reported it first.').waitFor();
     await page.getByText('The handler of the CRM failed.').waitFor();
     expect(await page.getByText('Attempts').count()).toBe(0);

@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
-import axe from 'axe-core';
 import { type Browser, type Page, chromium as playwright } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 
@@ -47,11 +47,14 @@ export async function launchChromium(args: readonly string[] = []): Promise<Brow
   });
 }
 
+/** A name in a network that leads the browser of all tests to this machine. Over HTTP, it is no secure context. */
+export const NETWORK_NAME = 'messaging-service';
+
 let shared: Promise<Browser> | undefined;
 
 /** The browser of all tests of this process, which ends with it. */
 function sharedBrowser(): Promise<Browser> {
-  shared ??= launchChromium();
+  shared ??= launchChromium([`--host-resolver-rules=MAP ${NETWORK_NAME} 127.0.0.1`]);
   return shared;
 }
 
@@ -85,7 +88,10 @@ async function cleanUp(page: Page): Promise<void> {
   page.removeAllListeners();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   const { origin } = new URL(page.url());
-  await page.goto('about:blank');
+  // An empty page of the same address stays in the process that showed the last one. Another address starts a process.
+  await page.route('**', (route) => route.fulfill({ contentType: 'text/plain', body: '' }));
+  await page.goto(origin === 'null' ? 'about:blank' : origin);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
   const session = await context.newCDPSession(page);
   await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' });
   await session.send('Page.resetNavigationHistory');
@@ -94,6 +100,17 @@ async function cleanUp(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: null });
   await page.setViewportSize(VIEWPORT);
   spare.push(page);
+}
+
+/** Collects from now on what the browser says against the page. */
+export function watchPage(page: Page): readonly string[] {
+  const complaints: string[] = [];
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || /Content Security Policy|Trusted Type/i.test(message.text()))
+      complaints.push(message.text());
+  });
+  return complaints;
 }
 
 /**
@@ -109,22 +126,30 @@ export async function openPage(
     (isPlain ? spare.pop() : undefined) ?? (await newPage(browser ?? (await sharedBrowser()), options));
   if (isPlain) onTestFinished(() => cleanUp(page));
   else if (browser === undefined) onTestFinished(() => page.context().close());
-  const complaints: string[] = [];
-  page.on('pageerror', ({ message }) => complaints.push(message));
-  page.on('console', (message) => {
-    if (message.type() === 'error' || /Content Security Policy|Trusted Type/i.test(message.text()))
-      complaints.push(message.text());
-  });
+  const complaints = watchPage(page);
   await page.goto(url);
   return { page, complaints };
 }
 
-/** Widths at which every screen is checked. In dark mode only the colors differ. */
+/**
+ * Shows another address of the open page, as its links do. The page reads it, but is not loaded again, which costs twice
+ * as much.
+ */
+export async function moveTo(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
+}
+
+/** The smallest of the files of axe: each page reads it again. */
+const readAxe = (): string =>
+  readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+let axe: string | undefined;
+
+/** Views in which every screen is checked; one thing changes between them. In dark mode only the colors differ. */
 const VIEWS = [
   { colorScheme: 'light', width: 1280, rules: undefined },
   { colorScheme: 'dark', width: 1280, rules: ['color-contrast'] },
-  { colorScheme: 'light', width: 360, rules: undefined },
   { colorScheme: 'dark', width: 360, rules: ['color-contrast'] },
+  { colorScheme: 'light', width: 360, rules: undefined },
 ] as const;
 
 /**
@@ -143,7 +168,10 @@ export async function expectAccessible(page: Page): Promise<void> {
     });
     return result.value;
   };
-  await evaluate(axe.source);
+  if ((await evaluate('typeof axe')) === 'undefined') {
+    axe ??= readAxe();
+    await evaluate(axe);
+  }
   for (const { colorScheme, width, rules } of VIEWS) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
