@@ -19,6 +19,8 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 beforeAll(async () => {
   await test.sandbox('POST', '/clock/freeze');
   desk = await test.client.qrConnection();
+  // The poll at startup may find a message before its webhook.
+  await test.loop.settle();
 });
 
 describe('Inbox', () => {
