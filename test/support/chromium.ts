@@ -139,10 +139,9 @@ export async function moveTo(page: Page, path: string): Promise<void> {
   await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
 }
 
+const require = createRequire(import.meta.url);
 /** The smallest of the files of axe: each page reads it again. */
-const readAxe = (): string =>
-  readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-let axe: string | undefined;
+const axe = (): string => readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Views in which every screen is checked; one thing changes between them. In dark mode only the colors differ. */
 const VIEWS = [
@@ -168,10 +167,7 @@ export async function expectAccessible(page: Page): Promise<void> {
     });
     return result.value;
   };
-  if ((await evaluate('typeof axe')) === 'undefined') {
-    axe ??= readAxe();
-    await evaluate(axe);
-  }
+  if ((await evaluate('typeof axe')) === 'undefined') await evaluate(axe());
   for (const { colorScheme, width, rules } of VIEWS) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
