@@ -163,7 +163,8 @@ describe('lost connections', () => {
     expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
     expect(database.health.deadlineHits).toBeGreaterThan(0);
     proxy.thaw();
-    expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
+    // A probe that began before may still fail, and replaces the connections once more.
+    await expect.poll(() => database.query('select 1 as one').catch(String)).toEqual([{ one: 1 }]);
     expect(await database.query('select * from entry')).toEqual([]);
   });
 
