@@ -83,13 +83,19 @@ async function findFailing(
   rmSync(report, { force: true });
   const files = [...new Set(tests.map(({ file }) => file))];
   const pattern = toPattern(tests.map(({ name }) => name));
-  const words = ['run', '--bail=1', '--reporter=json', `--outputFile=${report}`, '-t', pattern];
+  // Without `--bail`, which ends workers before the result of the failed test has arrived.
+  const words = ['run', '--reporter=json', `--outputFile=${report}`, '-t', pattern];
   const run = spawn(join(copy, 'node_modules/.bin/vitest'), [...words, ...files], {
     cwd: copy,
     stdio: 'ignore',
   });
   await once(run, 'exit');
-  const failed = readEnded([JSON.parse(readFileSync(report, 'utf8'))], 'failed');
+  const reports: unknown[] = [JSON.parse(readFileSync(report, 'utf8'))];
+  const failed = readEnded(reports, 'failed');
+  if (failed.length + readEnded(reports, 'passed').length === 0)
+    throw new Error(
+      `No test ran for ${rule}. Run "npx vitest ${words.join(' ')} ${files.join(' ')}" in a copy.`,
+    );
   return failed.find(({ proves }) => test !== undefined || proves.includes(rule))?.name;
 }
 
