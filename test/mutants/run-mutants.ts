@@ -20,6 +20,9 @@ const PROJECTS = ['unit', 'service', 'process'];
 /** Tests of a broken rule mostly wait, so several can run at once even on a small machine. */
 const AT_ONCE = 3;
 
+/** A broken rule often shows as a wait that never ends. */
+const TIMEOUT = '--testTimeout=30000';
+
 const ALL: readonly Mutant[] = [...MUTANTS, ...CONNECTOR_MUTANTS];
 
 const HELP = `Usage: npm run mutants -- [options] [rule ...]
@@ -84,7 +87,7 @@ async function findFailing(
   const files = [...new Set(tests.map(({ file }) => file))];
   const pattern = toPattern(tests.map(({ name }) => name));
   // Without `--bail`, which ends workers before the result of the failed test has arrived.
-  const words = ['run', '--reporter=json', `--outputFile=${report}`, '-t', pattern];
+  const words = ['run', '--reporter=json', `--outputFile=${report}`, TIMEOUT, '-t', pattern];
   const run = spawn(join(copy, 'node_modules/.bin/vitest'), [...words, ...files], {
     cwd: copy,
     stdio: 'ignore',
