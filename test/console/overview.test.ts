@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { expectAccessible, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
@@ -10,7 +10,6 @@ const attention = (page: Page) => page.getByRole('region', { name: 'Needs attent
 
 describe('Overview', () => {
   it('is accessible, with and without concerns', async () => {
-    await test.client.clearFaults();
     const { page } = await openPage(url('/overview'));
     await page.getByText('Nothing. Every number works').waitFor();
     await page.getByText('SERVICE_API_KEY=').waitFor();
@@ -54,6 +53,7 @@ describe('Overview', () => {
     const { page, complaints } = await openPage(url('/overview'));
     await attention(page).getByText('Nothing. Every number works').waitFor();
     const { entries } = await test.sandbox<{ entries: { id: string }[] }>('GET', '/connections?limit=1');
+    onTestFinished(() => test.sandbox('POST', '/reset'));
     await test.sandbox('POST', `/connections/${entries[0]?.id}/outage`, { cause: 'phone_off' });
     await attention(page).getByText('1 number broken, which the service has not found yet').waitFor();
     await test.client.dropWebhooks();

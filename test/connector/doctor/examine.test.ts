@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, request as requestHttp } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createReceiverTally } from '../../../src/connector/inbox/receiver-tally.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { silentLogger } from '../../support/platform.ts';
+import type { ScriptedService } from '../support/scripted-service.ts';
 import { ExaminedSystem, having, told } from './examined-system.ts';
 
 const MINUTE_MS = 60_000;
@@ -29,7 +30,8 @@ async function deliverGood(): Promise<void> {
   expect(await system.deliver(messageEvent())).toBe(200);
 }
 
-beforeAll(async () => {
+/** Has polled two connections, and received one delivery. */
+async function open(): Promise<void> {
   system = await ExaminedSystem.open();
   system.service.addConnection('c1', { licenseExpires: new Date(Date.now() + 90 * DAY_MS).toISOString() });
   system.service.addConnection('c2');
@@ -37,14 +39,38 @@ beforeAll(async () => {
   system.service.date = system.clock.now();
   await system.poll();
   await deliverGood();
-});
+}
 
-afterAll(() => system.close());
+const close = (): Promise<void> => system.close();
 
-// In this order: each test mends what it broke, and what is counted by the hour stays.
+/** For tests that only change what the service and the address answer: they are as before in each test. */
+function withOneSystem(): void {
+  beforeAll(open);
+  let webhook: ScriptedService['webhook'];
+  beforeAll(() => {
+    webhook = system.service.webhook;
+  });
+  beforeEach(() => {
+    system.front = 'connector';
+    Object.assign(system.service, {
+      fault: () => undefined,
+      date: system.clock.now(),
+      requests: [],
+      webhook,
+    });
+  });
+  afterAll(close);
+}
+
+function withOwnSystem(): void {
+  beforeEach(open);
+  afterEach(close);
+}
+
 describe('a system without problems', () => {
+  withOwnSystem();
+
   it('has no problem or warning in any check', async () => {
-    system.service.date = system.clock.now();
     system.service.events = [
       'message.received',
       'message.status',
@@ -84,6 +110,8 @@ describe('a system without problems', () => {
 });
 
 describe('the service', () => {
+  withOneSystem();
+
   it.each([
     [{ status: 401, body: { error: 'invalid_key' } }, 'unknown or was revoked', 'SERVICE_API_KEY'],
     [{ status: 403, body: { error: 'ip_not_allowed' } }, 'not on the allowlist', 'developer portal'],
@@ -99,7 +127,6 @@ describe('the service', () => {
   ] as const)('is reported if it answers %j', async (fault, says, advice) => {
     system.service.fault = () => fault;
     const reports = await system.examine();
-    system.service.fault = () => undefined;
     expect(told(reports, 'service')).toMatch(/^problem/);
     expect(told(reports, 'service')).toContain(says);
     expect(told(reports, 'service')).toContain(advice);
@@ -134,7 +161,6 @@ describe('the service', () => {
     );
     const sends = await system.ask('scopes', { webhookPublicUrl: undefined });
     await system.database.query(`delete from connector.outbound where id = 's1'`);
-    system.service.fault = () => undefined;
     expect(told(reports, 'scopes')).toMatch(
       /^problem: The credential lacks messaging\.events, which this deployment needs\.\n.*WEBHOOK_PUBLIC_URL[\s\S]*Without messaging\.send/,
     );
@@ -146,7 +172,6 @@ describe('the service', () => {
   });
 
   it('receives no call that changes anything', async () => {
-    system.service.requests = [];
     await system.examine();
     const asked = system.service.requests.map(({ method, path }) => `${method} ${path}`);
     // The connector may poll meanwhile.
@@ -171,8 +196,12 @@ describe('the service', () => {
 });
 
 describe('the webhook', () => {
+  withOneSystem();
+
   it('is reported if it was registered elsewhere', async () => {
-    const ours = system.service.webhook;
+    expect(await system.ask('webhook', { webhookPublicUrl: undefined })).toMatch(
+      /^not_checked: WEBHOOK_PUBLIC_URL/,
+    );
     system.service.webhook = { url: 'https://other.example/hooks', secret: 'whsec_other' };
     expect(await system.ask('webhook')).toMatch(
       /^problem: The service delivers to a different address, not to this connector\.[\s\S]*other\.example\/hooks[\s\S]*hooks\.example\.com[\s\S]*registered its own address[\s\S]*restart the connector/,
@@ -180,10 +209,6 @@ describe('the webhook', () => {
     system.service.webhook = null;
     expect(await system.ask('webhook')).toMatch(
       /^problem: The service has no webhook for this account, so it delivers nothing/,
-    );
-    system.service.webhook = ours;
-    expect(await system.ask('webhook', { webhookPublicUrl: undefined })).toMatch(
-      /^not_checked: WEBHOOK_PUBLIC_URL/,
     );
   });
 
@@ -195,7 +220,6 @@ describe('the webhook', () => {
   ])('is reported if its address answers %j', async (front, says) => {
     system.front = front;
     const answer = await system.ask('webhook-address');
-    system.front = 'connector';
     expect(answer).toMatch(/^problem/);
     expect(answer).toContain(says);
     expect(answer).not.toContain('next=');
@@ -218,8 +242,12 @@ describe('the webhook', () => {
       /^problem: A trusted TLS connection to other\.example\.com:\d+ cannot be established[\s\S]*ALTNAME[\s\S]*for a different name/,
     );
   });
+});
 
-  it('is reported to receive only message.received if it is that of an old consent', async () => {
+describe('the webhook of an old consent', () => {
+  withOwnSystem();
+
+  it('is reported to receive only message.received', async () => {
     system.service.events = ['message.received'];
     expect(await system.ask('events')).toMatch(
       /^problem: The service delivers only message\.received, because the consent is old[\s\S]*consent to the app again/,
@@ -238,6 +266,8 @@ describe('the webhook', () => {
 });
 
 describe('the settings', () => {
+  withOneSystem();
+
   it('are reported with the account if their encryption key opens no secret', async () => {
     expect(await system.ask('sealing', { sealingKeys: [generateSealingKey()] })).toMatch(
       /^problem: 2 stored secrets cannot be opened[\s\S]*credential of default \(unknown_key\), secret of default \(unknown_key\)/,
@@ -288,6 +318,8 @@ async function openProxy(): Promise<number> {
 }
 
 describe('a proxy on the port of the settings', () => {
+  withOneSystem();
+
   it('is distinguished from the connector behind it if it does not forward the probes', async () => {
     const port = await openProxy();
     expect(await system.ask('connector', { port })).toMatch(
@@ -303,6 +335,8 @@ describe('a proxy on the port of the settings', () => {
 });
 
 describe('an account', () => {
+  withOwnSystem();
+
   it('is reported if its polls fail', async () => {
     system.service.fault = ({ path }) => (path === '/messages' ? { status: 500, body: {} } : undefined);
     await system.poll();
@@ -399,6 +433,8 @@ describe('an account', () => {
 });
 
 describe('several accounts', () => {
+  withOwnSystem();
+
   it('are each checked with their own key and webhook', async () => {
     const ours = system.service.webhook;
     system.service.apiKeys.add('key-of-a-second');
@@ -423,10 +459,6 @@ describe('several accounts', () => {
       [false, 'not_checked'],
     ]);
     expect(JSON.stringify(reports)).not.toContain('key-of-a-second');
-    const [second] = reports.flatMap(({ accountId = 'default' }) =>
-      accountId === 'default' ? [] : [accountId],
-    );
-    expect((await system.call('DELETE', `/v1/accounts/${second}`)).status).toBe(200);
   });
 });
 
@@ -438,10 +470,11 @@ async function pollAndJudge(): Promise<void> {
 }
 
 describe('refused deliveries', () => {
+  withOwnSystem();
+
   it('are no problem while no event is missing: one forged request, or many with absurd timestamps', {
     timeout: 240_000,
   }, async () => {
-    await deliverGood();
     system.clock.shift(MINUTE_MS);
     const forged = { event: 'message.received', connection_id: 'c1', message: { id: 'forged' } };
     expect(await system.deliver(forged, { secret: 'guessed' })).toBe(401);
@@ -467,18 +500,15 @@ describe('refused deliveries', () => {
   });
 
   it('with a wrong secret are reported as such', async () => {
-    await system.start();
     expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
     await pollAndJudge();
     await system.stop();
     expect(await system.ask('signatures')).toMatch(
-      /^problem: Deliveries are refused: they are signed with a different secret[\s\S]*2 were refused with a wrong signature/,
+      /^problem: Deliveries are refused: they are signed with a different secret[\s\S]*1 was refused with a wrong signature/,
     );
   });
 
   it('are reported after the first poll, before what it found has been judged', async () => {
-    await system.start();
-    await deliverGood();
     expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
     await system.poll();
     await system.stop();
@@ -495,7 +525,6 @@ describe('refused deliveries', () => {
   });
 
   it('with a wrong clock are reported as such, until a delivery is accepted', async () => {
-    await system.start();
     const signedAt = system.clock.now() - 7 * MINUTE_MS;
     expect(await system.deliver(messageEvent(), { signedAt })).toBe(401);
     await pollAndJudge();
@@ -508,10 +537,11 @@ describe('refused deliveries', () => {
     await system.stop();
     const over = await system.ask('signatures');
     expect(over).toMatch(/^ok: The last deliveries had valid signatures/);
-    expect(over).toContain('with a wrong signature');
+    expect(over).toContain('1 was refused with a timestamp more than 5 min old');
   });
 
   it('are not the only problem: late answers are reported as well', async () => {
+    await system.stop();
     expect(await system.ask('answers')).toMatch(/^ok: Deliveries are answered quickly/);
     const database = openDatabase({
       url: system.settings.databaseUrl ?? '',
@@ -552,8 +582,9 @@ describe('refused deliveries', () => {
 });
 
 describe('work that does not proceed', () => {
+  withOwnSystem();
+
   it('is reported if no process runs', async () => {
-    await system.start();
     system.service.fault = ({ method, path }) =>
       `${method} ${path}` === 'POST /messages' ? { status: 502, body: { error: 'send_failed' } } : undefined;
     const send = { connectionId: 'c1', to: '447700900201', text: 'Good morning', reference: 'order-1' };
@@ -610,6 +641,7 @@ describe('work that does not proceed', () => {
        values (1, 'c1', 1, 1, 5, 'TypeError: no such customer', $1::bigint)`,
       [system.clock.now() - MINUTE_MS],
     );
+    system.clock.shift(10 * MINUTE_MS);
     const handler = await system.ask('handler');
     expect(handler).toContain('problem: The handler does not accept changes in time.');
     expect(handler).toMatch(/warning: 1 change was set aside[\s\S]*no such customer[\s\S]*dead-letters/);
