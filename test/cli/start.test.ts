@@ -7,7 +7,13 @@ import { Browser, type Visit } from '../support/browser.ts';
 import { type DataFolder, findLocation, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient, type ShownChange, type ShownMessage } from '../support/loop-client.ts';
-import { type Ended, findPortBase, type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
+import {
+  type Ended,
+  findPortBase,
+  type SpawnedCommand,
+  STOPPED,
+  spawnCli,
+} from '../support/spawn-command.ts';
 
 /** Starting Postgres and four listeners on a busy machine takes a while. */
 const SLOW_MS = 120_000;
@@ -23,10 +29,6 @@ const NAMES = [
   'connector',
   'API key',
 ];
-
-/** What Ctrl-C makes it print for a person. */
-const STOPPED =
-  /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/;
 
 describe('npm start', () => {
   const started: SpawnedCommand[] = [];

@@ -3,7 +3,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readProcesses } from '../../src/commands/supervise-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
@@ -11,7 +11,7 @@ import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { planLoad } from '../support/load-plan.ts';
-import { createLoadSender, type LoadSender } from '../support/load-sender.ts';
+import { createLoadSender } from '../support/load-sender.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
@@ -56,39 +56,53 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   let place: string;
   let command: SpawnedCommand;
   let url: string;
-  let sender: LoadSender;
+  let isRunning = false;
+  /** The token with which it runs. */
+  let token = 'first';
+  /** The number of lines in the log when the test began. */
+  let begin: number;
 
-  const settings = (lines: readonly string[]): Promise<void> =>
-    writeFile(join(place, '.env'), lines.join('\n'));
-  const logged = (msg: RegExp): LogLine[] => readLog(command).filter((line) => msg.test(line.msg));
+  const settings = (name: string, ...more: string[]): Promise<void> =>
+    writeFile(join(place, '.env'), [`CONNECTOR_API_TOKEN=token-of-a-test-the-${name}`, ...more].join('\n'));
+  const pointTo = async (target: string): Promise<void> => {
+    await rm(join(place, 'current'), { force: true });
+    await symlink(target, join(place, 'current'));
+  };
+  /** What the test made it log. */
+  const logged = (msg: RegExp): LogLine[] =>
+    readLog(command)
+      .slice(begin)
+      .filter((line) => msg.test(line.msg));
+  const trouble = (): LogLine[] =>
+    logged(/a process exited unexpectedly|did not exit in time|step of the shutdown failed/);
   const untilLogged = (msg: RegExp, times: number): Promise<void> =>
     expect.poll(() => logged(msg).length, { timeout: SLOW_MS }).toBe(times);
-  const status = async (token: string): Promise<number> =>
-    (await fetch(`${url}/v1/messages`, { headers: { authorization: `Bearer token-of-a-test-the-${token}` } }))
+  const status = async (name: string): Promise<number> =>
+    (await fetch(`${url}/v1/messages`, { headers: { authorization: `Bearer token-of-a-test-the-${name}` } }))
       .status;
 
   beforeAll(async () => {
     folder = await makeDataFolder();
     place = await mkdtemp(join(tmpdir(), 'test-supervisor-'));
-    await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-first']);
-    await symlink(ROOT, join(place, 'current'));
-    const script = join(place, 'current/src/cli/connector.ts');
-    command = spawnCommand('node', [script, '--processes', '2', '--data-dir', folder.path], {
-      env,
-      cwd: place,
-    });
-    url = JSON.parse(await command.said(/all processes ready/)).url;
-    sender = createLoadSender({
-      secret: SECRET,
-      clock: systemClock,
-      // A client whose idle connection is closed at the moment in which it is used has to try again.
-      keepAlive: false,
-      targets: () => [`${url}/webhooks/messaging`],
-    });
+    await settings(token);
+    await pointTo(ROOT);
+  });
+
+  // Only after a test that has stopped it does another one run.
+  beforeEach(async () => {
+    if (!isRunning) {
+      const script = join(place, 'current/src/cli/connector.ts');
+      command = spawnCommand('node', [script, '--processes', '2', '--data-dir', folder.path], {
+        env,
+        cwd: place,
+      });
+      url = JSON.parse(await command.said(/all processes ready/)).url;
+      isRunning = true;
+    }
+    begin = readLog(command).length;
   }, SLOW_MS);
 
   afterAll(async () => {
-    sender.close();
     await command.kill();
     await folder.remove(command.stdout());
     await rm(place, { recursive: true });
@@ -103,7 +117,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   it('shows the metrics of both processes, whichever of them answers', async () => {
     for (let ask = 0; ask < 4; ask += 1) {
       const answer = await fetch(`${url}/metrics`, {
-        headers: { connection: 'close', authorization: 'Bearer token-of-a-test-the-first' },
+        headers: { connection: 'close', authorization: `Bearer token-of-a-test-the-${token}` },
       });
       expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4');
       const text = await answer.text();
@@ -118,12 +132,22 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   it(
     'replaces both processes on SIGHUP without refusing a webhook, and reads .env again',
     async () => {
-      expect(await status('first')).toBe(200);
+      const [old, renewed] = [token, `${token}-renewed`];
+      const sender = createLoadSender({
+        secret: SECRET,
+        clock: systemClock,
+        // A client whose idle connection is closed at the moment in which it is used has to try again.
+        keepAlive: false,
+        targets: () => [`${url}/webhooks/messaging`],
+      });
+      onTestFinished(() => sender.close());
+      expect(await status(old)).toBe(200);
       const over = new AbortController();
       const load = sender.run(planLoad({ seed: SEED, messages: 60_000, startAt: 0 }), PACE, over.signal);
-      await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-second']);
+      await settings(renewed);
       tell(command, 'SIGHUP');
       await untilLogged(/all processes replaced/, 1);
+      token = renewed;
       over.abort();
       await load;
 
@@ -132,8 +156,9 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
         .flatMap(({ attempts }) => attempts)
         .filter((attempt) => attempt.status !== 200);
       expect(refused).toEqual([]);
-      expect(logged(/connector ready/)).toHaveLength(4);
-      expect([await status('first'), await status('second')]).toEqual([401, 200]);
+      expect(logged(/connector ready/)).toHaveLength(2);
+      expect(trouble()).toEqual([]);
+      expect([await status(old), await status(renewed)]).toEqual([401, 200]);
     },
     SLOW_MS,
   );
@@ -141,11 +166,13 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   it(
     'stops a roll-out at invalid settings, names them, and keeps running',
     async () => {
-      await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-third', 'RECONCILE_INTERVAL_MS=5']);
+      onTestFinished(() => settings(token));
+      await settings('third', 'RECONCILE_INTERVAL_MS=5');
       tell(command, 'SIGHUP');
       await untilLogged(/roll-out stopped/, 1);
-      expect(await status('second')).toBe(200);
-      await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-second']);
+      expect(await status(token)).toBe(200);
+      expect(command.stderr().match(/RECONCILE_INTERVAL_MS/g)).toHaveLength(1);
+      expect(trouble()).toEqual([]);
     },
     SLOW_MS,
   );
@@ -153,13 +180,12 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   it(
     'starts new processes through the link with which it was started, wherever the link points now',
     async () => {
-      await rm(join(place, 'current'));
-      await symlink(join(ROOT, 'docs'), join(place, 'current'));
+      onTestFinished(() => pointTo(ROOT));
+      await pointTo(join(ROOT, 'docs'));
       tell(command, 'SIGHUP');
-      await untilLogged(/roll-out stopped/, 2);
-      expect(await status('second')).toBe(200);
-      await rm(join(place, 'current'));
-      await symlink(ROOT, join(place, 'current'));
+      await untilLogged(/roll-out stopped/, 1);
+      expect(await status(token)).toBe(200);
+      expect(trouble()).toEqual([]);
     },
     SLOW_MS,
   );
@@ -167,13 +193,13 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   it(
     'replaces a process that is killed',
     async () => {
-      const [victim] = logged(/connector ready/).slice(-1);
-      process.kill(victim?.pid ?? Number.NaN, 'SIGKILL');
+      const { pid } = readLog(command).findLast(({ msg }) => msg.includes('connector ready')) ?? {};
+      process.kill(pid ?? Number.NaN, 'SIGKILL');
       await untilLogged(/a process was started to replace the one that exited/, 1);
-      expect(logged(/a process exited unexpectedly/)).toMatchObject([
-        { name: 'supervisor', level: 'error', pid: victim?.pid, outcome: 'SIGKILL' },
+      expect(trouble()).toMatchObject([
+        { name: 'supervisor', level: 'error', msg: 'a process exited unexpectedly', pid, outcome: 'SIGKILL' },
       ]);
-      expect(await status('second')).toBe(200);
+      expect(await status(token)).toBe(200);
     },
     SLOW_MS,
   );
@@ -181,13 +207,11 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   it(
     'exits with 0 on a SIGTERM that all its processes receive, and the last one stops Postgres',
     async () => {
+      isRunning = false;
       command.signal('SIGTERM');
-      const { code, stderr } = await command.ended;
-      expect(code).toBe(0);
-      expect(stderr.match(/RECONCILE_INTERVAL_MS/g)).toHaveLength(1);
+      expect((await command.ended).code).toBe(0);
       expect(logged(/embedded Postgres stopped/)).toHaveLength(1);
-      expect(logged(/a process exited unexpectedly/)).toHaveLength(1);
-      expect(logged(/did not exit in time|step of the shutdown failed/)).toEqual([]);
+      expect(trouble()).toEqual([]);
     },
     SLOW_MS,
   );

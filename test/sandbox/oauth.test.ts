@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 import {
   authorizeApp,
@@ -14,6 +14,10 @@ let app: RegisteredApp;
 
 beforeAll(async () => {
   test = await startTestSandbox();
+});
+afterAll(() => test.close());
+beforeEach(async () => {
+  await test.sandbox.reset();
   const { body } = await test.call('POST', '/oauth-apps', {
     name: 'CRM',
     redirectUris: [REDIRECT_URI],
@@ -23,8 +27,6 @@ beforeAll(async () => {
   });
   app = body;
 });
-afterAll(() => test.close());
-afterEach(() => test.call('DELETE', '/faults'));
 
 const authorize = (registered = app) => authorizeApp(test.service.origin, registered);
 const obtain = () => obtainTokens(test.service.origin, app);
@@ -226,7 +228,6 @@ describe('OAuth in the sandbox', () => {
   });
 
   it('shows its calls with client, answer and the checks that ran, and no secret', async () => {
-    test.ports.calls.clear();
     const { access_token: access, refresh_token: first } = await obtain();
     const { refresh_token: second } = (await (await refresh(first)).json()) as { refresh_token: string };
     await refresh(first);
@@ -290,6 +291,7 @@ describe('OAuth in the sandbox', () => {
   });
 
   it('deletes apps and grants in a reset', async () => {
+    await obtain();
     await test.sandbox.reset();
     expect((await test.call('GET', '/oauth-apps')).body).toEqual({ entries: [] });
     expect((await test.call('GET', '/grants')).body).toEqual({ entries: [] });

@@ -29,6 +29,8 @@ export interface SpawnedCommand {
   readonly pid: number | undefined;
   /** Its standard output so far. */
   stdout(): string;
+  /** Its standard error so far. */
+  stderr(): string;
   /** Resolves with the line of standard output that matches. Rejects with its output if it exits before. */
   said(pattern: RegExp): Promise<string>;
   /** Writes to its standard input, which `stdin` in the options has opened. */
@@ -75,6 +77,7 @@ export function spawnCommand(
   return {
     pid: child.pid,
     stdout: () => stdout,
+    stderr: () => stderr,
     said: (pattern) =>
       new Promise((resolve, reject) => {
         const take = (line: string): void => void (pattern.test(line) && resolve(line));
@@ -102,6 +105,10 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
+
+/** What Ctrl-C makes one of the project's commands print for a person. */
+export const STOPPED =
+  /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/;
 
 /** Starts one of the project's commands without npm. */
 export function spawnCli(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { connectorConnection, connectorConnectionList } from '../../../src/contract/connector/connections.ts';
 import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
@@ -183,6 +183,7 @@ describe('messages', () => {
 
 describe('connections', () => {
   it('are listed in pages, with health and last contact', async () => {
+    await running.ask('POST', '/v1/sync');
     const first = connectorConnectionList.parse((await get('/v1/connections?limit=1')).body);
     expect(first.connections).toMatchObject([
       {
@@ -205,6 +206,9 @@ describe('connections', () => {
     'have a customer, which is shown in messages and in the feed',
     proves('service.id.customer-map'),
     async () => {
+      onTestFinished(async () => {
+        await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: null } });
+      });
       const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
         body: { customerRef: 'crm-7' },
       });
@@ -276,6 +280,7 @@ describe('accounts', () => {
 
 describe('sync', () => {
   it('shows the progress of each account and connection', async () => {
+    await running.ask('POST', '/v1/sync');
     const { status, body } = await get('/v1/sync');
     expect(status).toBe(200);
     const [account] = syncStatus.parse(body).accounts;
@@ -393,12 +398,14 @@ describe('probes', () => {
     await world.clock.advance(1_000);
     const answer = await get('/readyz');
     running.notifier.failing = false;
+    await world.clock.advance(1_000);
     expect(answer).toMatchObject({ status: 503, body: { ok: false } });
     expect(Object.keys(answer.body)).toEqual(['ok']);
     expect((await get('/healthz')).body).toEqual({ ok: true });
   });
 
   it('report the metrics of polling', async () => {
+    await running.ask('POST', '/v1/sync');
     const { headers, body } = await get('/metrics');
     expect(headers.get('content-type')).toContain('text/plain');
     for (const name of [

@@ -22,6 +22,7 @@ interface Line {
 let world: ConnectorWorld;
 let running: RunningConnector;
 let lines: Line[];
+let linesAtStart: readonly Line[];
 
 const apiTokens: NonNullable<ConnectorOptions['apiTokens']> = [
   ...RIGHTS.map((right) => ({ name: `may-${right}`, rights: [right], token: TOKENS[right] })),
@@ -48,6 +49,7 @@ const audited = (event: string): Line[] => lines.filter((line) => line.event ===
 beforeAll(async () => {
   world = await ConnectorWorld.open();
   running = await world.start({ apiTokens, logger: collect() });
+  linesAtStart = [...lines];
 });
 afterAll(() => world.close());
 
@@ -65,7 +67,7 @@ const guarded = Object.values(CONNECTOR_ENDPOINTS).flatMap((endpoint) =>
 
 describe('the rights of a token', () => {
   it('are logged at the start with their name and without the token', () => {
-    expect(audited('tokens.loaded')).toMatchObject([
+    expect(linesAtStart.filter(({ event }) => event === 'tokens.loaded')).toMatchObject([
       {
         msg: 'audit',
         who: 'settings',
@@ -81,7 +83,7 @@ describe('the rights of a token', () => {
       },
     ]);
     for (const token of [TOKEN, NEXT, ...Object.values(TOKENS)]) {
-      expect(JSON.stringify(lines)).not.toContain(token);
+      expect(JSON.stringify(linesAtStart)).not.toContain(token);
     }
   });
 

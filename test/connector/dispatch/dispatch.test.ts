@@ -13,6 +13,7 @@ import { DispatchBench } from './dispatch-bench.ts';
 let bench: DispatchBench;
 beforeAll(async () => {
   bench = await DispatchBench.open();
+  await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
 afterAll(() => bench.close());
@@ -27,8 +28,8 @@ function openCall(): PromiseWithResolvers<void> & { readonly begun: PromiseWithR
 }
 
 describe('the first dispatch', () => {
-  // First of all tests: later ones find a database on which handlers have run.
   it('begins with the next change if there are changes from before there was a handler', async () => {
+    await bench.database.query('delete from connector.dispatch');
     const connection = newId();
     await bench.tell(connection, 'of last year');
     const dispatch = await bench.running();
@@ -39,7 +40,6 @@ describe('the first dispatch', () => {
 
   it('continues at its position after a time without handlers', async () => {
     const connection = newId();
-    await (await bench.running()).close();
     await bench.tell(connection, 'while nobody listened');
     await (await bench.running()).settle();
     expect(bench.callsOf(connection)).toEqual([['while nobody listened', 1]]);

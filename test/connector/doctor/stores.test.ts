@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DoctorSettings } from '../../../src/connector/doctor/check-input.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { migrateDatabase } from '../../../src/runtime/database/migrate.ts';
@@ -27,7 +27,7 @@ describe('a database', () => {
   const roles: string[] = [];
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ connector: true });
   });
 
   afterAll(async () => {
@@ -37,9 +37,9 @@ describe('a database', () => {
     });
   });
 
-  /** Does something to the database as its owner. */
-  async function run(...statements: string[]): Promise<void> {
-    const owner = openForDoctor(database.url);
+  /** Does something to a database as its owner. */
+  async function run(url: string, ...statements: string[]): Promise<void> {
+    const owner = openForDoctor(url);
     for (const statement of statements) await owner.query(statement);
     await owner.close();
   }
@@ -56,15 +56,6 @@ describe('a database', () => {
     return { role, url: url.href };
   }
 
-  const migrate = () =>
-    migrateDatabase({
-      url: database.url,
-      schema: 'connector',
-      folder: MIGRATIONS,
-      logger: silentLogger,
-      clock: systemClock,
-    });
-
   it('is reported if it does not listen, or does not exist', async () => {
     const away = new URL(database.url);
     away.port = String(await findFreePort());
@@ -79,35 +70,42 @@ describe('a database', () => {
   });
 
   it('is reported if it has no tables, or those of an older or a newer version', async () => {
-    expect(await ask('migrations', database.url)).toMatch(
+    const { url, drop } = await createTestDatabase();
+    onTestFinished(drop);
+    expect(await ask('migrations', url)).toMatch(
       /^problem: The database does not contain the tables of a connector/,
     );
-    await migrate();
-    expect(await ask('migrations', database.url)).toMatch(/^ok/);
+    await migrateDatabase({
+      url,
+      schema: 'connector',
+      folder: MIGRATIONS,
+      logger: silentLogger,
+      clock: systemClock,
+    });
+    expect(await ask('migrations', url)).toMatch(/^ok/);
     const last = '(select max(created_at) from connector.applied_migrations)';
-    await run(`create table kept as select * from connector.applied_migrations`);
-    await run(`delete from connector.applied_migrations where created_at = ${last}`);
-    expect(await ask('migrations', database.url)).toMatch(/^problem: 1 migration has not been applied yet/);
-    await run(`insert into connector.applied_migrations select * from kept on conflict do nothing`);
-    await run(`insert into connector.applied_migrations values (9999999999999, 'of a later version')`);
-    expect(await ask('migrations', database.url)).toMatch(
-      /^problem: The database is newer than this version/,
-    );
-    await run(`delete from connector.applied_migrations where created_at = 9999999999999`);
-    await run(`update connector.applied_migrations set hash = 'other' where created_at = ${last}`);
-    expect(await ask('migrations', database.url)).toMatch(
-      /^problem: An applied migration differs from the one/,
-    );
+    await run(url, `create table kept as select * from connector.applied_migrations`);
+    await run(url, `delete from connector.applied_migrations where created_at = ${last}`);
+    expect(await ask('migrations', url)).toMatch(/^problem: 1 migration has not been applied yet/);
+    await run(url, `insert into connector.applied_migrations select * from kept on conflict do nothing`);
+    await run(url, `insert into connector.applied_migrations values (9999999999999, 'of a later version')`);
+    expect(await ask('migrations', url)).toMatch(/^problem: The database is newer than this version/);
+    await run(url, `delete from connector.applied_migrations where created_at = 9999999999999`);
+    await run(url, `update connector.applied_migrations set hash = 'other' where created_at = ${last}`);
+    expect(await ask('migrations', url)).toMatch(/^problem: An applied migration differs from the one/);
     await run(
+      url,
       `delete from connector.applied_migrations`,
       `insert into connector.applied_migrations select * from kept`,
     );
-    expect(await ask('migrations', database.url)).toMatch(/^ok/);
+    expect(await ask('migrations', url)).toMatch(/^ok/);
   });
 
   it('is reported if its user lacks rights, or it does not accept writes', async () => {
     const { role, url } = await asNewUser();
+    onTestFinished(() => run(database.url, `drop owned by ${role}`));
     await run(
+      database.url,
       `grant usage on schema connector to ${role}`,
       `grant select on all tables in schema connector to ${role}`,
     );
@@ -120,7 +118,6 @@ describe('a database', () => {
       async (sql) => void (await sql.unsafe(`alter role ${role} set default_transaction_read_only = on`)),
     );
     expect(await ask('rights', url)).toMatch(/^problem: The database does not accept writes/);
-    await run(`drop owned by ${role}`);
   });
 
   it('is not reported if it has free connections, but a missing account is', async () => {

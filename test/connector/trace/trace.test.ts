@@ -14,13 +14,15 @@ const DAY = 86_400_000;
 let world: ConnectorWorld;
 let running: RunningConnector;
 
-beforeAll(async () => {
-  world = await ConnectorWorld.open();
-  world.service.addConnection('c1');
-  running = await world.start();
-  await running.ask('POST', '/v1/sync');
-});
-afterAll(() => world.close());
+function withWorld(): void {
+  beforeAll(async () => {
+    world = await ConnectorWorld.open();
+    world.service.addConnection('c1');
+    running = await world.start();
+    await running.ask('POST', '/v1/sync');
+  });
+  afterAll(() => world.close());
+}
 
 async function trace(id: string, query = ''): Promise<MessageTrace> {
   const answer = await running.ask('GET', `/v1/messages/${id}/trace${query}`);
@@ -46,6 +48,7 @@ const summary = ({ source, status, outcome, changed, reason, delivery }: TraceEn
 ];
 
 describe('the trace of a message', () => {
+  withWorld();
   const id = 'm-traced';
   beforeAll(async () => {
     for (const status of ['sent', 'sent', 'read', 'delivered', 'failed', 'read', 'sent']) {
@@ -198,8 +201,12 @@ describe('the trace of a message', () => {
     expect(entries).toBe(10_001);
     expect(Math.max(...counts)).toBeLessThan(2_000);
   });
+});
 
-  it('says so if the stored days no longer explain the message', async () => {
+describe('the trace of a message whose days were deleted', () => {
+  withWorld();
+
+  it('says that they no longer explain the message', async () => {
     await deliverStatus('m-old', 'sent');
     await deliverStatus('m-old', 'read');
     await world.clock.advance(1_000);

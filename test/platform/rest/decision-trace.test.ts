@@ -259,10 +259,9 @@ describe('the record of a call', () => {
   });
 
   it('of a lost answer has the result of the call, and no status', async () => {
+    const { key } = await seedWorkspace(service, { phoneNumber: '4915133333334' });
     faults = [{ type: 'lost_answer' }];
-    await expect(service.call('POST', '/webhook/rotate', { key: seeded.key })).rejects.toThrow(
-      'fetch failed',
-    );
+    await expect(service.call('POST', '/webhook/rotate', { key })).rejects.toThrow('fetch failed');
     expect(only()).toMatchObject({ status: null, code: 'invalid_webhook', faults: ['lost_answer'] });
     expect(traced().slice(-2)).toEqual([
       '!state: no webhook is set',

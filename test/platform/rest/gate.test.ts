@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { errorBody } from '../../../src/contract/service/errors.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
@@ -285,9 +285,12 @@ describe('gate', () => {
       await service.database.query('ALTER TABLE platform.messages_hidden RENAME TO messages');
     }
   });
+});
 
-  test('a key has no expiry', proves('auth.key.no-expiry'), async () => {
-    await service.platform.time.advance({ ms: 20 * 365 * 86_400_000 });
-    expect((await service.call('GET', '/connections', { key: seeded.key })).status).toBe(200);
-  });
+test('a key has no expiry', proves('auth.key.no-expiry'), async () => {
+  const service = await startTestPlatform();
+  onTestFinished(() => service.close());
+  const { key } = await seedWorkspace(service);
+  await service.platform.time.advance({ ms: 20 * 365 * 86_400_000 });
+  expect((await service.call('GET', '/connections', { key })).status).toBe(200);
 });

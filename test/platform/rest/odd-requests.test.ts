@@ -185,8 +185,9 @@ describe('odd requests', () => {
   });
 
   it('ignores the body of an endpoint without one, and continues on the same connection', async () => {
+    const { key } = await seedWorkspace(service, { phoneNumber: '4915112345679' });
     const request = (line: string, last: string, body: string) =>
-      `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
+      `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
     const { statuses } = await exchangeRaw(
       service.port,
       request('GET /api/v1/connections', '', '{not json'),

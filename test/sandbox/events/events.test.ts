@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type SandboxEvent, sandboxEvent } from '../../../src/contract/sandbox/calls.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
 import { readExactly } from '../../support/platform.ts';
+import { startTestSandbox } from '../fixture.ts';
 import { useHookedSandbox } from '../hooked-sandbox.ts';
 
 type Entry<Type extends SandboxEvent['type']> = Extract<SandboxEvent, { type: Type }>;
@@ -9,8 +10,8 @@ type Entry<Type extends SandboxEvent['type']> = Extract<SandboxEvent, { type: Ty
 const hook = useHookedSandbox();
 let reader: EventReader<SandboxEvent>;
 
-const open = (): Promise<EventReader<SandboxEvent>> =>
-  readEvents(`http://127.0.0.1:${hook.port}/sandbox/v1/events`, (data) => readExactly(sandboxEvent, data));
+const open = ({ port } = hook): Promise<EventReader<SandboxEvent>> =>
+  readEvents(`http://127.0.0.1:${port}/sandbox/v1/events`, (data) => readExactly(sandboxEvent, data));
 
 beforeEach(async () => {
   reader = await open();
@@ -47,7 +48,7 @@ describe('the stream of events', () => {
   });
 
   it('has at most 64 readers; the next one is refused until one disconnects', async () => {
-    const others = await Promise.all(Array.from({ length: 63 }, open));
+    const others = await Promise.all(Array.from({ length: 63 }, () => open()));
     const refused = await hook.call('GET', '/events');
     expect(refused).toMatchObject({
       status: 503,
@@ -186,10 +187,13 @@ describe('the stream of events', () => {
   });
 
   it('ends permanently when the sandbox ends its streams', async () => {
-    hook.sandbox.endStreams();
-    await reader.ended;
-    expect(reader.answer.complete).toBe(true);
-    const late = await open();
+    const ending = await startTestSandbox();
+    onTestFinished(() => ending.close());
+    const early = await open(ending);
+    ending.sandbox.endStreams();
+    await early.ended;
+    expect(early.answer.complete).toBe(true);
+    const late = await open(ending);
     await late.ended;
     expect(late.answer.complete).toBe(true);
   });

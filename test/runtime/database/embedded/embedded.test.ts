@@ -25,7 +25,7 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
 describe('embedded Postgres', () => {
   let folder: string;
   let dataDir: string;
-  const running: EmbeddedProcess[] = [];
+  const running: Pick<EmbeddedProcess, 'stop'>[] = [];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'embedded-'));
@@ -47,13 +47,18 @@ describe('embedded Postgres', () => {
     return user;
   };
 
-  const startHere = (settings: Record<string, string> = { fsync: 'off' }): Promise<EmbeddedPostgres> =>
-    startEmbeddedPostgres({ dataDir, clock: systemClock, logger, settings });
+  const startHere = async (
+    settings: Record<string, string> = { fsync: 'off' },
+  ): Promise<EmbeddedPostgres> => {
+    const server = await startEmbeddedPostgres({ dataDir, clock: systemClock, logger, settings });
+    running.push(server);
+    return server;
+  };
 
   /** A row that must survive what follows. */
   const remember = async (url: string, word: string): Promise<void> => {
-    await query(url, 'create table if not exists memory (word text)');
-    await query(url, `insert into memory values ('${word}')`);
+    await query(url, 'drop table if exists memory');
+    await query(url, `create table memory as select '${word}' as word`);
   };
 
   const recall = async (url: string): Promise<unknown[]> => {
@@ -87,7 +92,6 @@ describe('embedded Postgres', () => {
     wrong.password = 'wrong';
     await expect(query(wrong.toString(), 'select 1')).rejects.toMatchObject({ reason: 'authentication' });
     expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
-    await server.stop();
   });
 
   it('keeps its data across a restart', async () => {
@@ -97,7 +101,6 @@ describe('embedded Postgres', () => {
     const second = await startHere();
     expect(second.joined).toBe(false);
     expect(await recall(second.url)).toEqual(['kept']);
-    await second.stop();
   });
 
   it('is shared by a second process, and stopped by the last one to leave', async () => {
@@ -254,7 +257,6 @@ describe('embedded Postgres', () => {
       expect(server.note).toMatch(/does not run as root/);
       const owner = await stat(join(server.location, 'cluster'));
       expect(owner.uid).not.toBe(0);
-      await server.stop();
     });
 
     it('keeps its data in a folder that this account can enter, if it cannot enter the project', async () => {
