@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
@@ -27,9 +27,15 @@ describe('npm run connector with only WEBHOOK_SECRET and a database', () => {
   let database: TestDatabase;
   let command: SpawnedCommand;
   let url: string;
+  let isRunning = false;
 
   beforeAll(async () => {
     database = await createTestDatabase();
+  });
+
+  // Starts it for the first test, and after a test that has stopped it.
+  beforeEach(async () => {
+    if (isRunning) return;
     command = spawnCli('connector', ['--json'], {
       DATABASE_URL: database.url,
       CONNECTOR_PORT: '0',
@@ -38,6 +44,7 @@ describe('npm run connector with only WEBHOOK_SECRET and a database', () => {
     });
     const line = await command.said(/./);
     ({ connectorUrl: url } = JSON.parse(line) as { connectorUrl: string });
+    isRunning = true;
   }, SLOW_MS);
 
   afterAll(async () => {
@@ -90,6 +97,7 @@ describe('npm run connector with only WEBHOOK_SECRET and a database', () => {
 
   it('becomes ready, and exits with 0 on SIGTERM', async () => {
     await callJson(`${url}/readyz`);
+    isRunning = false;
     command.signal('SIGTERM');
     const { code, stdout } = await command.ended;
     expect(code).toBe(0);

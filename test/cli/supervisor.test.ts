@@ -88,7 +88,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
     await pointTo(ROOT);
   });
 
-  // Only after a test that has stopped it does another one run.
+  // Starts it for the first test, and after a test that has stopped it.
   beforeEach(async () => {
     if (!isRunning) {
       const script = join(place, 'current/src/cli/connector.ts');
