@@ -28,10 +28,10 @@ export interface RemovedAccount {
 
 /**
  * Deletes an account, its credential and its webhook path. Messages, connections and changes are kept, because
- * they are the CRM's history; its connections are hidden, and another account that lists one of them takes it
- * over. Processes that poll or register for it lose the lease, so nothing is written for it afterwards. The
- * webhook path of an OAuth app is kept: other grants share it. Null if the account does not exist. Throws what
- * the database throws.
+ * they are the CRM's history; its connections are hidden, and another account that lists one of them, or receives
+ * an event of one, takes it over. Processes that poll or register for it lose the lease, so nothing is written for it
+ * afterwards. The webhook path of an OAuth app is kept: other grants share it. Null if the account does not exist.
+ * Throws what the database throws.
  */
 export async function removeAccount(
   database: Database,

@@ -249,7 +249,10 @@ export async function noteLicenseEnds(db: Queryable, now: number): Promise<Noted
   return await db.query<NotedEnd>(NOTE_LICENSE_ENDS, [now]);
 }
 
-/** Hides the connections of a removed account. Another account that lists one of them takes it over. */
+/** The condition for a connection of a removed account, which the next account that names it takes over. */
+export const isReleased = (row: string): string => `${row}.listed_at IS NULL AND NOT ${row}.visible`;
+
+/** Hides the connections of a removed account. Another account that lists one, or receives an event of one, takes it. */
 export async function releaseConnections(db: Queryable, accountId: string, now: number): Promise<void> {
   await orm(db)
     .update(connections)

@@ -1,5 +1,6 @@
 import { columnNames } from './column-sql.ts';
 import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { isReleased } from './connection-rows.ts';
 import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
 import { Parameters } from './input-columns.ts';
@@ -184,11 +185,12 @@ input_connections AS (
     AS i(${columnNames(connectionColumns)}, position)${whileHeld}
 ),
 
--- A connection belongs to one account; an unknown one is made for the account whose fact names it first. If another
--- statement makes it at the same time, the update that changes nothing still returns its owner.
+-- A connection belongs to one account; an unknown one is made for the account whose fact names it first, and that of a
+-- removed account becomes its own. If another statement makes it at the same time, the update that changes nothing
+-- still returns its owner.
 known AS (
   SELECT c.connection_id, c.account_id FROM connector.connections c
-   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (${isReleased('c')})
 ),
 made AS (
   INSERT INTO connector.connections AS c
@@ -200,7 +202,9 @@ made AS (
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
    ORDER BY connection_id, position
-  ON CONFLICT (connection_id) DO UPDATE SET account_id = c.account_id
+  ON CONFLICT (connection_id) DO UPDATE
+     SET account_id = CASE WHEN ${isReleased('c')} THEN excluded.account_id ELSE c.account_id END,
+         visible = c.visible OR c.listed_at IS NULL
   RETURNING c.connection_id, c.account_id, c.xmax = 0 AS is_new, ${events ? CONNECTION_DATA : NAMED_ONLY} AS data
 ),
 owners AS (
@@ -290,7 +294,7 @@ logged AS (
          CASE WHEN ${effect} & ${IN_FEED} <> 0 THEN (SELECT b.id FROM batch b) END, d.secret_version
     FROM input_deliveries d
     LEFT JOIN owners o ON o.connection_id = d.connection_id
-    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND m.account_id = d.account_id
+    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND o.account_id = d.account_id
 ${when(
   events,
   `

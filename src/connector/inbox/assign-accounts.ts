@@ -1,4 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isReleased } from '../db/connection-rows.ts';
 import type { RawDelivery } from '../db/facts.ts';
 
 const UNCLAIMED = 'unclaimed:';
@@ -17,15 +18,15 @@ export function claimingSubscription(accountId: string): string | null {
 }
 
 /**
- * An event of a shared subscription belongs to the account of its connection. If the connection is unknown,
- * it belongs to the only account, if there is exactly one. If the connection belongs to an account of another
- * subscription, the event stays unclaimed: it is stored and changes nothing.
+ * An event of a shared subscription belongs to the account of its connection. If the connection is unknown or that of
+ * a removed account, it belongs to the only account, if there is exactly one. If the connection belongs to an account
+ * of another subscription, the event stays unclaimed: it is stored and changes nothing.
  */
 const OWNERS = `
   select w.subscription_id as "subscriptionId", w.connection_id as "connectionId",
          case when c.connection_id is null then o.id else a.id end as "accountId"
     from unnest($1::text[], $2::text[]) as w(subscription_id, connection_id)
-    left join connector.connections c on c.connection_id = w.connection_id
+    left join connector.connections c on c.connection_id = w.connection_id and not (${isReleased('c')})
     left join connector.accounts a on a.id = c.account_id and a.subscription_id = w.subscription_id
     left join (select subscription_id, min(id) as id from connector.accounts
                 where subscription_id = any($1::text[]) group by subscription_id having count(*) = 1) o

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { releaseConnections } from '../../../src/connector/db/connection-rows.ts';
 import { CHANGE, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { applyStatus } from '../../../src/patterns/message-status.ts';
@@ -45,6 +46,7 @@ interface ConnectionRow {
   readonly last_event_at: number | null;
   readonly version: number;
   readonly listed_at: number | null;
+  readonly visible: boolean;
 }
 const readConnection = async (id: string): Promise<ConnectionRow | undefined> =>
   (
@@ -291,6 +293,29 @@ describe('connections and their accounts', () => {
     expect(await readAllChanges(database)).toEqual(changesBefore);
     expect((await readConnection(connection))?.last_event_at).toBeNull();
     expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'foreign', 'foreign']);
+  });
+
+  it('assigns the connection of a removed account to the account whose event names it next', async () => {
+    const [connection, message, next] = [newId(), newId(), newId()];
+    await commit({ message: status(connection, message, 'sent', T0) });
+    await releaseConnections(database, ACCOUNT, T0);
+    const result = await commit(
+      { message: received(connection, next, { accountId: 'account-2' }) },
+      { message: { ...status(connection, message, 'read', T0), accountId: 'account-2' } },
+    );
+    expect(result.outcomes).toEqual({ merged: 2 });
+    expect((await commit({ message: received(connection, newId()) })).outcomes).toEqual({ foreign: 1 });
+    expect(await readConnection(connection)).toMatchObject({
+      account_id: 'account-2',
+      listed_at: null,
+      visible: true,
+    });
+    expect(await readMessages(database)).toMatchObject(
+      [
+        { id: message, status: 'read' },
+        { id: next, account_id: 'account-2', peer: expect.any(String) },
+      ].sort((a, b) => a.id.localeCompare(b.id)),
+    );
   });
 
   it('assigns an unknown connection to one of two accounts in the same batch', async () => {

@@ -87,7 +87,7 @@ input_connections AS (
 ),
 known AS (
   SELECT c.connection_id, c.account_id FROM connector.connections c
-   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (c.listed_at IS NULL AND NOT c.visible)
 ),
 made AS (
   INSERT INTO connector.connections AS c
@@ -124,7 +124,9 @@ made AS (
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
    ORDER BY connection_id, position
-  ON CONFLICT (connection_id) DO UPDATE SET account_id = c.account_id
+  ON CONFLICT (connection_id) DO UPDATE
+     SET account_id = CASE WHEN c.listed_at IS NULL AND NOT c.visible THEN excluded.account_id ELSE c.account_id END,
+         visible = c.visible OR c.listed_at IS NULL
   RETURNING c.connection_id,
       c.account_id,
       c.xmax = 0 AS is_new,
@@ -485,7 +487,7 @@ logged AS (
              d.secret_version
     FROM input_deliveries d
     LEFT JOIN owners o ON o.connection_id = d.connection_id
-    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND m.account_id = d.account_id
+    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND o.account_id = d.account_id
     LEFT JOIN (SELECT connection_id, account_id,
                       CASE WHEN is_news THEN 4 ELSE 8 END AS change_mask FROM moved
                UNION ALL

@@ -66,7 +66,7 @@ input_connections AS (
 ),
 known AS (
   SELECT c.connection_id, c.account_id FROM connector.connections c
-   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (c.listed_at IS NULL AND NOT c.visible)
 ),
 made AS (
   INSERT INTO connector.connections AS c
@@ -75,7 +75,9 @@ made AS (
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
    ORDER BY connection_id, position
-  ON CONFLICT (connection_id) DO UPDATE SET account_id = c.account_id
+  ON CONFLICT (connection_id) DO UPDATE
+     SET account_id = CASE WHEN c.listed_at IS NULL AND NOT c.visible THEN excluded.account_id ELSE c.account_id END,
+         visible = c.visible OR c.listed_at IS NULL
   RETURNING c.connection_id, c.account_id, c.xmax = 0 AS is_new, '{"visible": true}'::jsonb AS data
 ),
 owners AS (
@@ -286,7 +288,7 @@ logged AS (
          CASE WHEN coalesce(m.change_mask, 0) & d.credit & 7 <> 0 THEN (SELECT b.id FROM batch b) END, d.secret_version
     FROM input_deliveries d
     LEFT JOIN owners o ON o.connection_id = d.connection_id
-    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND m.account_id = d.account_id
+    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND o.account_id = d.account_id
    ORDER BY d.position
   RETURNING outcome
 )
