@@ -51,6 +51,8 @@ const PATHS = {
 
 let world: ConnectorWorld;
 let running: RunningConnector;
+/** The time of the first poll. A later one that finds nothing does not write how far it got. */
+let polledAt: string;
 /** Ids of the service's messages in the order of the list: newest first, then by id. */
 let expectedIds: string[];
 
@@ -69,6 +71,7 @@ beforeAll(async () => {
     .map((message) => message.id);
   running = await world.start();
   await running.ask('POST', '/v1/sync');
+  polledAt = new Date(clock.now()).toISOString();
 });
 afterAll(() => world.close());
 
@@ -183,7 +186,6 @@ describe('messages', () => {
 
 describe('connections', () => {
   it('are listed in pages, with health and last contact', async () => {
-    await running.ask('POST', '/v1/sync');
     const first = connectorConnectionList.parse((await get('/v1/connections?limit=1')).body);
     expect(first.connections).toMatchObject([
       {
@@ -195,7 +197,7 @@ describe('connections', () => {
         visible: true,
       },
     ]);
-    expect(first.connections[0]?.lastContactAt).toBe(new Date(world.clock.now()).toISOString());
+    expect(first.connections[0]?.lastContactAt).toBe(polledAt);
     const second = connectorConnectionList.parse(
       (await get(`/v1/connections?cursor=${first.nextCursor}`)).body,
     );
@@ -280,13 +282,12 @@ describe('accounts', () => {
 
 describe('sync', () => {
   it('shows the progress of each account and connection', async () => {
-    await running.ask('POST', '/v1/sync');
     const { status, body } = await get('/v1/sync');
     expect(status).toBe(200);
     const [account] = syncStatus.parse(body).accounts;
     expect(account).toMatchObject({
       accountId: 'default',
-      coveredUntil: new Date(world.clock.now()).toISOString(),
+      coveredUntil: polledAt,
       openGaps: 0,
       lastPoll: { ok: true, error: null, notBefore: null },
       statusConflicts: 0,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { DeadLetterList } from '../../../src/contract/connector/changes.ts';
 import type { SyncStatus } from '../../../src/contract/connector/sync.ts';
 import { startTestLoop, type TestLoop } from '../../support/loop.ts';
@@ -8,7 +8,7 @@ let running: TestLoop;
 let connector: Caller;
 let connectionId: string;
 /** Texts that the handler cannot take, and what it was called with. */
-const bad = new Set(['one', 'two']);
+const bad = new Set<string>();
 const calls: (readonly [key: string, text: string | null])[] = [];
 
 beforeAll(async () => {
@@ -26,6 +26,11 @@ beforeAll(async () => {
   connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
   connectionId = await running.client.qrConnection();
   await connector('POST', '/v1/sync', {});
+});
+beforeEach(async () => {
+  for (const { id } of (await list()).deadLetters) await connector('DELETE', `/v1/dead-letters/${id}`);
+  for (const text of ['one', 'two']) bad.add(text);
+  calls.length = 0;
   for (const text of ['one', 'fine', 'two', 'fine, too']) {
     await running.client.write(connectionId, text);
     await running.loop.settle();

@@ -11,6 +11,7 @@ let running: TestLoop;
 let connector: Caller;
 let sandbox: Caller;
 let connectionId: string;
+let snapshotId: string;
 
 beforeAll(async () => {
   running = await startTestLoop();
@@ -19,8 +20,9 @@ beforeAll(async () => {
   sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
   connectionId = await running.client.qrConnection();
   await connector('POST', '/v1/sync', {});
+  ({ id: snapshotId } = await sandbox<{ id: string }>('POST', '/snapshots', {}));
 });
-afterEach(() => sandbox('DELETE', '/faults'));
+afterEach(() => sandbox('POST', `/snapshots/${snapshotId}/restore`));
 afterAll(() => running.close());
 
 async function queue(content: object, reference: string = randomUUID()): Promise<string> {
@@ -150,7 +152,6 @@ describe('an operator', () => {
   });
 });
 
-// Last, since a file that is being looked for holds its queue.
 describe('a file whose answer was lost', () => {
   const lose = (type: 'lost_answer' | 'reset') => ({
     rules: [

@@ -22,7 +22,8 @@ beforeAll(async () => {
   world = await ConnectorWorld.open();
   running = await world.start();
 });
-beforeEach(() => {
+beforeEach(async () => {
+  await world.database.query('delete from connector.creations');
   phones = PhoneService.attach(world.service);
   world.clock.forget();
   world.service.account.slots.available = 3;

@@ -10,7 +10,7 @@ let bench: DispatchBench;
 beforeAll(async () => {
   bench = await DispatchBench.open();
   // Handlers have run here before, so every change is for them.
-  await bench.running();
+  await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
 afterAll(() => bench.close());

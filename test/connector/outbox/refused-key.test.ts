@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 import type { Fault, ServiceRequest } from '../support/scripted-service.ts';
 
@@ -8,18 +8,16 @@ let running: RunningConnector;
 let sent: string[];
 let references = 0;
 
-beforeAll(async () => {
+beforeEach(async () => {
+  sent = [];
   world = await ConnectorWorld.open();
-  for (const key of ['key-2', 'key-3', 'key-4']) world.service.apiKeys.add(key);
+  world.service.apiKeys.add('key-2');
   world.service.addConnection('c1');
   running = await world.start();
   await running.runPolls();
-});
-afterAll(() => world.close());
-beforeEach(() => {
-  sent = [];
   world.service.fault = takeSends;
 });
+afterEach(() => world.close());
 
 /** The service takes sends of good keys. */
 function takeSends({ method, path, headers, body }: ServiceRequest): Fault | undefined {
@@ -41,9 +39,10 @@ async function send(text: string): Promise<string> {
 }
 const read = async (id: string) => (await running.ask('GET', `/v1/outbound/${id}`)).body;
 const calls = () => world.service.requests.length;
+const revoke = () => world.service.apiKeys.delete('key-1');
 /** A process that has another key in its settings. */
-const renew = async (apiKey: string) => {
-  const next = await world.start({ service: { baseUrl: world.service.baseUrl, apiKey } });
+const renew = async () => {
+  const next = await world.start({ service: { baseUrl: world.service.baseUrl, apiKey: 'key-2' } });
   await next.stop();
 };
 /** A process that hears nothing of its own clock for long counts as gone: it is heard again in the seconds after. */
@@ -57,7 +56,7 @@ const pass = async (ms: number) => {
 
 describe('sends of an account whose key is refused', () => {
   it('wait, are not attempted, and go out in order with a valid key', async () => {
-    world.service.apiKeys.delete('key-1');
+    revoke();
     const first = await send('one');
     expect(await read(first)).toMatchObject({ state: 'queued', lastError: 'invalid_key', attempts: 1 });
     const asked = calls();
@@ -69,7 +68,7 @@ describe('sends of an account whose key is refused', () => {
       { state: 'credential_refused' },
     ]);
 
-    await renew('key-2');
+    await renew();
     await pass(10_000);
     expect(sent).toEqual(['one', 'two']);
     expect(await read(first)).toMatchObject({ state: 'sent', messageId: 'm-one' });
@@ -77,11 +76,11 @@ describe('sends of an account whose key is refused', () => {
   });
 
   it('go out after days: their time begins with the first attempt with a valid key', async () => {
-    world.service.apiKeys.delete('key-2');
+    revoke();
     const id = await send('patient');
     await pass(3 * DAY);
     expect(await read(id)).toMatchObject({ state: 'queued', lastError: 'invalid_key' });
-    await renew('key-3');
+    await renew();
     await pass(10_000);
     expect(await read(id)).toMatchObject({ state: 'sent' });
     expect(sent).toEqual(['patient']);
@@ -94,11 +93,11 @@ describe('sends of an account whose key is refused', () => {
         ? (answers.shift() ?? takeSends(request))
         : undefined;
     const id = await send('in doubt');
-    world.service.apiKeys.delete('key-3');
+    revoke();
     await pass(10_000);
     expect(await read(id)).toMatchObject({ state: 'queued', lastError: 'invalid_key' });
     await pass(DAY);
-    await renew('key-4');
+    await renew();
     await pass(10_000);
     expect(await read(id)).toMatchObject({ state: 'unknown' });
     expect(sent).toEqual([]);

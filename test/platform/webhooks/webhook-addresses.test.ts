@@ -51,6 +51,8 @@ afterAll(async () => {
 
 beforeEach(() => {
   asked = [];
+  connections = 0;
+  tunnels.clear();
   leadsTo('127.0.0.1');
 });
 
@@ -94,7 +96,9 @@ describe('PUT /webhook', () => {
   });
 
   it('leaves the account without a webhook', async () => {
-    const { body } = await service.call('GET', '/webhook', { key: seeded.key });
+    const { key } = await seedWorkspace(service, { phoneNumber: '4915133333335' });
+    await service.call('PUT', '/webhook', { key, body: { url: 'https://localhost/' } });
+    const { body } = await service.call('GET', '/webhook', { key });
     expect(body).toMatchObject({ url: null, secretSet: false });
   });
 
