@@ -17,7 +17,7 @@ const causes = async (id: string): Promise<string[]> =>
 describe('GET /connections/{id}', () => {
   it('shows a new number: its license, slot, warm-up, phone and origin', async () => {
     await hook.call('PUT', '/timing', { sendScale: 0 });
-    const at = hook.clock.now();
+    const at = hook.service.platform.time.now();
     const connectionId = await create('Desk');
     await hook.clock.advance(1_000);
     await hook.call('POST', `/connections/${connectionId}/scan`, { phoneNumber: '447700900150' });

@@ -34,8 +34,8 @@ describe('files sent by people on the network', () => {
     expect(message).toMatchObject({ id: body.messageId, text: 'Look', mediaType: 'image/jpeg' });
     const served = await fetch(message?.mediaUrl ?? '');
     expect(Buffer.from(await served.arrayBuffer())).toEqual(FILE);
-    const { body: ledger } = await test.call('GET', '/ledger?limit=100');
-    expect(ledger.entries.at(-1).payload.message).toMatchObject({
+    const { body: ledger } = await test.call('GET', '/ledger?order=newest&limit=1');
+    expect(ledger.entries[0].payload.message).toMatchObject({
       id: body.messageId,
       media_url: message?.mediaUrl,
       media_type: 'image/jpeg',

@@ -19,7 +19,7 @@ describe('GET /workspaces', () => {
     await hook.call('POST', `/workspaces/${id}/connections`, { provider: 'qr', phoneNumber: '447700900150' });
     await hook.clock.advance(60_000);
     await hook.call('DELETE', `/api-keys/${made.id}`);
-    const at = hook.clock.now();
+    const at = hook.service.platform.time.now();
     const iso = (ms: number): string => new Date(ms).toISOString();
     const body = await list('/workspaces');
     expect(body.entries.at(-1)).toEqual({
@@ -152,7 +152,7 @@ describe('GET /messages', () => {
       status: 'delivered',
       errorMessage: null,
       waMessageId: expect.any(String),
-      createdAt: new Date(hook.clock.now()).toISOString(),
+      createdAt: new Date(hook.service.platform.time.now()).toISOString(),
     });
     expect(await texts(`workspace:${workspaceId}`)).toEqual(['a file', 'elsewhere']);
     expect(await texts(`connection:${hook.connectionId} direction:outgoing`)).toEqual(['an answer']);

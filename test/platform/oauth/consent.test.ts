@@ -22,7 +22,7 @@ describe('consent on a page', () => {
   let world: OauthWorld;
   let workspaceId: string;
   let app: TestApp;
-  /** Workspaces that are not shown, because an earlier test made them. */
+  /** Workspaces that are not shown, because they belong to a test that is over. */
   const hidden: string[] = [];
 
   beforeAll(async () => {
@@ -101,7 +101,7 @@ describe('consent on a page', () => {
     const code = returned(reply).get('code') ?? '';
     await world.redeem(app, { code, verifier: VERIFIER });
     const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
-    expect(Number(grant?.expiresAt) - world.service.clock.now()).toBe(10 * DAY);
+    expect(Number(grant?.expiresAt) - world.service.platform.time.now()).toBe(10 * DAY);
   });
 
   it('asks again if nothing was selected, keeps the selection, and returns a denial', async () => {

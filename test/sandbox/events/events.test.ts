@@ -10,7 +10,7 @@ type Entry<Type extends SandboxEvent['type']> = Extract<SandboxEvent, { type: Ty
 const hook = useHookedSandbox();
 let reader: EventReader<SandboxEvent>;
 
-const open = ({ port } = hook): Promise<EventReader<SandboxEvent>> =>
+const open = ({ port }: { port: number } = hook): Promise<EventReader<SandboxEvent>> =>
   readEvents(`http://127.0.0.1:${port}/sandbox/v1/events`, (data) => readExactly(sandboxEvent, data));
 
 beforeEach(async () => {
@@ -42,7 +42,7 @@ describe('the stream of events', () => {
     await reader.find(({ type }) => type === 'clock');
     expect(reader.events[0]).toEqual({
       type: 'clock',
-      now: new Date(hook.clock.now()).toISOString(),
+      now: new Date(hook.service.platform.time.now()).toISOString(),
       frozen: false,
     });
   });
