@@ -80,6 +80,8 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
     }
     await running.connector.settle();
     await running.runPolls();
+    // After a jump of the clock, a process that starts would consider those that run as gone, until they are heard again.
+    await world.clock.advance(1_000);
   });
 
   const grants: GrantWorld = {
