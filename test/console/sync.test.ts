@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createConsoleApp } from '../../src/console-host/console-app.ts';
+import type { DeadLetterList } from '../../src/contract/connector/changes.ts';
 import { expectAccessible, moveTo, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { createCaller } from '../support/read-lists.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
@@ -29,6 +31,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
+  const connector = createCaller(test.connectorUrl, test.connectorToken);
+  const { deadLetters } = await connector<DeadLetterList>('GET', '/v1/dead-letters');
+  for (const { id } of deadLetters) await connector('DELETE', `/v1/dead-letters/${id}`);
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();
