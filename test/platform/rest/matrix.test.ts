@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERVICE_ENDPOINTS } from '../../../src/contract/service/endpoints.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
@@ -47,13 +47,14 @@ describe('every endpoint × every insufficient credential × every inaccessible 
   const callers: Caller[] = [];
   let workspaceId: string;
 
-  beforeAll(async () => {
+  beforeEach(async () => {
+    callers.length = 0;
     service = await startTestPlatform({ ports: { portal: developersSignedIn } });
     names = await seed();
     await makeCallers(names.own.connection);
     await makeTokens(names.own.connection, names.connections[OFF_LIST]);
   });
-  afterAll(() => service.close());
+  afterEach(() => service.close());
 
   const receive = async (connectionId: string): Promise<string> =>
     (await service.platform.messages.receive(connectionId, { from: '4915700000001', text: 'hello' }))
