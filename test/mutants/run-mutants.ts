@@ -79,27 +79,32 @@ function testsFor(mutant: Mutant): readonly NamedTest[] {
 /** Runs some tests of one project in the copy. Resolves with the name of one of them that failed. */
 async function findFailing(
   copy: string,
-  { rule, test }: Mutant,
+  mutant: Mutant,
   tests: readonly NamedTest[],
+  options: readonly string[] = ['--bail=1'],
 ): Promise<string | undefined> {
+  const { rule, test } = mutant;
   const report = join(copy, '.data/mutant-report.json');
   rmSync(report, { force: true });
   const files = [...new Set(tests.map(({ file }) => file))];
   const pattern = toPattern(tests.map(({ name }) => name));
-  // Without `--bail`, which ends workers before the result of the failed test has arrived.
-  const words = ['run', '--reporter=json', `--outputFile=${report}`, TIMEOUT, '-t', pattern];
+  const words = ['run', ...options, '--reporter=json', `--outputFile=${report}`, TIMEOUT, '-t', pattern];
   const run = spawn(join(copy, 'node_modules/.bin/vitest'), [...words, ...files], {
     cwd: copy,
     stdio: 'ignore',
   });
-  await once(run, 'exit');
+  const [code] = await once(run, 'exit');
   const reports: unknown[] = [JSON.parse(readFileSync(report, 'utf8'))];
   const failed = readEnded(reports, 'failed');
+  const caught = failed.find(({ proves }) => test !== undefined || proves.includes(rule));
+  // `--bail` can end a worker before the result of the test that failed has arrived.
+  if (caught === undefined && code !== 0 && options.length > 0)
+    return await findFailing(copy, mutant, tests, []);
   if (failed.length + readEnded(reports, 'passed').length === 0)
     throw new Error(
       `No test ran for ${rule}. Run "npx vitest ${words.join(' ')} ${files.join(' ')}" in a copy.`,
     );
-  return failed.find(({ proves }) => test !== undefined || proves.includes(rule))?.name;
+  return caught?.name;
 }
 
 async function catchMutant(copy: string, mutant: Mutant): Promise<string | undefined> {
