@@ -109,6 +109,18 @@ listed AS (
       AS u(${columnNames(INPUT)})
    WHERE EXISTS (SELECT FROM guard)
 ),
+unseen AS (
+  SELECT c.connection_id FROM unnest(${hidden}) AS k(${columnNames(KNOWN)})
+    JOIN connector.connections c ON c.connection_id = k.connection_id AND c.version = k.version
+   WHERE c.account_id = ${accountId} AND c.visible AND c.listed_at IS NOT NULL AND EXISTS (SELECT FROM guard)
+),
+-- In the order in which the merge locks the connections of a batch. The statements below wait for it.
+locked AS (
+  SELECT count(*) AS count FROM (
+    SELECT FROM connector.connections c
+     WHERE c.connection_id IN (SELECT connection_id FROM listed UNION ALL SELECT connection_id FROM unseen)
+     ORDER BY c.connection_id FOR UPDATE OF c) each
+),
 before AS (
   SELECT c.* FROM connector.connections c
    WHERE c.account_id = ${accountId} OR c.connection_id IN (SELECT connection_id FROM listed)
@@ -118,7 +130,7 @@ kept AS (
     (connection_id, account_id, ${columnNames(LISTED)}, license_notice, listed_at, visible, version, updated_at)
   SELECT l.connection_id, ${accountId}, ${columnNames(LISTED, 'l')}, ${noticeWhileHeard('l', now)},
          ${now}, true, 1, ${now}
-    FROM listed l ORDER BY l.connection_id
+    FROM listed l, locked ORDER BY l.connection_id
   ON CONFLICT (connection_id) DO UPDATE
      SET (${columnNames(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
          license_notice = (SELECT ${noticeWhileHeard('n', now)} FROM ${LICENSE}),
@@ -134,7 +146,7 @@ hidden AS (
   UPDATE connector.connections c
      SET visible = false, license_valid = nullif(c.license_valid, true), license_notice = NULL,
          last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1, updated_at = ${now}
-    FROM unnest(${hidden}) AS k(${columnNames(KNOWN)})
+    FROM unnest(${hidden}) AS k(${columnNames(KNOWN)}), locked
    WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = ${accountId}
      AND c.visible AND c.listed_at IS NOT NULL AND EXISTS (SELECT FROM guard)
   RETURNING c.*

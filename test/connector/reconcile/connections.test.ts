@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
@@ -145,6 +145,25 @@ describe('a listing', () => {
     expect(await mirror('c1')).toMatchObject({ visible: false });
     expect(await mirror('c2')).toMatchObject({ visible: true });
     expect(await changes()).toHaveLength(3);
+  });
+
+  it('locks connections in the order of their ids, hidden or listed', async () => {
+    const hidden = bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    await bench.poll();
+    hidden.licenseValid = false;
+    const polled = await bench.database.transaction(async (tx) => {
+      await tx.query(`select from connector.connections where connection_id = 'c1' for update`);
+      const polling = bench.poll();
+      await vi.waitFor(async () => {
+        const waiting = await bench.database.query('select from pg_locks where not granted');
+        expect(waiting).not.toEqual([]);
+      });
+      await tx.query(`select from connector.connections where connection_id = 'c2' for update nowait`);
+      return { polling };
+    });
+    await polled.polling;
+    expect(await mirror('c1')).toMatchObject({ visible: false });
   });
 
   it('reports no license as valid while the connection is hidden', async () => {
