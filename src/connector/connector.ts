@@ -156,12 +156,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
   const admission = createAdmission({ ...base, audit }, candidate);
-  // A process without a configured service does not call it, even if another process has stored its key.
-  const mayUse = (account: Account): boolean => {
-    if (account.kind === 'oauth')
-      return account.subscriptionId === oauth?.subscriptionId && appAdmission.isAdmitted;
-    return account.id !== FIRST_ACCOUNT_ID || (service !== undefined && admission.isAdmitted);
-  };
   const oauth =
     options.oauth === undefined
       ? null
@@ -173,6 +167,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           random,
           onRefreshEnd,
           keeps: role !== 'web',
+          // Called for requests, so the parts that are created below exist by then.
           onGranted: async (accountId, renewed) => {
             const event = renewed ? 'account.changed' : 'account.added';
             audit.note(event, { what: 'consent', id: accountId, result: 'ok' });
@@ -181,6 +176,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           },
         });
   const appAdmission = createAdmission({ ...base, audit }, oauth?.candidate);
+  // A process without a configured service does not call it, even if another process has stored its key.
+  const mayUse = (account: Account): boolean => {
+    if (account.kind === 'oauth')
+      return account.subscriptionId === oauth?.subscriptionId && appAdmission.isAdmitted;
+    return account.id !== FIRST_ACCOUNT_ID || (service !== undefined && admission.isAdmitted);
+  };
   await Promise.all([admission.checkNow(), appAdmission.checkNow()]);
   const grants = oauth?.credentials;
   const openFile = createFileOpener({
