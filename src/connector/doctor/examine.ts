@@ -5,7 +5,6 @@ import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts'
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { DoctorSettings, PublicReach } from './check-input.ts';
 import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './check-order.ts';
-import { isUnusable } from './checks/service.ts';
 import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
 import { type Check, notChecked, ok, problem, type Report } from './finding.ts';
 import { judgeMigrations } from './judge-migrations.ts';
@@ -175,11 +174,10 @@ async function examineService(
   if (apiKey === null || account.baseUrl === null) return skipChecks(SERVICE_CHECKS, whyNone, account.id);
   const service = createServiceCalls({ baseUrl: account.baseUrl, apiKey, clock });
   const reports: Report[] = [];
-  for (const [index, check] of SERVICE_CHECKS.entries()) {
+  for (const check of SERVICE_CHECKS) {
     const input = (signal: AbortSignal) => ({ settings, clock, signal, account, service, database, reach });
     reports.push(...(await runCheck(check, input, clock, account.id)));
-    const unusable = index === 0 && reports.some(isUnusable);
-    if (!unusable) continue;
+    if (!reports.some(({ code }) => code === 'service_unusable')) continue;
     const rest = SERVICE_CHECKS.slice(1).filter(({ id }) => id !== 'webhook-address');
     reports.push(...skipChecks(rest, 'The service could not be queried.', account.id));
     const address = SERVICE_CHECKS.filter(({ id }) => id === 'webhook-address');

@@ -13,7 +13,12 @@ export interface Finding {
   readonly evidence: readonly string[];
   /** What to do, most important first. */
   readonly advice: readonly string[];
+  /** What follows for other checks; their texts are only read by people. */
+  readonly code?: FindingCode;
 }
+
+/** `service_unusable`: no other call to the service can succeed. */
+export type FindingCode = 'service_unusable';
 
 /** A finding as it is reported. */
 export interface Report extends Finding {
@@ -33,15 +38,16 @@ export interface Check<Input> {
   readonly run: (input: Input) => Promise<Finding | readonly Finding[]>;
 }
 
-type Details = Partial<Pick<Finding, 'evidence' | 'advice'>>;
+type Details = Partial<Pick<Finding, 'evidence' | 'advice' | 'code'>>;
 
 const create =
   (verdict: Verdict) =>
-  (says: string, { evidence = [], advice = [] }: Details = {}): Finding => ({
+  (says: string, { evidence = [], advice = [], code }: Details = {}): Finding => ({
     verdict,
     says,
     evidence,
     advice,
+    ...(code === undefined ? {} : { code }),
   });
 
 export const ok = create('ok');

@@ -134,6 +134,16 @@ describe('the service', () => {
     expect(told(reports, 'numbers')).toMatch(/^ok/);
   });
 
+  it('is asked nothing else if its name contains that of a scope', async () => {
+    const { apiKey } = system.settings.service ?? { apiKey: '' };
+    const baseUrl = 'https://messaging.read.invalid/api/v1';
+    const reports = await system.examine({ service: { baseUrl, apiKey } });
+    expect(told(reports, 'service')).toMatch(
+      /^problem: The name messaging\.read\.invalid cannot be resolved/,
+    );
+    expect(told(reports, 'scopes')).toBe('not_checked: The service could not be queried.');
+  });
+
   it('is reported if it does not listen, or does not use TLS', async () => {
     const { apiKey } = system.settings.service ?? { apiKey: '' };
     const at = (baseUrl: string) => system.ask('service', { service: { baseUrl, apiKey } });

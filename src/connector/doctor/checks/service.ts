@@ -27,10 +27,8 @@ export const serviceCheck: Check<ServiceCheckInput> = {
   },
 };
 
-/** True if no other call can succeed: the service does not answer, or it refuses the credential. */
-export function isUnusable(finding: Finding): boolean {
-  return finding.verdict === 'problem' && !finding.says.includes('messaging.read');
-}
+/** No other call can succeed: the service does not answer, or it refuses the credential. */
+const UNUSABLE = 'service_unusable';
 
 function explainFailure(
   error: unknown,
@@ -40,12 +38,17 @@ function explainFailure(
   const baseUrl = account.baseUrl ?? '';
   if (error instanceof ServiceUnreachable) {
     const { says, advice } = explainUnreachable(error, URL.parse(baseUrl)?.host ?? 'the service');
-    return problem(says, { evidence: [`SERVICE_BASE_URL is ${baseUrl}.`], advice: [advice] });
+    return problem(says, {
+      evidence: [`SERVICE_BASE_URL is ${baseUrl}.`],
+      advice: [advice],
+      code: UNUSABLE,
+    });
   }
   if (!(error instanceof ServiceRefusal)) {
     return problem('The answer cannot be read, so it does not come from the service.', {
       evidence: [`GET ${baseUrl}/connections`],
       advice: ['Check SERVICE_BASE_URL: it must end in /api/v1 and must not lead to a page of a proxy.'],
+      code: UNUSABLE,
     });
   }
   const evidence = [`GET /connections was answered with ${error.status} ${error.code}.`];
@@ -57,6 +60,7 @@ function explainFailure(
           `Create a new key ${inPortal(settings, 'POST /workspaces/{id}/api-keys')}, set SERVICE_API_KEY to it and restart the connector.`,
           'Until then, sends wait. The first poll with a valid key catches up.',
         ],
+        code: UNUSABLE,
       });
     case 'ip_not_allowed':
       return problem('The address of this machine is not on the allowlist of the API key.', {
@@ -65,6 +69,7 @@ function explainFailure(
           `Add the public address of this machine to the key ${inPortal(settings, 'PATCH /api-keys/{id}')}.`,
           'Behind a proxy or NAT, that is its address. Every connector process needs such an entry.',
         ],
+        code: UNUSABLE,
       });
     case 'insufficient_scope':
       return problem('The credential lacks the scope messaging.read, so nothing can be polled.', {
@@ -92,10 +97,12 @@ function explainStatus({ status }: ServiceRefusal, evidence: string[], baseUrl: 
       advice: [
         'Wait, or contact its operators: the cause is not on this machine. Polling catches up afterwards.',
       ],
+      code: UNUSABLE,
     });
   }
   return problem('The service refuses the call.', {
     evidence: [...evidence, `SERVICE_BASE_URL is ${baseUrl}.`],
     advice: ['Check SERVICE_BASE_URL: it must be the complete base address, including /api/v1.'],
+    code: UNUSABLE,
   });
 }
