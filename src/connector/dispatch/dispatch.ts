@@ -12,7 +12,7 @@ import { DISPATCH, readDueAt, readDueQueues } from './queue-store.ts';
 import { runQueue } from './run-queue.ts';
 
 /** Maximum number of queues that run concurrently in a process. They mostly wait for the database of the CRM. */
-const CONCURRENCY = 10;
+const CONCURRENCY = 50;
 
 export interface DispatchOptions extends Omit<QueueContext, 'handlers' | 'keyOf'> {
   readonly presence: Presence;
@@ -21,6 +21,8 @@ export interface DispatchOptions extends Omit<QueueContext, 'handlers' | 'keyOf'
   /** Undefined: this process calls no handler. */
   readonly handlers: ChangeHandlers | undefined;
   readonly checkEveryMs?: number;
+  /** Maximum number of queues that run concurrently in a process. Default: 50. */
+  readonly concurrency?: number;
 }
 
 /**
@@ -37,7 +39,7 @@ export function createDispatch(options: DispatchOptions): Worker {
   let unwatch = (): void => undefined;
   const worker = createWorker(options, {
     kind: DISPATCH,
-    concurrency: CONCURRENCY,
+    concurrency: options.concurrency ?? CONCURRENCY,
     readDue: (now, limit) => readDueQueues(database, now, limit),
     readDueAt: (connectionId) => readDueAt(database, connectionId),
     run: async (run) => (context === undefined ? 'stopped' : await runQueue(context, run)),

@@ -28,6 +28,8 @@ const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
  * long.
  */
 const MAX_CHANGES = 50;
+/** After this time, a run that has more to do gives up its place if other queues wait for one. */
+const SLICE_MS = 250;
 
 /** A run of a queue, and when to stop. */
 interface DispatchRun extends QueueRun {
@@ -43,16 +45,19 @@ interface DispatchRun extends QueueRun {
  */
 export async function runQueue(
   context: QueueContext,
-  { key: connectionId, lease, lost, stopping, aborting }: Run,
+  { key: connectionId, lease, lost, stopping, aborting, othersWait }: Run,
 ): Promise<RunEnd> {
+  const { clock } = context;
+  const beganAt = clock.elapsed();
+  const givesUp = (): boolean => othersWait() && clock.elapsed() - beganAt >= SLICE_MS;
   const run = {
     connectionId,
     fence: lease.fence,
     stopping,
     aborting: AbortSignal.any([lost, aborting]),
   };
-  for (let left = MAX_CHANGES; left > 0; ) {
-    const now = context.clock.now();
+  for (let left = MAX_CHANGES; left > 0 && !givesUp(); ) {
+    const now = clock.now();
     const queue = await openQueue(context.database, lease, { connectionId, now, limit: left });
     if (queue === null) return 'stopped';
     if (queue.dueAt === null || queue.dueAt > now) return 'idle';
@@ -62,8 +67,9 @@ export async function runQueue(
     for (const change of queue.changes) {
       const end = await dispatchChange(context, run, change);
       if (end !== 'next') return end;
+      left -= 1;
+      if (givesUp()) break;
     }
-    left -= queue.changes.length;
   }
   await endRun(context.database, run);
   return 'more';

@@ -16,13 +16,16 @@ export interface Run {
   readonly stopping: AbortSignal;
   /** Aborts when work in progress must end: some seconds after `stopping`. */
   readonly aborting: AbortSignal;
+  /** True if other keys wait for a place in this process: a run that has more to do should end with `more` soon. */
+  readonly othersWait: () => boolean;
 }
 
 /**
  * How a run ended:
  * - `idle`: nothing more is due.
- * - `more`: something is still due, but other keys come first.
- * - `stopped`: it cannot continue in this process now. `busy` replaces it if another process has the lease.
+ * - `more`: something is still due, but other keys that wait come first.
+ * - `stopped`: it cannot continue in this process now. `busy` replaces it if it did not begin here: another process
+ *   has the lease, or this one stops.
  */
 export type RunEnd = 'idle' | 'more' | 'stopped';
 
@@ -33,9 +36,12 @@ export type RunEnd = 'idle' | 'more' | 'stopped';
 export interface Duty {
   /** Prefix of its leases and notifications. */
   readonly kind: string;
-  /** Maximum number of keys that a process works on concurrently. */
+  /** Maximum number of keys that a process works on concurrently. The others wait in the order in which they came. */
   readonly concurrency: number;
-  /** Up to `limit` keys that are due at `now` and not leased by a living process. Throws as `query` does. */
+  /**
+   * Up to `limit` keys that are due at `now` and not leased by a living process, in the order in which they became
+   * due. Throws as `query` does.
+   */
   readDue(now: number, limit: number): Promise<readonly string[]>;
   /** When the key is due, epoch ms; null if nothing is due. Throws as `query` does. */
   readDueAt(key: string): Promise<number | null>;
@@ -78,6 +84,11 @@ export interface Worker {
 
 const CHECK_EVERY_MS = 5_000;
 const CHECK_EVERY_UNNOTIFIED_MS = 1_000;
+/**
+ * Maximum number of keys that checks collect. A key that waits is only a string and a promise, so every due key gets
+ * a place in the order, and a key that has more to do takes its next place behind all of them.
+ */
+const MAX_KNOWN = 10_000;
 /** How long work in progress may take to finish when the process stops. */
 const GRACE_MS = 8_000;
 
@@ -99,7 +110,9 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     options.checkEveryMs ?? (notifier.receives ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS);
   const stopping = new AbortController();
   const aborting = new AbortController();
+  const signals = { stopping: stopping.signal, aborting: aborting.signal };
   const turns = createTurns(concurrency);
+  const othersWait = (): boolean => turns.waiting > 0;
   const running = new Map<string, Running>();
   let started = false;
   let failing = false;
@@ -118,8 +131,10 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     const ended = turns.run(async () => {
       begun.resolve();
       const end = await runToEnd(key, entry);
+      // After an incomplete check, keys that nobody has read yet come first. The next check finds this one.
       // A stopping process no longer receives notifications, so this one goes to the others.
-      if (end === 'more' || (end === 'stopped' && stopping.signal.aborted)) notifier.notify(kind, key);
+      if (end === 'more' ? !moreDue : end === 'stopped' && stopping.signal.aborted)
+        notifier.notify(kind, key);
       return end;
     });
     const entry: Running = { again: false, begun: begun.promise, ended };
@@ -133,11 +148,11 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
    */
   async function runToEnd(key: string, entry: Running): Promise<RunEnd | 'busy'> {
     try {
-      for (;;) {
-        if (stopping.signal.aborted) return 'stopped';
+      for (let began = false; ; began = true) {
+        if (stopping.signal.aborted) return began ? 'stopped' : 'busy';
         entry.again = false;
         const held = await presence.hold(`${kind}:${key}`, (lease, lost) =>
-          duty.run({ key, lease, lost, stopping: stopping.signal, aborting: aborting.signal }),
+          duty.run({ key, lease, lost, ...signals, othersWait }),
         );
         if (!held.held) return 'busy';
         if (held.value !== 'idle') return held.value;
@@ -157,7 +172,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     const entry = run(key);
     entry.ended.then(
       (end) => {
-        if (moreDue && end !== 'stopped' && running.size <= concurrency / 2) {
+        if (moreDue && end !== 'stopped' && running.size <= MAX_KNOWN / 2) {
           moreDue = false;
           checks.trigger();
         }
@@ -172,12 +187,11 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
 
   async function check(): Promise<void> {
     moreDue = false;
-    const free = concurrency - running.size;
-    if (free <= 0) return;
-    const due = await duty.readDue(clock.now(), free);
+    const room = MAX_KNOWN - running.size;
+    const due = room > 0 ? await duty.readDue(clock.now(), room) : [];
     // Not by a notification: it might reach processes that do not work.
     for (const key of due) if (!running.has(key)) void begin(key);
-    moreDue = due.length >= free;
+    moreDue = due.length >= room;
     failing = false;
   }
 
@@ -202,7 +216,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     runOf: (key) => running.get(key)?.ended.catch(() => undefined),
     async settle() {
       for (let moving = started; moving && !stopping.signal.aborted; ) {
-        const due = await duty.readDue(clock.now(), concurrency);
+        const due = await duty.readDue(clock.now(), MAX_KNOWN);
         const runs = [...running.values(), ...due.filter((key) => !running.has(key)).map(run)];
         const ends = await Promise.allSettled(runs.map(({ ended }) => ended));
         moving = ends.some(

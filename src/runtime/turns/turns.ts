@@ -3,6 +3,8 @@ export interface Turns {
   /** Resolves when it is the caller's turn, with the function that ends the turn. */
   enter(): Promise<() => void>;
   run<T>(work: () => Promise<T>): Promise<T>;
+  /** Number of callers that wait. */
+  readonly waiting: number;
 }
 
 export function createTurns(atOnce: number): Turns {
@@ -31,6 +33,9 @@ export function createTurns(atOnce: number): Turns {
       } finally {
         end();
       }
+    },
+    get waiting() {
+      return waiting.length;
     },
   };
 }

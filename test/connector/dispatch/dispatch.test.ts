@@ -67,6 +67,21 @@ describe('the first dispatch', () => {
   });
 });
 
+describe('with more queues than places, dispatch', () => {
+  it('calls each queue before any queue is far ahead of it', async () => {
+    const queues = Array.from({ length: 15 }, newId);
+    for (const connection of queues)
+      await bench.tell(connection, ...Array.from({ length: 100 }, (_, n) => `${n}`));
+    // Each of ten concurrent calls takes 20 ms.
+    bench.answer = () => bench.clock.advance(2);
+    await (await bench.running({}, { concurrency: 10 })).settle();
+    expect(bench.calls).toHaveLength(1_500);
+    // A slice of 250 ms is twelve calls of each of ten queues.
+    const early = bench.calls.slice(0, 300);
+    expect(new Set(early.map(({ connectionId }) => connectionId)).size).toBe(15);
+  });
+});
+
 describe('dispatch', () => {
   it('calls the handler with the changes of a connection one by one, and with those of others concurrently', async () => {
     const [slow, quick] = [newId(), newId()];

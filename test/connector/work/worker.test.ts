@@ -25,6 +25,8 @@ afterAll(() => opened.close());
 class Steps {
   readonly left = new Map<string, number>();
   readonly ran: string[] = [];
+  /** For each run, whether others waited. */
+  readonly waited: boolean[] = [];
   /** How a step ends when others are left. */
   end: RunEnd = 'more';
   /** Awaited in each step. */
@@ -37,7 +39,8 @@ class Steps {
       readDue: async (_now, limit) =>
         [...this.left].flatMap(([key, left]) => (left > 0 ? [key] : [])).slice(0, limit),
       readDueAt: async (key) => ((this.left.get(key) ?? 0) > 0 ? 0 : null),
-      run: async ({ key, stopping }) => {
+      run: async ({ key, stopping, othersWait }) => {
+        this.waited.push(othersWait());
         await this.during(stopping);
         if (stopping.aborted) return 'stopped';
         this.ran.push(`${name} ${key}`);
@@ -118,4 +121,21 @@ it('keys of a process that stops are run by another without another check', asyn
   steps.during = () => Promise.resolve();
   await stops.close();
   await expect.poll(() => steps.ran).toContain('stays left');
+});
+
+it('with more keys than places, a key that has more to do comes after those that wait', async () => {
+  const steps = new Steps();
+  for (let key = 1; key <= 15; key += 1) steps.left.set(`k${key}`, 20);
+  await startProcess(steps, 'one', 10);
+  await expect.poll(() => steps.ran.length).toBe(300);
+  // Runs that began together may end in any order.
+  expect(new Set(steps.ran.slice(0, 30)).size).toBe(15);
+});
+
+it('a run knows whether other keys wait for its place', async () => {
+  const steps = new Steps();
+  for (const key of ['k1', 'k2', 'k3']) steps.left.set(key, 1);
+  await startProcess(steps, 'one', 1);
+  await expect.poll(() => steps.ran.length).toBe(3);
+  expect(steps.waited).toEqual([true, true, false]);
 });
