@@ -28,8 +28,8 @@ export interface SessionOptions {
 
 export type RowMode = 'objects' | 'arrays';
 
-/** The driver's result of a statement: a promise that also knows the backend's key. */
-type DriverQuery = PromiseLike<unknown[]> & { readonly state?: BackendKey | null };
+/** A statement of the driver: a promise of its result that also knows the backend's key. */
+type DriverQuery = PromiseLike<unknown> & { readonly state?: BackendKey | null };
 
 interface Running {
   readonly fail: (error: Error) => void;
@@ -122,12 +122,26 @@ export class Session {
   ): Promise<unknown[]> {
     const encoded = params.map(encodeParam);
     const settings = { prepare: this.#options.prepare, simple: false };
-    const rows = await this.#settle(options.decisive ?? true, () => {
-      const query = this.#client.unsafe(text, encoded, settings);
-      return options.mode === 'arrays' ? query.values() : query;
-    });
-    // A plain array: the driver's array holds a reference to the statement.
-    return Array.from(rows);
+    let rows: unknown[] = [];
+    let source: unknown;
+    // The driver's own array begins with a hole for each row that the session's last statement returned before it
+    // failed. The driver starts another result if it repeats the statement.
+    const collect = (row: unknown, result: unknown): void => {
+      if (result !== source) rows = [];
+      source = result;
+      rows.push(row);
+    };
+    try {
+      await this.#settle(options.decisive ?? true, () => {
+        const query = this.#client.unsafe(text, encoded, settings);
+        return (options.mode === 'arrays' ? query.values() : query).forEach(collect);
+      });
+    } catch (error) {
+      // The driver does not reset what it remembers of the statement, so the session is not used again.
+      if (rows.length > 0 && error instanceof Error) this.end(error);
+      throw error;
+    }
+    return rows;
   }
 
   /**
@@ -163,7 +177,8 @@ export class Session {
   /** Runs statements without parameters and returns the tag of the last one (`COMMIT`, `ROLLBACK`). */
   async runScript(text: string, options: { decisive?: boolean } = {}): Promise<string> {
     const result = await this.#settle(options.decisive ?? false, () => this.#client.unsafe(text));
-    const last: unknown = Array.isArray(result[0]) ? result.at(-1) : result;
+    // Several statements have an array of results.
+    const last: unknown = Array.isArray(result) && Array.isArray(result[0]) ? result.at(-1) : result;
     const command: unknown =
       typeof last === 'object' && last !== null ? Reflect.get(last, 'command') : undefined;
     return typeof command === 'string' ? command : '';
@@ -219,7 +234,7 @@ export class Session {
     }
   }
 
-  #settle(decisive: boolean, start: () => DriverQuery): Promise<unknown[]> {
+  #settle(decisive: boolean, start: () => DriverQuery): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#end !== undefined) {
         reject(this.#end);
@@ -229,9 +244,9 @@ export class Session {
       const running: Running = { fail: reject, query, decisive };
       const done = this.#running.enter(running);
       query.then(
-        (rows) => {
+        (result) => {
           done();
-          resolve(rows);
+          resolve(result);
         },
         (error: unknown) => {
           done();
@@ -261,12 +276,10 @@ function driverTls(tls: Tls): false | 'prefer' | object {
 }
 
 /**
- * True for a failure after which the server closes the connection: lost, or terminated by an administrator.
+ * True for a failure after which the session cannot be used: the server closes the connection, or the driver could not
+ * read an answer.
  */
 function endsSession(error: Error): boolean {
-  if (error instanceof DatabaseUnavailable) return true;
-  return (
-    error instanceof QueryFailed &&
-    (error.code === '57P01' || error.code === '57P02' || error.code === '25P03')
-  );
+  if (!(error instanceof QueryFailed)) return true;
+  return error.code === '57P01' || error.code === '57P02' || error.code === '25P03';
 }
