@@ -1,4 +1,5 @@
 import { createConsoleApp } from '../console-host/console-app.ts';
+import { createConsoleDoor } from '../console-host/console-door.ts';
 import { changeList } from '../contract/connector/changes.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
 import { UsageError } from './command-line.ts';
@@ -25,13 +26,23 @@ const COMMAND = {
       type: 'boolean',
       description: 'also forward calls that change something; without it, the console only reads',
     },
+    environment: {
+      type: 'string',
+      value: 'NAME',
+      description: 'name of the environment, shown on every screen (default: production)',
+    },
     'token-file': CONNECTOR_OPTIONS['token-file'],
     json: {
       type: 'boolean',
-      description: 'print one JSON line when ready, {"url", "connectorUrl", "write"}',
+      description:
+        'print a JSON line when ready, {"url", "connectorUrl", "write"}, and {"url"} for each further URL',
     },
   },
-  more: '\nThe token stays in this process: the page never has it, and only this machine can open the page.\n',
+  more: `
+The token of the connector stays in this process; the page never has it. Only this machine can open the page, and
+only with the printed URL, which admits one browser, once, within 10 minutes. For another browser, open the address
+without its token there: the command then prints another URL. All sessions end with the command.
+`,
 } as const;
 
 function readPort(value: string | boolean | undefined): number {
@@ -72,6 +83,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, typos }) => {
   const connector = { url: readConnectorUrl(options['connector']), token: readToken(options, env) };
   const port = readPort(options['port']);
   const write = options['write'] === true;
+  const environment = String(options['environment'] ?? 'production');
   await checkConnector(connector.url, connector.token);
   const serving = {
     level: 'error',
@@ -82,17 +94,25 @@ await runCommand(COMMAND, async ({ options, env, clock, print, typos }) => {
     shutdownMs: SHUTDOWN_MS,
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
-    let url = '';
-    const app = createConsoleApp({ ownUrl: () => url, connector, write });
+    let ownUrl = '';
+    const announce = (url: string): void =>
+      print(options['json'] ? `${JSON.stringify({ url })}\n` : `console     ${url}\n`);
+    const door = createConsoleDoor({ ownUrl: () => ownUrl, clock, announce });
+    const app = createConsoleApp({ ownUrl: () => ownUrl, connector, environment, write, door });
     const starting = startHttpServer({ app, host: '127.0.0.1', port, portSetting: '--port', clock, logger });
     const server = await lifecycle.whenStarted('console', starting, (started) => started.drain());
-    url = server.url;
-    const ready = { url: `${url}/`, connectorUrl: connector.url, write };
+    ownUrl = server.url;
+    const url = door.issueUrl();
     const rights = write ? 'reads and writes' : 'reads only; --write permits changes';
+    const lines = [
+      `console     ${url}`,
+      `            opens one browser within 10 minutes; for another, open ${ownUrl}/ there`,
+      `connector   ${connector.url}, ${environment}, ${rights}`,
+    ];
     print(
       options['json']
-        ? `${JSON.stringify(ready)}\n`
-        : `console     ${ready.url}\nconnector   ${connector.url}, ${rights}\n`,
+        ? `${JSON.stringify({ url, connectorUrl: connector.url, write })}\n`
+        : `${lines.join('\n')}\n`,
     );
   });
 });

@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import { forward } from '../runtime/http-server/forward.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import { demandJson, LocalRefusal, localOnly } from '../runtime/http-server/local-only.ts';
+import type { ConsoleDoor } from './console-door.ts';
 import { consoleHost } from './console-host.ts';
 
 export interface ConsoleAppOptions {
@@ -9,8 +10,12 @@ export interface ConsoleAppOptions {
   readonly ownUrl: () => string;
   /** The connector, and the token of its API, which no page ever sees. */
   readonly connector: { readonly url: string; readonly token: string };
+  /** What the environment of the connector is called. */
+  readonly environment: string;
   /** Whether calls that change something are forwarded. */
   readonly write: boolean;
+  /** Who may call anything of this server. */
+  readonly door: ConsoleDoor;
 }
 
 /** A refusal of this server; the connector's own are passed on as they are. */
@@ -50,10 +55,18 @@ const refuseMethod: RequestHandler = () => {
   throw new ConsoleRefusal(405, 'method_not_allowed', 'The path does not support this method.');
 };
 
+/** The address as people write it: without a scheme, and without credentials. */
+function shortAddress(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname.replace(/\/$/, '')}`;
+}
+
 /** The console beside a connector in production: the page, and a proxy on this machine that holds the token. */
-export function createConsoleApp({ ownUrl, connector, write }: ConsoleAppOptions): Express {
+export function createConsoleApp(options: ConsoleAppOptions): Express {
+  const { ownUrl, connector, environment, write, door } = options;
+  const deployment = { environment, address: shortAddress(connector.url) };
   const app = createJsonApp();
-  app.use(localOnly(ownUrl), demandJson);
+  app.use(localOnly(ownUrl), door.admit, demandJson);
   const proxy = forward({
     target: () => connector,
     refuse: (why) =>
@@ -66,7 +79,9 @@ export function createConsoleApp({ ownUrl, connector, write }: ConsoleAppOptions
         : new ConsoleRefusal(400, 'invalid_request', 'The path has a segment `.` or `..`.'),
   });
   app.use('/connector', ...(write ? [] : [readOnly]), proxy);
-  app.use(consoleHost({ mode: () => ({ mode: 'production', write, connector: true }), refuseMethod }));
+  app.use(
+    consoleHost({ mode: () => ({ mode: 'production', write, connector: true, deployment }), refuseMethod }),
+  );
   app.use(() => {
     throw new ConsoleRefusal(404, 'not_found', `There is no such address. The console is at ${ownUrl()}/.`);
   });

@@ -2,6 +2,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { describeMode } from '../contract/console/screens.ts';
 import { readMode } from './data/client.ts';
 import { goLive, queries } from './data/live.ts';
 import { keepFocus } from './shell/keep-focus.ts';
@@ -21,7 +22,9 @@ const root = createRoot(place);
 /** Draws the page once it is known what it is connected to. */
 async function start(): Promise<void> {
   try {
-    goLive(await readMode());
+    const mode = await readMode();
+    document.title = `${describeMode(mode)} · Console`;
+    goLive(mode);
   } catch (error) {
     root.render(<StartError error={error} onRetry={() => void start()} />);
     return;

@@ -26,10 +26,16 @@ const run = (
   return command;
 };
 
-async function start(words: readonly string[], env?: Record<string, string>): Promise<string> {
+/** Opens a printed URL as a browser does. */
+async function admit(url: string): Promise<{ url: string; cookie: string }> {
+  const [cookie = ''] = (await fetch(url, { redirect: 'manual' })).headers.getSetCookie();
+  return { url: new URL('/', url).href, cookie: cookie.split(';')[0] ?? '' };
+}
+
+async function start(words: readonly string[]): Promise<{ url: string; cookie: string }> {
   connector.script({ status: 200, headers: { 'content-type': 'application/json' }, body: NO_CHANGES });
-  const started = run(['--connector', connector.origin, '--port', '0', '--json', ...words], env);
-  return (JSON.parse(await started.said(/"url"/)) as { url: string }).url;
+  const started = run(['--connector', connector.origin, '--port', '0', '--json', ...words]);
+  return admit((JSON.parse(await started.said(/"url"/)) as { url: string }).url);
 }
 
 beforeEach(async () => {
@@ -43,15 +49,16 @@ afterEach(async () => {
 
 describe('messaging-connector console', () => {
   it('forwards reads with the token, which the page never sees, and refuses writes', async () => {
-    const url = await start([]);
-    expect(await (await fetch(`${url}console.json`)).json()).toEqual({
+    const { url, cookie } = await start(['--environment', 'staging']);
+    expect(await (await fetch(`${url}console.json`, { headers: { cookie } })).json()).toEqual({
       mode: 'production',
       write: false,
       connector: true,
+      deployment: { environment: 'staging', address: new URL(connector.origin).host },
     });
     connector.script({ status: 200, body: '{"messages":[]}' });
     const read = await fetch(`${url}connector/v1/messages?limit=1`, {
-      headers: { authorization: 'Bearer mine' },
+      headers: { cookie, authorization: 'Bearer mine' },
     });
     expect(await read.text()).toBe('{"messages":[]}');
     expect(connector.requests.at(-1)).toMatchObject({ method: 'GET', path: '/v1/messages?limit=1' });
@@ -59,28 +66,28 @@ describe('messaging-connector console', () => {
 
     const count = connector.requests.length;
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      const write = await fetch(`${url}connector/v1/sync`, { method });
+      const write = await fetch(`${url}connector/v1/sync`, { method, headers: { cookie } });
       expect([write.status, await write.json()]).toEqual([
         403,
         { error: 'read_only', message: 'This console only reads. Start it with --write to change anything.' },
       ]);
     }
     expect(connector.requests).toHaveLength(count);
-    const page = await fetch(url);
+    const page = await fetch(url, { headers: { cookie } });
     expect([page.status, await page.text()]).toEqual([200, expect.not.stringContaining(TOKEN)]);
   });
 
   it('forwards writes with --write, except for pages of another origin', async () => {
-    const url = await start(['--write']);
+    const { url, cookie } = await start(['--write']);
     const foreign = await fetch(`${url}connector/v1/sync`, {
       method: 'POST',
-      headers: { origin: 'https://evil.example.com' },
+      headers: { cookie, origin: 'https://evil.example.com' },
     });
     expect([foreign.status, await foreign.json()]).toEqual([
       403,
       expect.objectContaining({ error: 'foreign_origin' }),
     ]);
-    const headers = { 'content-type': 'application/json' };
+    const headers = { cookie, 'content-type': 'application/json' };
     expect((await fetch(`${url}connector/v1/sync`, { method: 'POST', headers, body: '{}' })).status).toBe(
       200,
     );
@@ -93,10 +100,16 @@ describe('messaging-connector console', () => {
     connector.script({ status: 200, body: NO_CHANGES });
     const words = ['--connector', connector.origin, '--port', '0', '--token-file', join(folder, 'token')];
     const started = run(words, {});
-    expect(await started.said(/^console/)).toMatch(/^console {5}http:\/\/127\.0\.0\.1:\d+\/$/);
+    const line = await started.said(/^console/);
+    expect(line).toMatch(/^console {5}http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}$/);
     expect(await started.said(/^connector/)).toBe(
-      `connector   ${connector.origin}, reads only; --write permits changes`,
+      `connector   ${connector.origin}, production, reads only; --write permits changes`,
     );
+    const { url } = await admit(line.split(/\s+/)[1] ?? '');
+    expect((await fetch(url, { headers: { accept: 'text/html' } })).status).toBe(401);
+    await expect.poll(() => started.stdout().match(/\?token=/g)).toHaveLength(2);
+    const another = started.stdout().trim().split('\n').at(-1) ?? '';
+    expect((await admit(another.split(/\s+/)[1] ?? '')).cookie).toMatch(/^console-\d+=/);
     expect(connector.requests[0]?.headers['authorization']).toEqual([`Bearer ${TOKEN}`]);
     started.signal('SIGTERM');
     expect(await started.ended).toMatchObject({ code: 0, stderr: '' });

@@ -1,13 +1,10 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createConsoleApp } from '../../src/console-host/console-app.ts';
 import type { DeadLetterList } from '../../src/contract/connector/changes.ts';
-import { expectAccessible, moveTo, openPage } from '../support/chromium.ts';
+import { expectAccessible, moveTo, openPage, type WatchedPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { startProductionConsole } from '../support/production-console.ts';
 import { createCaller } from '../support/read-lists.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
@@ -15,7 +12,6 @@ const HOSTILE = '<img src=x onerror="document.title=1">';
 let connectionId: string;
 /** Whether the handler of the CRM fails. */
 let isBroken = true;
-const servers: Server[] = [];
 const test = loopOfFile({
   handlers: {
     attempts: 1,
@@ -31,14 +27,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  const connector = createCaller(test.connectorUrl, test.connectorToken);
-  const { deadLetters } = await connector<DeadLetterList>('GET', '/v1/dead-letters');
-  for (const { id } of deadLetters) await connector('DELETE', `/v1/dead-letters/${id}`);
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  }
+  const call = createCaller(test.connectorUrl, test.connectorToken);
+  const { deadLetters } = await call<DeadLetterList>('GET', '/v1/dead-letters');
+  for (const { id } of deadLetters) await call('DELETE', `/v1/dead-letters/${id}`);
 });
 
 /** Creates this many changes that the handler cannot process. */
@@ -51,15 +42,12 @@ async function setAside(texts: readonly string[]): Promise<readonly string[]> {
   return ids;
 }
 
-/** The console of a connector, as the command serves it. */
-async function startConsole(write: boolean): Promise<string> {
-  let url = '';
-  const connector = { url: test.connectorUrl, token: test.connectorToken };
-  const server = createConsoleApp({ ownUrl: () => url, connector, write }).listen(0, '127.0.0.1');
-  servers.push(server);
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return url;
+const connector = () => ({ url: test.connectorUrl, token: test.connectorToken });
+
+/** Opens the console of the connector in a browser that it admits. */
+async function openConsole(path: string, write = false): Promise<WatchedPage> {
+  const host = await startProductionConsole(connector(), { write });
+  return host.open(path);
 }
 
 const letters = (page: Page) => page.getByRole('list', { name: 'Dead letters' }).getByRole('listitem');
@@ -149,8 +137,7 @@ describe('Sync', () => {
 describe('the console beside a connector', () => {
   it('is read-only: controls that change something are disabled and say why', async () => {
     const [id = ''] = await setAside(['read only']);
-    const url = await startConsole(false);
-    const { page, complaints } = await openPage(`${url}/sync`);
+    const { page, complaints } = await openConsole('/sync');
     await letters(page).first().waitFor();
     expect(await page.getByRole('button', { name: 'Poll now' }).isDisabled()).toBe(true);
     expect(
@@ -181,7 +168,7 @@ describe('the console beside a connector', () => {
 
   it('begins with whether the connector keeps up, and with what needs attention', async () => {
     await setAside(['not processed']);
-    const { page, complaints } = await openPage(await startConsole(false));
+    const { page, complaints } = await openConsole('/');
     const attention = page.getByRole('region', { name: 'Needs attention' });
     await attention.getByRole('link', { name: /dead letter|set aside|fail/i }).waitFor();
     const summary = page.getByRole('region', { name: 'Connector', exact: true });
@@ -196,12 +183,12 @@ describe('the console beside a connector', () => {
   it('shows conversations, and answers only with --write', async () => {
     const text = 'Are you open on Sundays?';
     await test.client.arrival(await test.client.write(connectionId, text));
-    const { page: reader } = await openPage(`${await startConsole(false)}/inbox`);
+    const { page: reader } = await openConsole('/inbox');
     await reader.getByRole('link', { name: text }).click();
     await reader.getByRole('log').getByText(text).waitFor();
     expect(await reader.getByRole('button', { name: 'Send' }).count()).toBe(0);
 
-    const { page, complaints } = await openPage(`${await startConsole(true)}/inbox`);
+    const { page, complaints } = await openConsole('/inbox', true);
     await KEYBOARD.press(page.getByRole('link', { name: text }));
     await KEYBOARD.write(page.getByRole('textbox', { name: /^Answer/ }), 'From ten to four.');
     await KEYBOARD.press(page.getByRole('button', { name: 'Send' }));
@@ -212,7 +199,7 @@ describe('the console beside a connector', () => {
 
   it('replays with --write, by keyboard alone, and shows new messages live', async () => {
     await setAside(['written']);
-    const { page, complaints } = await openPage(`${await startConsole(true)}/journey`);
+    const { page, complaints } = await openConsole('/journey', true);
     await page.getByText('live', { exact: true }).waitFor();
     await test.client.write(connectionId, 'while it is open');
     await page.getByText('while it is open').waitFor();
@@ -222,5 +209,37 @@ describe('the console beside a connector', () => {
     for (const key of ['Tab', 'Enter']) await page.keyboard.press(key);
     await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  it('has no token in its address, and stays admitted when the page is loaded again', async () => {
+    const { page } = await openConsole('/sync');
+    const account = page.getByRole('region', { name: 'Account default' });
+    await account.waitFor();
+    await page.reload();
+    await account.waitFor();
+    await page.goBack();
+    await page.getByRole('region', { name: 'Needs attention' }).waitFor();
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  it('names the connector, its environment and what it may do, on every screen and in the title', async () => {
+    const name = `${new URL(test.connectorUrl).host} · production · read-only`;
+    const { page } = await openConsole('/');
+    for (const screen of ['Overview', 'Inbox', 'Sync', 'Journey']) {
+      await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: screen }).click();
+      await page.getByRole('banner').getByText(name).waitFor();
+      expect(await page.title()).toContain(name);
+    }
+    await expectAccessible(page);
+  });
+
+  it('says how to be admitted again when the command was started again', async () => {
+    const host = await startProductionConsole(connector());
+    const { page } = await host.open('/sync');
+    await page.getByText('live', { exact: true }).waitFor();
+    await host.close();
+    await page.getByText('The server does not respond').waitFor();
+    await startProductionConsole(connector(), { port: Number(new URL(host.url).port) });
+    await page.getByRole('heading', { name: 'Open the URL from the terminal' }).waitFor();
   });
 });

@@ -117,6 +117,8 @@ async function send(
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok) return answer;
   const { error, message, field, hint } = (answer ?? {}) as Readonly<Record<string, string | undefined>>;
+  // The command was started again: the server replaces this page by one that says how to be admitted.
+  if (error === 'session_required') location.reload();
   const words =
     message ?? hint ?? REFUSALS[error ?? ''] ?? `The server responded with status ${response.status}.`;
   const named = field ?? (error === 'invalid_phone_number' ? 'phoneNumber' : undefined);

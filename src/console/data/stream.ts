@@ -1,3 +1,4 @@
+import { readMode } from './client.ts';
 import type { StreamEvent } from './stream-event.ts';
 
 /** `live`: events arrive. `gone`: the server does not respond; the browser keeps trying. */
@@ -69,7 +70,10 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
     source.onmessage = ({ data }: MessageEvent<string>) => share(read(data));
     source.onerror = () => {
       shareState('gone');
-      if (source.readyState === EventSource.CLOSED) setTimeout(lead, RETRY_MS);
+      if (source.readyState !== EventSource.CLOSED) return;
+      setTimeout(lead, RETRY_MS);
+      // A stream does not say why it was refused; this call notices that the session has ended.
+      void readMode().catch(() => undefined);
     };
   };
 

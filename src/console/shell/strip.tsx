@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { describeMode } from '../../contract/console/screens.ts';
 import { sandbox } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
 import { mode, useStreamState } from '../data/live.ts';
@@ -22,13 +23,9 @@ export function Strip() {
             strokeLinejoin="round"
           />
         </svg>
-        {mode().mode === 'sandbox' ? 'Local sandbox' : 'Connector'}
+        {describeMode(mode())}
       </span>
-      {mode().mode === 'sandbox' ? (
-        <SandboxFacts />
-      ) : (
-        <span>{mode().write ? 'read and write' : 'read only'}</span>
-      )}
+      {mode().mode === 'sandbox' ? <SandboxFacts /> : null}
       <span className="end">
         <span className="pulse" data-state={state} role="status">
           {STATES[state]}

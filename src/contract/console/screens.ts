@@ -5,6 +5,14 @@ export interface ConsoleMode {
   readonly write: boolean;
   /** Whether a connector is attached. */
   readonly connector: boolean;
+  /** The connector in production: what its environment is called, and its address. */
+  readonly deployment?: { readonly environment: string; readonly address: string };
+}
+
+/** What the page is connected to, for its strip and its title: `connector.example.com · production · read-only`. */
+export function describeMode({ deployment, write }: ConsoleMode): string {
+  if (deployment === undefined) return 'Local sandbox';
+  return `${deployment.address} · ${deployment.environment} · ${write ? 'reads and writes' : 'read-only'}`;
 }
 
 /** A screen of the console. Its page is served at `path`, and at one segment below it. */
