@@ -6,14 +6,14 @@ const BASE = '/webhooks/messaging';
  */
 export type WebhookPath = { readonly subscriptionId?: string } | null | undefined;
 
-/** Parses the path of a request target, including its query. Never throws. */
+/** Parses the path of a request target, including its query. A slash at its end makes no difference. Never throws. */
 export function readWebhookPath(target: string): WebhookPath {
   const query = target.indexOf('?');
   const path = query === -1 ? target : target.slice(0, query);
   if (path === BASE || path === `${BASE}/`) return {};
   if (!path.startsWith(`${BASE}/`)) return undefined;
-  const id = path.slice(BASE.length + 1);
-  if (id.includes('/')) return null;
+  const id = path.slice(BASE.length + 1).replace(/\/$/, '');
+  if (id === '' || id.includes('/')) return null;
   try {
     return { subscriptionId: decodeURIComponent(id) };
   } catch {

@@ -156,6 +156,18 @@ function listen(server: Server, options: HttpServerOptions): Promise<AddressInfo
   });
 }
 
+/**
+ * Gives a request whose target is a whole address (RFC 9112, 3.2.2) the form that the others have: its path, and
+ * the host of the address as `Host`.
+ */
+function readTarget(request: IncomingMessage): void {
+  const [, authority, path] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(request.url ?? '') ?? [];
+  if (authority === undefined || path === undefined) return;
+  request.url = path.startsWith('/') ? path : `/${path}`;
+  request.headers.host = authority;
+  request.headersDistinct['host'] = [authority];
+}
+
 function closeAfterAnswer(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
 }
@@ -212,6 +224,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       response.once('close', open.enter(response));
       answering.set(request.socket, response);
       if (draining) closeAfterAnswer(response);
+      if (request.url?.startsWith('/') !== true) readTarget(request);
       options.app(request, response);
     },
   });

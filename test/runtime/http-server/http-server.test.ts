@@ -42,6 +42,24 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((server) => server.drain(0)));
 });
 
+describe('the target of a request', () => {
+  it.each([
+    ['/hook?a=1', '/hook?a=1', 'test'],
+    ['http://connector.example/hook?a=1', '/hook?a=1', 'connector.example'],
+    ['HTTPS://connector.example:8443/hook', '/hook', 'connector.example:8443'],
+    ['http://connector.example', '/', 'connector.example'],
+    ['http://connector.example?a=1', '/?a=1', 'connector.example'],
+  ])('%s is read as a path and a host', async (target, path, host) => {
+    const server = await start(({ url, headers, headersDistinct }, response) =>
+      response.end(JSON.stringify([url, headers.host, headersDistinct['host']])),
+    );
+    const client = await connectRaw(server.port);
+    client.socket.write(`GET ${target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n`);
+    await client.ended;
+    expect(client.received()).toContain(`\r\n\r\n${JSON.stringify([path, host, [host]])}`);
+  });
+});
+
 describe('whatever is answered', () => {
   it.each([
     ['by the app', 200, 'GET / HTTP/1.1\r\nHost: test\r\n'],
