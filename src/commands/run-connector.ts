@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { ApiToken } from '../connector/api/token-guard.ts';
 import { type Connector, createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
+import { readPosition } from '../connector/feed/read-changes.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import { CONNECTOR_ERRORS } from '../contract/connector/errors.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
@@ -109,11 +110,12 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       return pool;
     };
     const database = open(`connector-${options.role}`);
+    const { feedId } = await readPosition(database);
     const notifier = await openNotifier({
       database,
       databaseUrl,
       redisUrl: options.redisUrl,
-      prefix: 'connector',
+      prefix: `connector-${feedId}`,
       clock,
       logger,
     });
