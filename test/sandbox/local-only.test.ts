@@ -91,6 +91,12 @@ describe('the local control API', () => {
   it('accepts JSON with a charset, and a write without a body and a type', async () => {
     const json = { 'content-type': 'application/json; charset=utf-8' };
     expect((await test.call('PUT', '/timing', '{"sendScale":0}', json)).status).toBe(200);
+    const short = { 'content-type': 'application/json;charset="UTF8"' };
+    expect((await test.call('PUT', '/timing', '{"sendScale":0}', short)).status).toBe(200);
+    const foreign = { 'content-type': 'application/json; charset=latin1' };
+    expect((await test.call('PUT', '/timing', '{"sendScale":0}', foreign)).body).toMatchObject({
+      message: 'The body must be JSON in UTF-8, but its charset is latin1.',
+    });
     expect((await test.call('POST', '/clock/run')).status).toBe(200);
   });
 });

@@ -7,10 +7,11 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
 import { boundJson } from '../../runtime/http-server/bound-json.ts';
+import { foreignCharset } from '../../runtime/http-server/charset.ts';
 import { declaresMore } from '../../runtime/http-server/request-body.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
-import { ApiError, tooLarge } from './api-error.ts';
+import { ApiError, invalid, tooLarge } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
@@ -108,9 +109,16 @@ function parseBody(name: ConnectorEndpointName) {
     if (declaresMore(request, limit)) throw tooLarge();
     next();
   };
-  if (larger === undefined) return [refuseLarger, parse];
+  const refuseCharset = (request: Request, _response: Response, next: NextFunction): void => {
+    const charset = foreignCharset(request.headers['content-type']);
+    if (charset !== null) throw invalid('body', `must be JSON in UTF-8, but its charset is ${charset}`);
+    // The parser knows only one spelling of UTF-8.
+    request.headers['content-type'] = 'application/json';
+    next();
+  };
+  if (larger === undefined) return [refuseLarger, refuseCharset, parse];
   const room = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, maxBytes: FILES_AT_ONCE * larger };
-  return [refuseLarger, boundFiles(room), parse];
+  return [refuseLarger, refuseCharset, boundFiles(room), parse];
 }
 
 /** Returns the response by the deadline, or else 503; work that has started may still take effect. */

@@ -7,7 +7,7 @@ import { type Parameters, readParameters } from './parameters.ts';
 
 const MAX_BYTES = 16 * 1024;
 /** Only UTF-8: in another charset, the same bytes would be different text. */
-const FORM = /^application\/x-www-form-urlencoded\s*(;\s*charset=(utf-8|"utf-8")\s*)?$/i;
+const FORM = /^application\/x-www-form-urlencoded\s*(;\s*charset=(utf-?8|"utf-?8")\s*)?$/i;
 
 async function readText(request: Request): Promise<string> {
   try {

@@ -1,5 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
+import { foreignCharset } from '../../runtime/http-server/charset.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 /** A little more than the largest media object of a message. */
@@ -28,6 +29,15 @@ function refuseBody(error: unknown): SandboxError {
 
 /** Reads the body of a call. */
 export const readJson: RequestHandler = (request, response, next) => {
+  const type = request.headers['content-type'];
+  const charset = foreignCharset(type);
+  if (charset !== null)
+    throw new SandboxError(
+      'invalid_request',
+      `The body must be JSON in UTF-8, but its charset is ${charset}.`,
+    );
+  // The parser knows only one spelling of UTF-8.
+  if (type !== undefined) request.headers['content-type'] = type.replace(/;.*$/s, '');
   readBody(request, response, (error?: unknown) => next(error === undefined ? undefined : refuseBody(error)));
 };
 

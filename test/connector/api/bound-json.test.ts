@@ -5,6 +5,30 @@ import { runTestConnector } from '../../support/run-test-connector.ts';
 const MIB = 1024 * 1024;
 
 it.each([
+  ['application/json;charset=utf8', 400, 'limit'],
+  ['application/json; charset="UTF-8"', 400, 'limit'],
+  [
+    'application/json; charset=iso-8859-1',
+    400,
+    'body: must be JSON in UTF-8, but its charset is iso-8859-1.',
+  ],
+  ['application/json; charset=utf-16', 400, 'body: must be JSON in UTF-8, but its charset is utf-16.'],
+])('a body of type %s is read, or refused with the name of its charset', async (type, status, message) => {
+  const { url, token, close } = await runTestConnector();
+  onTestFinished(close);
+  const answer = await fetch(`${url}/v1/sync`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': type },
+    body: '{"limit":1}',
+  });
+  expect(answer.status).toBe(status);
+  expect(await answer.json()).toMatchObject({
+    error: 'invalid_request',
+    message: expect.stringContaining(message),
+  });
+});
+
+it.each([
   ['brackets', '['.repeat(16 * MIB)],
   ['a few levels too many', `${'['.repeat(40)}${']'.repeat(40)}`],
   ['objects', '{"a":'.repeat(3 * MIB)],
