@@ -15,10 +15,21 @@
  * watermark beyond it is void, and a page with anything new never ends a walk, whatever its times are. A
  * wrong time costs pages, never messages.
  *
+ * Cursors are somebody else's answers: a list whose cursors go round would be read forever. So a walk must get
+ * on, whatever the service answers: down in time, or to messages that polling has not stored. If it does not,
+ * it has stalled.
+ *
  * `createdAt` is epoch milliseconds: `Date.parse(message.createdAt)`. Reading and storing are passed in as
  * functions; `commit` must store the items and the progress together, or a crash between the two would lose a
  * page.
  */
+
+/** What a walk reads of a message. */
+export interface Listed {
+  readonly id: string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
 
 export interface Page<Item> {
   /** Newest first. */
@@ -29,9 +40,7 @@ export interface Page<Item> {
 
 /** One unread section of the list. Times are epoch milliseconds. */
 export interface Gap {
-  /**
-   * The oldest time read so far: the unread section lies between `floor` and here. Null if nothing was read.
-   */
+  /** How far down it was read: the newest time of its lowest page. Null if nothing was read. */
   readonly top: number | null;
   /** Read down to here, the overlap included. Null for the end of the list. */
   readonly floor: number | null;
@@ -60,7 +69,7 @@ export interface WalkIo<Item, Progress> {
   read(cursor: string | null): Promise<ReadResult<Item>>;
   /**
    * True if polling, and not only an event, has stored all of these before. Called for a page that could end
-   * a walk.
+   * a walk, or that does not lie below those before it.
    */
   hasSeen(items: readonly Item[]): Promise<boolean>;
   /** Stores items and progress atomically; false if another process owns the walk by now. */
@@ -77,15 +86,26 @@ export interface WalkResult<Progress> {
 }
 
 /**
- * The list cannot be read further: a page claims that there is more but has no new cursor, or the service
- * rejects the cursors that it has just returned. Continuing would never end: wait until the next period, and
- * alert somebody.
+ * The list cannot be read further: a page claims that there is more but has no cursor, or one that was given
+ * before; many pages in a row contain nothing new; or the service rejects the cursors that it has just
+ * returned. Continuing might never end: wait, longer each time, and alert somebody. The next walk continues
+ * where this one stopped.
  */
 export class StalledWalk extends Error {
   override readonly name = 'StalledWalk';
 }
 
-export interface CoverageOptions {
+export interface WalkLimits {
+  /** Maximum number of pages per period. */
+  readonly maxPages: number;
+  /**
+   * The walk stalls after this many pages in a row with nothing new: empty, repeated, or known and not below
+   * those before. Default: 20, or `maxPages` if that is less. Use a few after a stall, until a walk succeeds.
+   */
+  readonly maxIdlePages?: number | undefined;
+}
+
+export interface CoverageOptions extends WalkLimits {
   /**
    * Each walk goes this far below what was seen, because messages can be slightly out of order and clocks
    * differ slightly.
@@ -96,8 +116,6 @@ export interface CoverageOptions {
    * is earlier.
    */
   readonly latest: number;
-  /** Maximum number of pages per period. */
-  readonly maxPages: number;
   /** Called before each further page: true while there is time for one more. */
   readonly mayReadOn?: () => boolean;
 }
@@ -126,7 +144,7 @@ function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOption
  * forever. Throws what `io` throws, and `StalledWalk`; what was committed until then is kept.
  * [delivery.reconcile]
  */
-export async function walkCoverage<Item extends { createdAt: number }>(
+export async function walkCoverage<Item extends Listed>(
   start: Coverage,
   io: WalkIo<Item, Coverage>,
   options: CoverageOptions,
@@ -137,12 +155,14 @@ export async function walkCoverage<Item extends { createdAt: number }>(
   const bounded = boundCoverage(start, options);
   const reached = reachedTop(bounded);
   const floor = reached === null ? null : reached - options.overlapMs;
-  let progress = openWalk(bounded, floor, first.page, await hasSeen(io, floor, first.page), options.latest);
+  const known = mayEnd(floor, first.page) && (await io.hasSeen(first.page.items));
+  let progress = openWalk(bounded, floor, first.page, known, options.latest);
   if (!(await io.commit(first.page.items, progress))) {
     return { outcome: 'superseded', progress: start, pages: 1, gapsClosed: 0 };
   }
   let pages = 1;
   let gapsClosed = 0;
+  let watch = watchPages(options);
   for (let gap = progress.gaps[0]; gap !== undefined; gap = progress.gaps[0]) {
     if (pages >= budget(options.maxPages, gap) && options.mayReadOn?.() !== true) {
       return { outcome: 'open', progress, pages, gapsClosed };
@@ -150,14 +170,19 @@ export async function walkCoverage<Item extends { createdAt: number }>(
     const answer = await read(gap.cursor);
     pages += 1;
     const page = answer === 'cursor_lost' ? null : answer.page;
+    const isBelow = page === null || watch.isBelow(gap, page);
+    const seen = page !== null && (!isBelow || mayEnd(gap.floor, page)) && (await io.hasSeen(page.items));
     const next =
       page === null
         ? { ...progress, gaps: [restart(gap), ...progress.gaps.slice(1)] }
-        : advanceOldest(progress, gap, page, await hasSeen(io, gap.floor, page), options.latest);
+        : advanceOldest(progress, gap, page, seen, options.latest);
     if (!(await io.commit(page?.items ?? [], next)))
       return { outcome: 'superseded', progress, pages, gapsClosed };
-    gapsClosed += progress.gaps.length - next.gaps.length;
+    const closed = progress.gaps.length - next.gaps.length;
+    gapsClosed += closed;
     progress = next;
+    if (page === null || closed > 0) watch = watchPages(options);
+    else watch.check(gap.cursor, page, isBelow || !seen);
   }
   return { outcome: 'closed', progress, pages, gapsClosed };
 }
@@ -166,20 +191,24 @@ export async function walkCoverage<Item extends { createdAt: number }>(
  * Reads one separate section, independent of the watermark: a connection that reappeared, a sweep of old
  * statuses.
  */
-export async function walkGap<Item extends { createdAt: number }>(
+export async function walkGap<Item extends Listed>(
   start: Gap,
   io: Omit<WalkIo<Item, Gap | null>, 'hasSeen'>,
-  options: { readonly maxPages: number },
+  options: WalkLimits,
 ): Promise<WalkResult<Gap | null>> {
   const read = refusingStalls(io);
   let gap = start;
+  let watch = watchPages(options);
   for (let pages = 1; ; pages += 1) {
     const answer = await read(gap.cursor);
-    const items = answer === 'cursor_lost' ? [] : answer.page.items;
-    const next = answer === 'cursor_lost' ? restart(gap) : advance(gap, gap.cursor, answer.page, true);
-    if (!(await io.commit(items, next)))
+    const page = answer === 'cursor_lost' ? null : answer.page;
+    const isBelow = page === null || watch.isBelow(gap, page);
+    const next = page === null ? restart(gap) : advance(gap, page, true);
+    if (!(await io.commit(page?.items ?? [], next)))
       return { outcome: 'superseded', progress: gap, pages, gapsClosed: 0 };
     if (next === null) return { outcome: 'closed', progress: null, pages, gapsClosed: 1 };
+    if (page === null) watch = watchPages(options);
+    else watch.check(gap.cursor, page, isBelow);
     gap = next;
     if (pages >= budget(options.maxPages, gap))
       return { outcome: 'open', progress: gap, pages, gapsClosed: 0 };
@@ -205,26 +234,51 @@ function refusingStalls<Item>(io: Pick<WalkIo<Item, never>, 'read'>): WalkIo<Ite
   };
 }
 
+/** More than a list that is slightly out of order ever has, and soon reached by a list without end. */
+const MAX_IDLE_PAGES = 20;
+
+/** Watches the pages of one gap: they must get on. */
+function watchPages({ maxPages, maxIdlePages = Math.min(MAX_IDLE_PAGES, maxPages) }: WalkLimits) {
+  const cursors = new Set<string | null>();
+  /** The messages at the top of the gap: with equal times, only their ids tell whether a page is a repetition. */
+  let atTop = new Set<string>();
+  let idle = 0;
+  return {
+    /** True if the page lies below the pages before it, or beside them with other messages. */
+    isBelow(gap: Gap, page: Page<Listed>): boolean {
+      const top = newest(page.items);
+      if (top === null || (gap.top !== null && top > gap.top)) return false;
+      if (gap.top === null || top < gap.top) atTop = new Set();
+      const known = atTop.size;
+      for (const { id } of page.items) atTop.add(id);
+      return atTop.size > known;
+    },
+    /** Throws if the walk must not continue below a page that was stored. `asked` is the cursor that returned it. */
+    check(asked: string | null, { nextCursor }: Page<Listed>, getsOn: boolean): void {
+      cursors.add(asked);
+      if (nextCursor === null) throw new StalledWalk('a page claims that there is more but has no cursor');
+      if (cursors.has(nextCursor)) throw new StalledWalk('a page has a cursor that was given before');
+      idle = getsOn ? 0 : idle + 1;
+      if (idle >= maxIdlePages) throw new StalledWalk(`${idle} pages in a row contain nothing new`);
+    },
+  };
+}
+
 /** Only a page that reaches below the floor can end a walk before the end of the list. */
-async function hasSeen<Item extends { createdAt: number }>(
-  io: Pick<WalkIo<Item, Coverage>, 'hasSeen'>,
-  floor: number | null,
-  page: Page<Item>,
-): Promise<boolean> {
-  if (floor === null || !page.hasMore || (oldest(page.items) ?? floor) >= floor) return false;
-  return await io.hasSeen(page.items);
+function mayEnd(floor: number | null, page: Page<Listed>): boolean {
+  return floor !== null && page.hasMore && (oldest(page.items) ?? floor) < floor;
 }
 
 /** Coverage after the newest page: either seen down to what was known, or a new gap below the page. */
 function openWalk(
   coverage: Coverage,
   floor: number | null,
-  page: Page<{ createdAt: number }>,
+  page: Page<Listed>,
   seen: boolean,
   latest: number,
 ): Coverage {
   const gap: Gap = { top: null, floor, cursor: null, nextTop: newest(page.items, latest), restarts: 0 };
-  const next = isIdle(coverage, page, seen, latest) ? null : advance(gap, null, page, seen);
+  const next = isIdle(coverage, page, seen, latest) ? null : advance(gap, page, seen);
   if (next === null) return raiseReached(coverage, gap.nextTop);
   // Only the oldest gap is ever worked on. A younger one is untouched, and the new walk, opened above it,
   // takes over its floor: a catch-up of any length has two gaps, not one per period.
@@ -236,7 +290,7 @@ function openWalk(
 /** There is no gap, the page reaches below what was seen and contains nothing newer: most polls end here. */
 function isIdle(
   { gaps, watermark }: Coverage,
-  { items }: Page<{ createdAt: number }>,
+  { items }: Page<Listed>,
   seen: boolean,
   latest: number,
 ): boolean {
@@ -248,32 +302,24 @@ function isIdle(
 function advanceOldest(
   coverage: Coverage,
   gap: Gap,
-  page: Page<{ createdAt: number }>,
+  page: Page<Listed>,
   seen: boolean,
   latest: number,
 ): Coverage {
   const younger = coverage.gaps.slice(1);
   // If the pages above had no plausible time, the first page that has one determines how far was seen.
   const nextTop = gap.nextTop ?? newest(page.items, latest);
-  const next = advance({ ...gap, nextTop }, gap.cursor, page, seen);
+  const next = advance({ ...gap, nextTop }, page, seen);
   if (next !== null) return { ...coverage, gaps: [next, ...younger] };
   return { watermark: later(coverage.watermark, nextTop), gaps: younger };
 }
 
-/** The gap below this page, or null if the page ends it. `asked` is the cursor that returned the page. */
-function advance(
-  gap: Gap,
-  asked: string | null,
-  page: Page<{ createdAt: number }>,
-  seen: boolean,
-): Gap | null {
+/** The gap below this page, or null if the page ends it. */
+function advance(gap: Gap, page: Page<Listed>, seen: boolean): Gap | null {
   const top = newest(page.items);
   const whollyBelow = seen && gap.floor !== null && top !== null && top < gap.floor;
   if (whollyBelow || !page.hasMore) return null;
-  if (page.nextCursor === null || page.nextCursor === asked) {
-    throw new StalledWalk('a page claims that there is more but has no new cursor');
-  }
-  return { ...gap, top: earlier(gap.top, oldest(page.items)), cursor: page.nextCursor };
+  return { ...gap, top: earlier(gap.top, top), cursor: page.nextCursor ?? gap.cursor };
 }
 
 function restart(gap: Gap): Gap {
@@ -296,7 +342,7 @@ function budget(maxPages: number, gap: Gap): number {
 }
 
 // Every item is checked, because the items of a page may be slightly out of order.
-function newest(items: readonly { createdAt: number }[], latest = Number.POSITIVE_INFINITY): number | null {
+function newest(items: readonly Listed[], latest = Number.POSITIVE_INFINITY): number | null {
   return items.reduce<number | null>(
     // A time that could not be parsed is not a number, and proves nothing.
     (found, { createdAt }) => (createdAt <= latest ? later(found, createdAt) : found),
@@ -304,7 +350,7 @@ function newest(items: readonly { createdAt: number }[], latest = Number.POSITIV
   );
 }
 
-function oldest(items: readonly { createdAt: number }[]): number | null {
+function oldest(items: readonly Listed[]): number | null {
   return items.reduce<number | null>(
     (found, { createdAt }) => (Number.isNaN(createdAt) ? found : earlier(found, createdAt)),
     null,

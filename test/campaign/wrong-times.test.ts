@@ -269,13 +269,13 @@ describe('a connector whose service reports a wrong time', () => {
       const { coveredUntil, openGaps, lastPoll } = await world.report();
       expect({ openGaps, lastPoll }).toMatchObject({
         openGaps: 1,
-        lastPoll: { ok: false, error: 'StalledWalk' },
+        lastPoll: { ok: false, error: 'stalled_list' },
       });
       const missing = await world.missing();
       // The newest page is there, and nothing is said to be covered that is not.
       expect(missing).toHaveLength(MORE_THAN_A_PAGE - 100);
       expect(missing.filter(({ createdAt }) => createdAt < Date.parse(coveredUntil ?? ''))).toEqual([]);
-      expect(await said()).toMatch(/polls (Polls fail|The last poll failed).*StalledWalk/);
+      expect(await said()).toMatch(/polls (Polls fail|The last poll failed).*stalled_list/);
       world.between.refusesCursors = false;
       world.clock.shift(HOUR / 2);
       expect([await world.poll(), await world.poll()]).toEqual([200, 200]);

@@ -55,6 +55,7 @@ const scenario = z.strictObject({
   name: z.string().min(1),
   why: z.string().min(1),
   max_pages: z.int().min(1),
+  max_idle_pages: z.int().min(1).optional(),
   start: coverage,
   periods: z
     .array(
@@ -64,7 +65,7 @@ const scenario = z.strictObject({
         pages: z.record(z.string(), z.union([page, z.array(page), z.enum(['lost', 'error'])])),
         requests: z.array(z.string()).min(1),
         kept: z.array(z.string()),
-        ends: z.enum(['closed', 'open', 'failed']),
+        ends: z.enum(['closed', 'open', 'stalled', 'failed']),
         after: coverage,
       }),
     )

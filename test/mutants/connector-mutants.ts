@@ -123,8 +123,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.poll.overlap',
     test: 'test/patterns/reconcile-walk.test.ts',
-    find: 'reached === null ? null : reached - options.overlapMs;\n  let progress',
-    replace: 'reached;\n  let progress',
+    find: 'reached === null ? null : reached - options.overlapMs;\n  const known',
+    replace: 'reached;\n  const known',
   },
   {
     rule: 'connector.poll.unseen-goes-on',

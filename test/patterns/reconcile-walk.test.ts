@@ -98,6 +98,7 @@ describe('the vectors', () => {
   interface Scenario {
     readonly name: string;
     readonly max_pages: number;
+    readonly max_idle_pages?: number;
     readonly start: VectorCoverage;
     readonly periods: readonly {
       readonly latest?: number;
@@ -170,10 +171,11 @@ describe('the vectors', () => {
             overlapMs: vectors.overlap_ms,
             latest: period.latest ?? Number.POSITIVE_INFINITY,
             maxPages: scenario.max_pages,
+            maxIdlePages: scenario.max_idle_pages,
           },
         ).then(
           (result) => result.outcome,
-          () => 'failed',
+          (error: unknown) => (error instanceof StalledWalk ? 'stalled' : 'failed'),
         );
         expect({ requests: requests.map((cursor) => cursor ?? 'newest'), kept, ends }).toEqual({
           requests: period.requests.map((cursor) => cursor ?? 'newest'),

@@ -12,8 +12,8 @@ import { subscriptions } from '../db/account-tables.ts';
 import type { Lease } from '../db/lease.ts';
 import { isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
-import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
-import { type PageBudget, PollSuperseded } from './poll-context.ts';
+import { backOff, failureCode, isRefusedCredential, type PollFailure, STALLED } from './back-off.ts';
+import { MAX_IDLE_PAGES, MAX_IDLE_PAGES_STALLED, type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
 
@@ -107,6 +107,7 @@ export async function pollUnderLease(
   const obstacle = findObstacle(account, state, request, clock.now());
   if (obstacle !== null) return obstacle;
   const begun = clock.elapsed();
+  let answered = false;
   try {
     const client = clientOf(options, account);
     const registeredAt = await readRegisteredAt(database, account.subscriptionId);
@@ -120,9 +121,13 @@ export async function pollUnderLease(
       accountId,
       registeredAt,
       budget,
+      maxIdlePages: state.lastErrorCode === STALLED ? MAX_IDLE_PAGES_STALLED : MAX_IDLE_PAGES,
       signal,
-      // Sends that wait for the service must not also wait for a long poll.
-      onAnswer: () => state.failures > 0 && options.onServiceBack(accountId),
+      onAnswer: () => {
+        answered = true;
+        // Sends that wait for the service must not also wait for a long poll.
+        if (state.failures > 0) options.onServiceBack(accountId);
+      },
       onCommitted,
     };
     const cycle = await runPollCycle(context, state, { fullSweep });
@@ -134,7 +139,8 @@ export async function pollUnderLease(
   } catch (error) {
     if (error instanceof PollSuperseded || signal.aborted) return { kind: 'stopped' };
     metrics.seconds.observe({ outcome: 'failed' }, (clock.elapsed() - begun) / 1_000);
-    return await noteFailure(options, account, lease, state, error);
+    const failure = { error, failures: state.failures + 1, answered };
+    return await noteFailure(options, account, lease, failure);
   }
 }
 
@@ -142,17 +148,17 @@ async function noteFailure(
   options: AccountPollerOptions,
   account: Account,
   lease: Lease,
-  state: PollState,
-  error: unknown,
+  failure: PollFailure,
 ): Promise<PollOutcome> {
   const { database, clock, logger, metrics, random } = options;
-  const failures = state.failures + 1;
-  const { waitMs, asked } = backOff(error, failures, random());
+  const { error, failures } = failure;
+  const { waitMs, asked } = backOff(failure, random());
   const now = clock.now();
   const refused = isRefusedCredential(error);
-  if (state.failures > 0 && error instanceof ServiceError && !isUnavailable(error))
+  if (failures > 1 && error instanceof ServiceError && !isUnavailable(error))
     options.onServiceBack(account.id);
   const errorCode = failureCode(error);
+  if (errorCode === STALLED) metrics.stalls.inc();
   logger.warn(
     { err: error, accountId: account.id, errorCode, attempts: failures, delayMs: waitMs },
     'a poll failed',

@@ -1,10 +1,11 @@
+import { StalledWalk } from '../../patterns/reconcile-walk.ts';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import { isRefusal, isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 
 const WAIT = { firstMs: 15_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** Short while the service is unavailable, because polls detect that it is back, for sends as well. */
-const WAIT_WHILE_UNAVAILABLE = { firstMs: 2_000, longestMs: 8_000, spread: 0.5 };
+const WAIT_WHILE_UNAVAILABLE = { firstMs: 2_000, longestMs: 8_000, spread: 0.25 };
 
 /** How long polling waits after a failure. */
 export interface BackOff {
@@ -12,18 +13,32 @@ export interface BackOff {
   /** True if the service requested the wait. It then applies to every poll. */
   readonly asked: boolean;
 }
+/** Somebody has to repair the list, and each poll of it costs several requests. */
+const WAIT_WHILE_STALLED = { ...WAIT, firstMs: 30_000 };
+
+export interface PollFailure {
+  readonly error: unknown;
+  /** Failures in a row, including this one. */
+  readonly failures: number;
+  /** The service had answered an earlier call of the same poll. */
+  readonly answered: boolean;
+}
 
 /**
- * The wait after the `failures`-th failure in a row: what the service requested; otherwise it doubles from 15 s
- * to 5 minutes, or from 2 s to 8 s while the service is unavailable. `random` (0 to 1) subtracts up to half of
- * it. [errors.client.without-retry-after]
+ * The wait after a failure. It doubles from 15 s to 5 minutes; from 30 s if the list of messages does not end; from
+ * 2 s to 8 s while the service answers nothing.
+ * `random` (0 to 1) subtracts up to half of it. The service can request more than the first wait, never less.
+ * [errors.client.without-retry-after]
  */
-export function backOff(error: unknown, failures: number, random: number): BackOff {
-  const own = backOffMs(failures, isUnavailable(error) ? WAIT_WHILE_UNAVAILABLE : WAIT, random);
+export function backOff({ error, failures, answered }: PollFailure, random: number): BackOff {
   const asked = error instanceof ServiceError ? error.retryAfterMs : null;
-  if (asked === null) return { waitMs: own, asked: false };
-  // Slightly longer than requested, so that many processes do not return in the same instant.
-  return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
+  if (asked !== null) {
+    // Slightly longer than requested, so that many processes do not return in the same instant.
+    return { waitMs: Math.round(Math.max(asked, WAIT.firstMs) + 1_000 * random), asked: true };
+  }
+  const isAway = isUnavailable(error) && !answered;
+  const wait = error instanceof StalledWalk ? WAIT_WHILE_STALLED : isAway ? WAIT_WHILE_UNAVAILABLE : WAIT;
+  return { waitMs: backOffMs(failures, wait, random), asked: false };
 }
 
 /**
@@ -34,8 +49,12 @@ export function isRefusedCredential(error: unknown): boolean {
   return isRefusal(error, 'invalid_key') || error instanceof ReauthRequired;
 }
 
+/** The code of a poll whose list cannot be read further. */
+export const STALLED = 'stalled_list';
+
 /** Short and stable, for `GET /v1/sync`, metrics and logs. */
 export function failureCode(error: unknown): string {
+  if (error instanceof StalledWalk) return STALLED;
   if (error instanceof ServiceError) return error.code;
   return error instanceof Error ? error.name : 'unknown';
 }

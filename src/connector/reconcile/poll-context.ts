@@ -17,6 +17,11 @@ export const PAGE_SIZE = 100;
  */
 export const READ_AHEAD = 16;
 
+/** After this many pages in a row with nothing new, a poll fails: the list does not end. */
+export const MAX_IDLE_PAGES = 20;
+/** The same while polls fail for this reason. A page that contains something new ends the failure. */
+export const MAX_IDLE_PAGES_STALLED = 2;
+
 /** How many pages one cycle may read for each kind of gap. */
 export interface PageBudget {
   readonly coverage: number;
@@ -37,6 +42,8 @@ export interface PollContext {
   readonly accountId: string;
   readonly registeredAt: number | null;
   readonly budget: PageBudget;
+  /** How many pages in a row may contain nothing new. */
+  readonly maxIdlePages: number;
   /** Called when the service has given its first answer. */
   readonly onAnswer: () => void;
   /** Called after each write that adds to the feed. */

@@ -37,7 +37,7 @@ export async function runPollCycle(
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
   const walk = await walkAccount(context, progress.coverage, latest);
   await readPastEnd(context, progress, walk, latest);
-  const visibilityClosed = await walkVisibility(context, progress.visibility, visible);
+  const visibility = await walkVisibility(context, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
   // clock is used.
   const reference = latest;
@@ -55,8 +55,8 @@ export async function runPollCycle(
   const { unresolved } = sweep;
   await noteGood(database, lease, accountId, { now: clock.now(), reference, swept: full, unresolved });
   return {
-    closed: walk.closed && visibilityClosed && sweep.closed,
-    behind: !walk.advanced || !visibilityClosed,
+    closed: walk.closed && visibility.closed && sweep.closed,
+    behind: !walk.advanced || visibility.behind,
   };
 }
 

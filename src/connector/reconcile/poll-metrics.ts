@@ -23,6 +23,10 @@ export function createPollMetrics(metrics: Metrics) {
       'connector_poll_lost_cursors_total',
       'Cursors of the message list that the service no longer accepted.',
     ),
+    stalls: metrics.counter(
+      'connector_poll_stalls_total',
+      'Polls that failed because the list of messages could not be read further.',
+    ),
     merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', {
       name: 'what',
       values: ['created', 'status', 'fields'],

@@ -19,7 +19,7 @@ const CONCURRENCY = 4;
  * About ten seconds, at 0.1 s per page. Then other accounts of the process get a turn; the poll continues at
  * once after them.
  */
-const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 20, sweep: 40 };
+const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 40, sweep: 40 };
 const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
 
 /** Events arrive in bursts; one poll serves all events within a second. */

@@ -35,7 +35,7 @@ export async function walkAccount(
   before: Coverage,
   latest: number,
 ): Promise<CoverageWalk> {
-  const { budget, clock } = context;
+  const { budget, maxIdlePages, clock } = context;
   const begun = clock.elapsed();
   const pipeline = createPagePipeline<Coverage>(
     (items, coverage) => commitPages(context, items, coverageChange(coverage)),
@@ -59,6 +59,7 @@ export async function walkAccount(
     overlapMs: OVERLAP_MS,
     latest,
     maxPages: budget.coverage,
+    maxIdlePages,
     mayReadOn: () => clock.elapsed() - begun < (budget.coverageMs ?? 0),
   };
   const result = await pipeline.run(walkCoverage(before, io, options));
@@ -96,7 +97,7 @@ const MAX_END_PAGES = 5;
 export async function readEnd(context: PollContext, end: string, reference: number): Promise<void> {
   const swept = [{ horizon: END, reference }];
   let cursor = end;
-  for (let pages = 0; pages < MAX_END_PAGES; pages += 1) {
+  for (let pages = 0; pages < Math.min(MAX_END_PAGES, context.maxIdlePages); pages += 1) {
     const answer = await readPage(context, { cursor, kind: 'end', signal: context.signal });
     if (answer === 'cursor_lost') return await storeProgress(context, { ...endChange(null), swept });
     const { items, hasMore, nextCursor } = answer.page;
@@ -136,7 +137,7 @@ export async function walkOneGap(
     read: (cursor: string | null) => readPage(context, { ...request, cursor }),
     commit: pipeline.put,
   };
-  const result = await pipeline.run(walkGap(walk.gap, io, { maxPages }));
+  const result = await pipeline.run(walkGap(walk.gap, io, { maxPages, maxIdlePages: context.maxIdlePages }));
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 

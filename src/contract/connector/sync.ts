@@ -36,7 +36,9 @@ const lastPoll = z.object({
   error: z
     .string()
     .nullable()
-    .describe('Error code of the failure, such as `service_unreachable`; null if it succeeded.'),
+    .describe(
+      'Error code of the failure, such as `deadline`, or `stalled_list` if the pages of messages do not end; null if it succeeded.',
+    ),
   notBefore: dateTime
     .nullable()
     .describe(

@@ -364,7 +364,7 @@ describe('an account', () => {
       query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
     for (const _again of [1, 2]) expect((await system.call('POST', '/v1/sync', {})).status).toBe(502);
     expect(await system.ask('polls')).toMatch(
-      /^problem: Polls fail\.[\s\S]*StalledWalk[\s\S]*refuses cursors of GET \/messages/,
+      /^problem: Polls fail\.[\s\S]*stalled_list[\s\S]*pages of GET \/messages lead nowhere/,
     );
     system.service.fault = () => undefined;
     await system.poll();

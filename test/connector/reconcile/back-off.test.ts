@@ -2,15 +2,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { backOff } from '../../../src/connector/reconcile/back-off.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import { StalledWalk } from '../../../src/patterns/reconcile-walk.ts';
 import { proves } from '../../support/proves.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 describe('the wait after a failure', () => {
+  const waitAfter = (error: unknown, failures: number, random = 0, answered = false) =>
+    backOff({ error, failures, answered }, random);
   const refused = new ServiceRefusal({ status: 403, code: 'insufficient_scope', retryAfterMs: null });
   const limited = new ServiceRefusal({ status: 429, code: 'rate_limited', retryAfterMs: 20_000 });
 
   it('doubles up to five minutes', proves('errors.client.without-retry-after'), () => {
-    const waits = [1, 2, 3, 4, 5, 6, 1_000].map((failures) => backOff(refused, failures, 0).waitMs);
+    const waits = [1, 2, 3, 4, 5, 6, 1_000].map((failures) => waitAfter(refused, failures).waitMs);
     expect(waits).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
   });
 
@@ -20,18 +23,39 @@ describe('the wait after a failure', () => {
     ['the page of a proxy', new ServiceRefusal({ status: 503, code: 'http_503', retryAfterMs: null })],
     ['a service that broke down', new ServiceRefusal({ status: 500, code: 'internal_error' })],
   ])('is at most eight seconds after %s, because a poll detects that the service is back', (_what, error) => {
-    const waits = [1, 2, 3, 4, 1_000].map((failures) => backOff(error, failures, 0).waitMs);
+    const waits = [1, 2, 3, 4, 1_000].map((failures) => waitAfter(error, failures).waitMs);
     expect(waits).toEqual([2_000, 4_000, 8_000, 8_000, 8_000]);
   });
 
+  it.each([
+    ['a page of messages', new ServiceRefusal({ status: 500, code: 'internal_error' })],
+    ['a page of messages that never came', new ServiceUnreachable('deadline')],
+  ])('is the usual one if the service answers, but not with %s', (_what, error) => {
+    const waits = [1, 2, 3].map((failures) => waitAfter(error, failures, 0, true).waitMs);
+    expect(waits).toEqual([15_000, 30_000, 60_000]);
+  });
+
+  it('doubles from half a minute if the list of messages does not end', () => {
+    const waits = [1, 2, 3, 4, 5].map((failures) => waitAfter(new StalledWalk(), failures).waitMs);
+    expect(waits).toEqual([30_000, 60_000, 120_000, 240_000, 300_000]);
+  });
+
+  it.each([0, 1_000])('is at least 15 s if the service asks for %i ms', (retryAfterMs) => {
+    for (const status of [429, 503]) {
+      const error = new ServiceRefusal({ status, code: 'rate_limited', retryAfterMs });
+      expect(waitAfter(error, 1)).toEqual({ waitMs: 15_000, asked: true });
+      expect(waitAfter(error, 9, 1)).toEqual({ waitMs: 16_000, asked: true });
+    }
+  });
+
   it('is spread by up to half', () => {
-    expect(backOff(refused, 1, 1).waitMs).toBe(7_500);
-    expect(backOff(refused, 1, 0.5).waitMs).toBe(11_250);
+    expect(waitAfter(refused, 1, 1).waitMs).toBe(7_500);
+    expect(waitAfter(refused, 1, 0.5).waitMs).toBe(11_250);
   });
 
   it('is at least what the service asked for', () => {
-    expect(backOff(limited, 9, 0)).toEqual({ waitMs: 20_000, asked: true });
-    expect(backOff(limited, 9, 1)).toEqual({ waitMs: 21_000, asked: true });
+    expect(waitAfter(limited, 9)).toEqual({ waitMs: 20_000, asked: true });
+    expect(waitAfter(limited, 9, 1)).toEqual({ waitMs: 21_000, asked: true });
   });
 });
 

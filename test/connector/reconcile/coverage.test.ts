@@ -211,7 +211,7 @@ describe('a failure during a walk', () => {
     bench.service.fault = ({ path }) => (path === '/messages' && ++pages === 3 ? fault : undefined);
     expect(await bench.poll()).toMatchObject({ kind: 'failed' });
     expect(await bench.storedIds()).toHaveLength(200);
-    expect(await coverage()).toMatchObject({ watermark: null, gaps: [{ top: start + 300 * MINUTE }] });
+    expect(await coverage()).toMatchObject({ watermark: null, gaps: [{ top: start + 399 * MINUTE }] });
     bench.service.requests = [];
     await bench.clock.advance(10 * MINUTE);
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });

@@ -263,12 +263,12 @@ describe('a service that permanently refuses its own cursors', () => {
   it('is asked a few times, then after increasing waits', async () => {
     addHistory();
     refuseCursors();
-    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 15 * SECOND });
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 30 * SECOND });
     expect(bench.service.countRequests('/messages')).toBe(4);
     expect(await bench.storedIds()).toHaveLength(100);
-    expect(await bench.poll()).toMatchObject({ kind: 'waiting', errorCode: 'StalledWalk' });
-    await bench.clock.advance(15 * SECOND);
-    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 30 * SECOND });
+    expect(await bench.poll()).toMatchObject({ kind: 'waiting', errorCode: 'stalled_list' });
+    await bench.clock.advance(30 * SECOND);
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 60 * SECOND });
     expect(bench.service.countRequests('/messages')).toBeLessThanOrEqual(10);
     await expectTruth();
     expect((await bench.metrics.render()).text).toMatch(/connector_poll_lost_cursors_total [1-9]/);

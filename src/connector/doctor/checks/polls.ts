@@ -175,8 +175,8 @@ const OWN_CODES: Readonly<Record<string, string>> = {
   connect: 'The connection to the service could not be established.',
   network: 'The connection to the service broke during the call.',
   deadline: 'The service did not answer in time.',
-  StalledWalk:
-    'The service refuses cursors of GET /messages that it has just issued. Each poll stores the newest page; older messages wait. Contact its operators.',
+  stalled_list:
+    'The pages of GET /messages lead nowhere: a cursor is refused or given again, or many pages in a row contain nothing new. Each poll stores the newest page; older messages wait. Contact the operators of the service.',
   unreadable_answer:
     'The answer of the service does not match its specification. A proxy may have answered instead.',
 };

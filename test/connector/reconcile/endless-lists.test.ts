@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
+import { createReconciler, type Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import type { Fault, ServiceRequest } from '../support/scripted-service.ts';
+
+let bench: PollBench;
+let reconciler: Reconciler;
+beforeEach(async () => {
+  bench = await openPollBench();
+  const notifier = new ManualNotifier();
+  reconciler = createReconciler({ ...bench.poller, random: () => 1, notifier, intervalMs: 45_000 });
+  bench.service.addConnection('c1');
+});
+afterEach(async () => {
+  await reconciler.close();
+  await bench.close();
+});
+
+const listed = (index: number, ageMs: number) => ({
+  id: `m${index}`,
+  connectionId: 'c1',
+  direction: 'incoming',
+  text: null,
+  mediaUrl: null,
+  mediaType: null,
+  status: 'delivered',
+  errorMessage: null,
+  waMessageId: null,
+  createdAt: new Date(Date.UTC(2026, 0, 15, 11) - ageMs).toISOString(),
+});
+const page = (messages: readonly unknown[], nextCursor: string): Fault => ({
+  status: 200,
+  body: { messages, nextCursor, hasMore: true },
+});
+let cursors = 0;
+const freshCursor = (): string => `fresh-${++cursors}`;
+const ofMessages =
+  (answer: (cursor: string | null) => Fault) =>
+  ({ path, query }: ServiceRequest): Fault | undefined =>
+    path === '/messages' ? answer(query.get('cursor')) : undefined;
+
+/** Each page of the ring has four messages, and a new cursor each time. */
+const ring =
+  (length: number) =>
+  (cursor: string | null): Fault => {
+    const at = Number(cursor?.split('_')[1] ?? 0) % length;
+    const messages = [0, 1, 2, 3].map((index) => listed(at * 4 + index, (at * 4 + index) * 60_000));
+    return page(messages, `${freshCursor()}_${at + 1}`);
+  };
+
+const refuse = (status: number, retryAfter: string) => (): Fault => ({
+  status,
+  body: { error: 'rate_limited' },
+  headers: { 'retry-after': retryAfter },
+});
+const LONG_AGO = 'Thu, 01 Jan 2015 00:00:00 GMT';
+
+/** Requests of each of the next minutes, with the shortest waits that are possible. */
+async function countRequests(minutes: number): Promise<number[]> {
+  const counts: number[] = [];
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const before = bench.service.requests.length;
+    for (let second = 0; second < 60; second += 1) {
+      await bench.clock.advance(1_000);
+      await reconciler.settle();
+    }
+    counts.push(bench.service.requests.length - before);
+  }
+  return counts;
+}
+
+const LISTS: readonly (readonly [string, (cursor: string | null) => Fault])[] = [
+  ['cursors that go round', (cursor) => page([listed(1, 0)], cursor === 'A' ? 'B' : 'A')],
+  ['empty pages without end', () => page([], freshCursor())],
+  ['a page that is repeated without end', () => page([listed(1, 0), listed(2, 60_000)], freshCursor())],
+  ['a list that begins again after 50 pages', ring(50)],
+  ['a list that begins again after 250 pages', ring(250)],
+];
+const REFUSALS: readonly (readonly [string, (cursor: string | null) => Fault])[] = [
+  ['429 and Retry-After: 0', refuse(429, '0')],
+  ['503 and Retry-After: 0', refuse(503, '0')],
+  ['429 and a date that has passed', refuse(429, LONG_AGO)],
+  ['503 and a date that has passed', refuse(503, LONG_AGO)],
+  ['500', () => ({ status: 500, body: { error: 'internal_error' } })],
+];
+
+describe('an account whose service answers', () => {
+  it.each([...LISTS, ...REFUSALS])(
+    '%s is polled with at most 12 requests a minute',
+    async (_what, answer) => {
+      bench.service.fault = ofMessages(answer);
+      await reconciler.start();
+      await reconciler.settle();
+      for (const count of await countRequests(3)) expect(count).toBeLessThanOrEqual(12);
+      expect(await readPollState(bench.database, ACCOUNT)).not.toMatchObject({ failures: 0 });
+    },
+  );
+
+  it.each(LISTS)('%s has a failed poll, and is read further once its list ends', async (_what, answer) => {
+    bench.service.fault = ofMessages(answer);
+    await reconciler.start();
+    await reconciler.settle();
+    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ lastErrorCode: 'stalled_list' });
+    bench.service.fault = () => undefined;
+    const message = bench.service.addMessage('c1', bench.clock.now());
+    await countRequests(1);
+    expect(await bench.storedIds()).toContain(message.id);
+    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ failures: 0, lastErrorCode: null });
+  });
+
+  it('nothing at all is polled with at most 12 requests a minute', async () => {
+    bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
+    await reconciler.start();
+    await reconciler.settle();
+    for (const count of await countRequests(3)) expect(count).toBeLessThanOrEqual(12);
+  });
+
+  it('with a connection that is listed every other time is polled once per period', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    const connections = bench.service.connections;
+    let requests = 0;
+    bench.service.onRequest = ({ path }) => {
+      if (path === '/connections') bench.service.connections = requests++ % 2 === 0 ? [] : connections;
+    };
+    for (const count of await countRequests(3)) expect(count).toBeLessThanOrEqual(12);
+  });
+});
