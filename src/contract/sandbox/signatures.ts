@@ -26,8 +26,13 @@ export const SIGNATURE_CAUSES = [
   'prefix_missing',
   'uppercase_hex',
   'base64',
+  'encoded_twice',
+  'other_algorithm',
+  'no_hmac',
+  'key_and_message_swapped',
   'parsed_and_serialized',
   'body_missing',
+  'body_encoded',
   'other_body',
   'charset',
   'byte_order_mark',
@@ -45,6 +50,7 @@ export const SIGNATURE_CAUSES = [
   'secret_whitespace',
   'secret_prefix_removed',
   'secret_decoded',
+  'secret_encoded',
 ] as const;
 export const signatureCause = z.enum(SIGNATURE_CAUSES);
 export type SignatureCause = z.infer<typeof signatureCause>;

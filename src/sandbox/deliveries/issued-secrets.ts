@@ -1,4 +1,4 @@
-import type { SignatureSecrets } from './explain-signature.ts';
+import type { SignatureSecrets } from './signature-mistakes.ts';
 
 /** How many secrets of a webhook are remembered. */
 const REMEMBERED = 10;
