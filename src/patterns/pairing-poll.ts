@@ -14,7 +14,8 @@
  *   minutes. Three minutes of responses without one are therefore an error: restart the session.
  * - Waits are spread over 3 to 5 s, so that many pages do not poll at the same moment.
  * - Without a response, the waits grow up to 30 s. `Retry-After` is respected, up to a minute.
- * - It ends by itself: connected, deleted, nothing to pair, no QR code, rejected, or timed out.
+ * - It ends by itself: connected, deleted, nothing to pair, no QR code, rejected, or timed out. Only an error code of
+ *   the service ends it: the 404 of a proxy that is restarting says nothing about the connection.
  *
  * Reading, showing, the clock and the random source are parameters.
  */
@@ -29,8 +30,14 @@ export type PairingRead =
       /** PNG as a data URI; null, absent or empty if the response contained none. */
       readonly qr?: string | null | undefined;
     }
-  /** `retryAfterMs` is the value of `Retry-After`; null if absent. */
-  | { readonly kind: 'refused'; readonly status: number; readonly retryAfterMs: number | null }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      /** `error` of the body; any text that is no code of the service, such as `''`, if the body has none. */
+      readonly code: string;
+      /** The value of `Retry-After`; null if absent. */
+      readonly retryAfterMs: number | null;
+    }
   /** No response, or one that cannot be read. */
   | { readonly kind: 'lost' };
 
@@ -77,7 +84,7 @@ const LONGEST_WITHOUT_PICTURE_MS = 180_000;
 /** Decides what follows a read. Pure. */
 export function judgePairing(read: PairingRead): PairingStep {
   if (read.kind === 'lost') return { next: 'wait', reason: 'service_unreachable' };
-  if (read.kind === 'refused') return judgeRefusal(read.status);
+  if (read.kind === 'refused') return judgeRefusal(read.code, read.status);
   const { provider, status = null, qr } = read;
   if (provider === 'cloud_api') return { next: 'stop', reason: 'not_supported_for_provider' };
   // A live connection is `open` in the list and `connected` in the detail.
@@ -89,10 +96,23 @@ export function judgePairing(read: PairingRead): PairingStep {
     : { next: 'wait', reason: 'no_picture' };
 }
 
-function judgeRefusal(status: number): PairingStep {
-  if (status === 429) return { next: 'wait', reason: 'rate_limited' };
-  if (status >= 500 || status === 408) return { next: 'wait', reason: 'service_unreachable' };
-  return { next: 'stop', reason: status === 404 ? 'not_found' : 'refused' };
+/** Refusals of `GET /connections/{id}` that another read does not change. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  'invalid_request',
+  'invalid_key',
+  'invalid_token',
+  'ip_not_allowed',
+  'insufficient_scope',
+  'invalid_grant',
+  'addon_required',
+  'license_inactive',
+  'method_not_allowed',
+]);
+
+function judgeRefusal(code: string, status: number): PairingStep {
+  if (code === 'not_found') return { next: 'stop', reason: 'not_found' };
+  if (FINAL_CODES.has(code)) return { next: 'stop', reason: 'refused' };
+  return { next: 'wait', reason: status === 429 ? 'rate_limited' : 'service_unreachable' };
 }
 
 /**

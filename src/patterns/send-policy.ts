@@ -7,6 +7,9 @@
  * sent. A text is then retried with its key, and the service returns the first response again. The key is
  * documented only for texts, so a file is never retried blindly: it is looked up among the messages first.
  *
+ * Only an error code of the service is a rejection. A 404, a redirect to a login or a 403 without such a code comes
+ * from a proxy that is restarting or misconfigured, so the service has not answered: that is a lost response.
+ *
  * The service forgets a key after 24 hours. No attempt is made later than 23 hours after the first one.
  *
  * The mistake that this prevents: a retry middleware repeats a POST after a timeout, and a customer gets the
@@ -26,7 +29,7 @@ export type SendRule =
    * send.
    */
   | { readonly next: 'hold' }
-  /** The service failed while handling the call: treated like a lost response. */
+  /** The service failed while handling the call, or something else answered: treated like a lost response. */
   | { readonly next: 'lost' };
 
 const second = 1_000;
@@ -38,7 +41,7 @@ const HOLD = { next: 'hold' } as const;
 const MISCONFIGURED = { next: 'repeat', firstMs: minute, longestMs: 15 * minute } as const;
 
 /**
- * A rule for each error code of the service. A code that is missing here is decided by its HTTP status.
+ * A rule for each error code of the service, whatever the HTTP status. See `ruleFor` for all other responses.
  * [errors.client.branches-on-code]
  */
 export const SEND_POLICY = {
@@ -85,6 +88,7 @@ export type SendOutcome =
   | {
       readonly kind: 'refused';
       readonly status: number;
+      /** `error` of the body; any text that is no code of the service, such as `''`, if the body has none. */
       readonly code: string;
       /** The value of `Retry-After` in milliseconds; null if absent. */
       readonly retryAfterMs: number | null;
@@ -131,8 +135,8 @@ export type SendStep =
 /** No attempt is made later than this after the first one: the service forgets the key after 24 hours. */
 export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 
-/** Minimum wait before a retry, whatever `Retry-After` says. */
-const SHORTEST_WAIT_MS = second;
+/** Minimum wait before a retry, doubling with each attempt, whatever `Retry-After` says. */
+const SHORTEST_WAIT = { firstMs: second, longestMs: 5 * second };
 
 const AFTER_LOSS = { firstMs: second, longestMs: 5 * second };
 /**
@@ -164,12 +168,14 @@ export function decideSend(outcome: SendOutcome, situation: SendSituation): Send
   }
 }
 
-/** The rule for a code. A code that is newer than this table is decided by its status. */
+/**
+ * The rule for a response that is not a success. Without a code of the table, two statuses are clear, whoever
+ * answered: a body that is too large stays too large, and a rate limit asks to wait. Everything else is `lost`.
+ */
 export function ruleFor(code: string, status: number): SendRule {
   if (Object.hasOwn(SEND_POLICY, code)) return SEND_POLICY[code as SendErrorCode];
-  if (status === 401) return HOLD;
-  if (status === 429) return SEND_POLICY.rate_limited;
-  return status >= 500 || status === 408 ? { next: 'lost' } : REJECT;
+  if (status === 413) return REJECT;
+  return status === 429 ? SEND_POLICY.rate_limited : { next: 'lost' };
 }
 
 /** The result of a send whose time runs out before it can be retried. */
@@ -193,9 +199,10 @@ function repeat(
 ): SendStep {
   const { attempts, firstAttemptAt, now, random } = situation;
   // [errors.client.without-retry-after]
-  const own = Math.min(firstMs * 2 ** Math.min(attempts - 1, 20), longestMs);
+  const grown = 2 ** Math.min(attempts - 1, 20);
   // An endless `Retry-After: 0` must not become a loop without waits.
-  const least = askedMs === null ? own : Math.max(askedMs, SHORTEST_WAIT_MS);
+  const shortest = Math.min(SHORTEST_WAIT.firstMs * grown, SHORTEST_WAIT.longestMs);
+  const least = askedMs === null ? Math.min(firstMs * grown, longestMs) : Math.max(askedMs, shortest);
   // Up to a fifth more, so that many sends do not retry at the same moment.
   const waitMs = Math.round(least * (1 + random / 5));
   if (now + waitMs > firstAttemptAt + LAST_ATTEMPT_AFTER_MS) return giveUp(inDoubt);

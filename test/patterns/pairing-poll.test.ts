@@ -17,9 +17,10 @@ const detail = (status: string | null, qr: string | null = null, provider = 'qr'
   status,
   qr,
 });
-const refused = (status: number, retryAfterMs: number | null = null): PairingRead => ({
+const refused = (status: number, code = '', retryAfterMs: number | null = null): PairingRead => ({
   kind: 'refused',
   status,
+  code,
   retryAfterMs,
 });
 const lost: PairingRead = { kind: 'lost' };
@@ -53,9 +54,13 @@ describe('the step after a read', () => {
       detail('connected', null, 'cloud_api'),
       { next: 'stop', reason: 'not_supported_for_provider' },
     ],
-    ['no such connection', refused(404), { next: 'stop', reason: 'not_found' }],
-    ['a revoked key', refused(401), { next: 'stop', reason: 'refused' }],
-    ['a missing scope', refused(403), { next: 'stop', reason: 'refused' }],
+    ['no such connection', refused(404, 'not_found'), { next: 'stop', reason: 'not_found' }],
+    ['a revoked key', refused(401, 'invalid_key'), { next: 'stop', reason: 'refused' }],
+    ['the page of a proxy', refused(404), { next: 'wait', reason: 'service_unreachable' }],
+    ['a redirect to a login', refused(302), { next: 'wait', reason: 'service_unreachable' }],
+    ['a proxy that asks for a password', refused(401), { next: 'wait', reason: 'service_unreachable' }],
+    ['a new code', refused(409, 'a_new_code'), { next: 'wait', reason: 'service_unreachable' }],
+    ['a missing scope', refused(403, 'insufficient_scope'), { next: 'stop', reason: 'refused' }],
     ['too many requests', refused(429), { next: 'wait', reason: 'rate_limited' }],
     ['a service that failed', refused(500), { next: 'wait', reason: 'service_unreachable' }],
     ['a proxy that gave up', refused(504), { next: 'wait', reason: 'service_unreachable' }],
@@ -84,16 +89,22 @@ describe('the wait for the next read', () => {
   });
 
   it('respects Retry-After up to a minute', () => {
-    expect(nextReadAfter(refused(429, 45_000), 1, 0)).toBe(45_000);
-    expect(nextReadAfter(refused(429, 3_600_000), 1, 0)).toBe(60_000);
-    expect(nextReadAfter(refused(429, 0), 1, 0)).toBe(3_000);
+    expect(nextReadAfter(refused(429, 'rate_limited', 45_000), 1, 0)).toBe(45_000);
+    expect(nextReadAfter(refused(429, 'rate_limited', 3_600_000), 1, 0)).toBe(60_000);
+    expect(nextReadAfter(refused(429, 'rate_limited', 0), 1, 0)).toBe(3_000);
   });
 
   it('is never shorter than 3 s and never longer than a minute', () => {
     const read = fc.oneof(
       fc.constant(lost),
       fc.constant(detail('connecting', 'A')),
-      fc.tuple(fc.integer({ min: 400, max: 599 }), fc.option(fc.nat())).map(([s, r]) => refused(s, r)),
+      fc
+        .tuple(
+          fc.integer({ min: 400, max: 599 }),
+          fc.constantFrom('', 'not_found', 'invalid_key'),
+          fc.option(fc.nat()),
+        )
+        .map(([s, c, r]) => refused(s, c, r)),
     );
     fc.assert(
       fc.property(
@@ -153,7 +164,7 @@ describe('polling for a pairing', () => {
   it('ends if the connection is logged out or deleted meanwhile', async () => {
     const loggedOut = await play([detail('connecting', 'A'), detail('disconnected')]);
     expect(loggedOut.result).toEqual({ next: 'stop', reason: 'disconnected' });
-    const deleted = await play([detail('connecting', 'A'), refused(404)]);
+    const deleted = await play([detail('connecting', 'A'), refused(404, 'not_found')]);
     expect(deleted.result).toEqual({ next: 'stop', reason: 'not_found' });
   });
 

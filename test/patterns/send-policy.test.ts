@@ -222,12 +222,16 @@ describe('the table', () => {
     [503, 'http_503', { next: 'lost' }],
     [502, 'a_new_failure', { next: 'lost' }],
     [408, 'http_408', { next: 'lost' }],
-    [401, 'http_401', { next: 'hold' }],
-    [401, 'a_new_credential_error', { next: 'hold' }],
-    [409, 'a_new_conflict', { next: 'reject' }],
-    [302, 'http_302', { next: 'reject' }],
-    [400, 'constructor', { next: 'reject' }],
-  ])('decides %i %s by its status', (status, code, rule) => {
+    [413, 'http_413', { next: 'reject' }],
+    [401, 'http_401', { next: 'lost' }],
+    [401, 'a_new_credential_error', { next: 'lost' }],
+    [403, 'http_403', { next: 'lost' }],
+    [404, 'http_404', { next: 'lost' }],
+    [409, 'a_new_conflict', { next: 'lost' }],
+    [302, 'http_302', { next: 'lost' }],
+    [400, 'constructor', { next: 'lost' }],
+    [400, '', { next: 'lost' }],
+  ])('is not asked for %i %s: only 413 is final', (status, code, rule) => {
     expect(ruleFor(code, status)).toEqual(rule);
   });
 });
@@ -306,9 +310,10 @@ describe('the wait', () => {
     expect(decideSend(asked, { ...fresh, random: 1 })).toMatchObject({ waitMs: 8.4 * SECOND });
   });
 
-  it('is at least a second, even if the service asks for none', () => {
+  it('is at least a second, then up to five, even if the service asks for none', () => {
     const asked = refusal(429, 'rate_limited', 0);
-    expect(decideSend(asked, { ...fresh, attempts: 900 })).toMatchObject({ waitMs: SECOND });
+    const waits = [1, 2, 3, 4, 900].map((attempts) => decideSend(asked, { ...fresh, attempts }));
+    expect(waits).toMatchObject([1, 2, 4, 5, 5].map((seconds) => ({ waitMs: seconds * SECOND })));
   });
 
   it('ends 23 hours after the first attempt', () => {

@@ -18,7 +18,7 @@ export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
       `It ${status === null ? `does not answer (${code})` : `answers with ${status} ${code}`}; retrying.`;
     return { kind: 'undecided', problem: { setting: TRIED, problem }, retryAfterMs };
   }
-  if (error instanceof ServiceRefusal && (status === 401 || status === 403)) {
+  if (error instanceof ServiceRefusal && error.hasCode && (status === 401 || status === 403)) {
     return { kind: 'refused', problem: { setting: 'SERVICE_API_KEY', problem: explainKey(error, host) } };
   }
   return noServiceAt(baseUrl, status);

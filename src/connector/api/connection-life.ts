@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeatCall } from '../connections/repeat-call.ts';
 import { markDeleted, readMirrorRow, storeDetail } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
@@ -135,9 +135,9 @@ export function sendReadReceipt(options: ConnectionLifeOptions): Operation<'send
   };
 }
 
-/** True if the service itself returned the 404; the 404 of a proxy has no code. */
+/** True if the service itself does not know the object; the 404 of a proxy has no code. */
 export function isGone(error: unknown): boolean {
-  return error instanceof ServiceRefusal && error.status === 404 && error.code !== 'http_404';
+  return isRefusal(error, 'not_found');
 }
 
 /** Records in the mirror that the connection no longer exists at the service. */

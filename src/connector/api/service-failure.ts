@@ -32,8 +32,13 @@ export function describeServiceFailure(error: unknown, passed: PassedCodes = {})
     const wait = error.retryAfterMs ?? DEFAULT_WAIT_MS;
     return new ApiError('rate_limited', 'The service asked to wait; see Retry-After.', wait);
   }
-  if (error instanceof ServiceRefusal && !error.mayHaveActed) return describeRefusal(error, passed);
-  return new ApiError('service_unreachable', `The service does not respond: ${error.code}.`);
+  // A code that is newer than this version is still an answer of the service.
+  const isDecided =
+    error instanceof ServiceRefusal && (!error.mayHaveActed || (error.hasCode && error.status < 500));
+  if (isDecided) return describeRefusal(error, passed);
+  const what =
+    error.status === null ? 'The service does not respond' : 'The response is not one of the service';
+  return new ApiError('service_unreachable', `${what}: ${error.code}.`);
 }
 
 function describeRefusal({ code, field, retryAfterMs }: ServiceRefusal, passed: PassedCodes): ApiError {

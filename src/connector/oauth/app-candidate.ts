@@ -58,7 +58,7 @@ async function tryService(baseUrl: string, clock: Clock, signal: AbortSignal): P
     const isRefusal = error instanceof ServiceRefusal && (error.status === 401 || error.status === 403);
     if (!isRefusal) return judgeAnswer(error, baseUrl);
     // A proxy or another server that asks for a password in a different way.
-    if (error.code === `http_${error.status}`) return noServiceAt(baseUrl, error.status);
+    if (!error.hasCode) return noServiceAt(baseUrl, error.status);
   }
   return { kind: 'accepted' };
 }

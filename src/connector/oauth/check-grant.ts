@@ -100,7 +100,8 @@ async function isGranted(client: ServiceClient, id: string): Promise<boolean> {
     await client.getConnection(id);
     return true;
   } catch (error) {
-    if (error instanceof ServiceRefusal && (error.status === 403 || error.status === 404)) return false;
+    const isDecided = error instanceof ServiceRefusal && !error.mayHaveActed;
+    if (isDecided && (error.status === 403 || error.status === 404)) return false;
     throw error;
   }
 }

@@ -63,7 +63,7 @@ export async function watchPairing(options: PairingWatchOptions, signal: AbortSi
       if (signal.aborted || !(error instanceof ServiceError)) throw error;
       if (!(error instanceof ServiceRefusal)) return { kind: 'lost' };
       refusal = error.code;
-      return { kind: 'refused', status: error.status, retryAfterMs: error.retryAfterMs };
+      return { kind: 'refused', status: error.status, code: error.code, retryAfterMs: error.retryAfterMs };
     }
   }
 

@@ -77,11 +77,11 @@ function judgeFailure(error: unknown, askedMs: number | null, failures: number):
   if (askedMs !== null) return waitUntil(askedMs);
   if (error instanceof StalledWalk) return { kind: 'stalled' };
   if (!(error instanceof ServiceError)) throw error;
-  const passing = !(error instanceof ServiceRefusal) || error.status >= 500 || error.status === 429;
+  const passing = !(error instanceof ServiceRefusal) || error.mayHaveActed || error.status === 429;
   if (passing && failures < MAX_FAILURES) return backOffMs(failures, RETRY);
   const code = failureCode(error);
   if (error instanceof ServiceRefusal && error.status === 429) {
     return { kind: 'rate_limited', retryAfterMs: LONGEST_WAIT_MS };
   }
-  return { kind: error instanceof ServiceRefusal ? 'refused' : 'unreachable', code };
+  return { kind: error instanceof ServiceRefusal && error.hasCode ? 'refused' : 'unreachable', code };
 }

@@ -9,7 +9,7 @@ import {
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/facts.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
-import { ServiceRefusal } from '../service-client/service-errors.ts';
+import { isRefusal } from '../service-client/service-errors.ts';
 import { createPagePipeline } from './page-pipeline.ts';
 import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded, READ_AHEAD } from './poll-context.ts';
 import { coverageChange, END, endChange, type GapKind, type ProgressChange } from './progress.ts';
@@ -189,9 +189,12 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
   }
 }
 
-/** The limit and the connection are our own values, so a 400 that names no other field refers to the cursor. */
+/**
+ * The limit and the connection are our own values, so an `invalid_request` that names no other field refers to the
+ * cursor.
+ */
 function isLostCursor(error: unknown): boolean {
-  return error instanceof ServiceRefusal && error.status === 400 && (error.field ?? 'cursor') === 'cursor';
+  return isRefusal(error, 'invalid_request') && (error.field ?? 'cursor') === 'cursor';
 }
 
 async function commitPages(

@@ -67,9 +67,10 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       if (options.renew === undefined || !isUnauthorized(error)) throw error;
       const newer = await options.renew(token); // [oauth.refresh.on-401]
       return await attempt(call, newer).catch((second: unknown) => {
-        // Whatever the code says, for an access token it concerns this token only: the account itself is not
-        // rejected.
-        throw isUnauthorized(second) ? new ServiceRefusal({ status: 401, code: 'invalid_token' }) : second;
+        // Whatever the code of the service says, for an access token it concerns this token only: the account
+        // itself is not rejected.
+        const isDecided = isUnauthorized(second) && !second.mayHaveActed;
+        throw isDecided ? new ServiceRefusal({ status: 401, code: 'invalid_token' }) : second;
       });
     }
   };
@@ -99,7 +100,7 @@ function isNotSent(error: unknown): boolean {
   return classifyFailure(error).kind === 'not_sent';
 }
 
-function isUnauthorized(error: unknown): boolean {
+function isUnauthorized(error: unknown): error is ServiceRefusal {
   return error instanceof ServiceRefusal && error.status === 401;
 }
 

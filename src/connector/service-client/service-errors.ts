@@ -33,23 +33,31 @@ export class ServiceRefusal extends ServiceError {
   override readonly status: number;
   readonly code: string;
   /**
-   * True for a 5xx whose code is not one of the service's own errors: the service or a proxy failed while
-   * handling the call.
+   * False if the service decided: the body has one of its error codes, other than that of its own failure. Without
+   * one, whatever the status, a proxy may have answered in its place. A body that is too large and a rate limit are
+   * clear whoever answered.
    */
   readonly mayHaveActed: boolean;
   readonly field: string | undefined;
   readonly hint: string | undefined;
 
+  /** False for a response without an error code, which is hardly one of the service. */
+  get hasCode(): boolean {
+    return this.code !== `http_${this.status}`;
+  }
+
   constructor(details: RefusalDetails) {
     super(`the service returned ${details.status} ${details.code}`);
     this.status = details.status;
     this.code = details.code;
-    this.mayHaveActed = details.status >= 500 && !isOwnRefusal(details.code);
+    this.mayHaveActed = !isOwnRefusal(details.code) && !CLEAR_STATUSES.has(details.status);
     this.field = details.field;
     this.hint = details.hint;
     this.retryAfterMs = details.retryAfterMs ?? null;
   }
 }
+
+const CLEAR_STATUSES: ReadonlySet<number> = new Set([413, 429]);
 
 function isOwnRefusal(code: string): boolean {
   return isErrorCode(code) && code !== 'internal_error';

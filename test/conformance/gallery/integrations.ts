@@ -204,7 +204,10 @@ export async function startGalleryIntegration(
     const io = {
       async read() {
         const answer = await call('GET', `/connections/${id}`);
-        if (!answer.ok) return { kind: 'refused', status: answer.status, retryAfterMs: null } as const;
+        if (!answer.ok) {
+          const { error: code = '' } = (await answer.json().catch(() => ({}))) as { error?: string };
+          return { kind: 'refused', status: answer.status, code, retryAfterMs: null } as const;
+        }
         const { connection } = (await answer.json()) as { connection: { status: string; qr?: string } };
         return { kind: 'detail', provider: 'qr', status: connection.status, qr: connection.qr } as const;
       },

@@ -114,9 +114,11 @@ describe('a restart', () => {
     expect(await changes()).toHaveLength(1);
   });
 
-  it('that a proxy answers with 404 marks nothing', async () => {
+  it('that a proxy answers with 404 marks nothing, and is repeated', async () => {
     phones.script.push({ status: 404, body: '<html>' });
-    expect(codeOf(await post('restart'))).toEqual([502, 'service_refused']);
+    const asked = post('restart');
+    await world.clock.pass(600);
+    expect((await asked).status).toBe(200);
     expect(await mirrored()).toMatchObject({ deletedAt: null });
   });
 
@@ -162,6 +164,15 @@ describe('a deletion', () => {
     expect((await asked).status).toBe(200);
     expect(phones.calls).toHaveLength(2);
     expect(await mirrored()).toMatchObject({ health: 'deleted' });
+  });
+
+  it.each([404, 302])('that a proxy answers three times with %i deletes nothing', async (status) => {
+    phones.script.push(...Array.from({ length: 3 }, () => ({ status, body: '<html>' })));
+    const asked = remove();
+    await world.clock.pass(600);
+    await world.clock.pass(1_200);
+    expect(codeOf(await asked)).toEqual([502, 'service_unreachable']);
+    expect(await mirrored()).toMatchObject({ deletedAt: null });
   });
 
   it('of an unknown connection is answered with 404', async () => {

@@ -192,6 +192,18 @@ describe('a lost answer', () => {
     expect(bench.calls.length).toBe(calls);
   });
 
+  it.each([404, 403, 400, 405, 302, 308, 425, 499])(
+    'is also a %i without a code of the service: the send is repeated with its key',
+    async (status) => {
+      const connectionId = await bench.addConnection();
+      bench.answer = () => (bench.calls.length === 1 ? refuse(`http_${status}`, status) : sentAs('m1'));
+      const id = await bench.queueText(connectionId, 'Hello');
+      await bench.sendAll(await bench.running(), 2);
+      expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2 });
+      expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+    },
+  );
+
   it('makes a refusal of the next attempt unknown', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'maybe');

@@ -174,7 +174,13 @@ describe('whether the service may have acted', () => {
     [500, { error: 'internal_error' }, true],
     [502, '<html>bad gateway</html>', true],
     [504, { error: 'upstream_timeout' }, true],
-    [404, '<html>not here</html>', false],
+    [404, { error: 'not_found' }, false],
+    [404, '<html>not here</html>', true],
+    [401, '<html>password, please</html>', true],
+    [302, '', true],
+    [409, { error: 'a_new_code' }, true],
+    [413, '<html>too large</html>', false],
+    [429, '<html>slow down</html>', false],
   ])('after %i %j is %s', async (status, body, expected) => {
     service()
       .post('/api/v1/messages')
