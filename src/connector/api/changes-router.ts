@@ -36,13 +36,22 @@ const MAX_STREAMS = 200;
 /** From the request to its response, or to the start of its stream. */
 const ANSWER_MS = 8_000;
 const TOO_MANY = `The maximum of ${MAX_STREAMS} change streams is open; retry after \`Retry-After\`.`;
-const LAST_EVENT_ID = /^\d{1,15}$/;
+const LAST_EVENT_ID = /^\d{1,16}$/;
 
 /** The feed over HTTP. Database errors go to the error handler. */
 export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions): ChangesRouter {
   const ending = new AbortController();
   let streams = 0;
   const inTime = <T>(work: () => Promise<T>): Promise<T> => within(clock, ANSWER_MS, work());
+
+  /** The end of the feed. After a failover, a reader can be beyond it until the numbers have jumped. */
+  async function positionFor(after: number | 'latest'): ReturnType<Feed['position']> {
+    const position = await feed.position();
+    if (after === 'latest' || after <= position.lastSeq) return position;
+    await feed.settle();
+    return await feed.position();
+  }
+
   const router = strictRouter();
 
   router.get('/v1/changes', allow('listChanges'), async (request, response) => {
@@ -52,7 +61,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     const { page, feedId, lastSeq } = await inTime(async () => ({
       page: after === 'latest' ? null : await feed.pageAfter(after ?? 0, limit, { accountId, connectionId }),
       // Read after the page, so that it is never below the end of the page.
-      ...(await feed.position()),
+      ...(await positionFor(after ?? 0)),
     }));
     if (after !== 'latest' && refuseBeyond(response, after ?? 0, { feedId, lastSeq })) return;
     const next = page === null ? lastSeq : page.next;
@@ -83,7 +92,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     if (streams >= MAX_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS.stream);
     streams += 1;
     try {
-      const { feedId, lastSeq } = await inTime(() => feed.position());
+      const { feedId, lastSeq } = await inTime(() => positionFor(from));
       const after = from === 'latest' ? lastSeq : from;
       if (refuseBeyond(response, after, { feedId, lastSeq })) return;
       response.setHeader('Feed-Id', feedId);
@@ -140,7 +149,7 @@ function refuseBeyond(
   { feedId, lastSeq }: { readonly feedId: string; readonly lastSeq: number },
 ): boolean {
   if (after <= lastSeq) return false;
-  const message = `This feed ends at ${lastSeq}: ${after} belongs to another database, or to a time before a restore. Read the feed from the start.`;
+  const message = `This feed ends at ${lastSeq}: ${after} belongs to another feed. Read this feed from the start.`;
   response
     .status(CONNECTOR_ERRORS.beyond_feed.status)
     .json({ error: 'beyond_feed', message, feedId, lastSeq });

@@ -55,7 +55,7 @@ export const changes = connectorSchema.table(
 );
 
 /**
- * The changes that one statement made. `connector.number_changes` gives committed batches consecutive numbers
+ * The changes that one statement made. `connector.number_changes` gives committed batches rising numbers
  * in the order of `id`: those of a batch are the `size` numbers up to `last_seq`. Readers only see numbered
  * batches.
  */
@@ -76,13 +76,19 @@ export const changeBatches = connectorSchema.table(
   ],
 );
 
-/** One row: the id of the feed and the last number. Its row lock ensures that one process numbers at a time. */
+/**
+ * One row: the id of the feed and the last number. Its row lock ensures that one process numbers at a time. Numbers
+ * rise; they jump by a multiple of 2^32 when the database was promoted or restored, because some of them may have been
+ * read and lost.
+ */
 export const feed = connectorSchema.table('feed', {
   only: boolean('only').primaryKey().default(true),
   /**
-   * Numbers start again in another database. Readers detect this by the id, and it is part of every key of
+   * Numbers start again in an empty database. Readers detect this by the id, and it is part of every key of
    * dispatch.
    */
   id: text('id').notNull().default(sql`left(md5(random()::text), 12)`),
   lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),
+  /** The database that gave the last number: system identifier, OID and timeline. Null before the first. */
+  cluster: text('cluster'),
 });

@@ -5,7 +5,7 @@ import { changeColumns, presentChange, type StoredChange } from '../feed/present
 
 /**
  * The key of a change: the id of the feed and the number of the change. Numbers start again in another
- * database, and a CRM that stores keys must not mistake the first changes there for known ones.
+ * feed, and a CRM that stores keys must not mistake the first changes there for known ones.
  */
 export function changeKey(feedId: string, seq: number): string {
   return `${feedId}-${seq}`;
@@ -13,7 +13,7 @@ export function changeKey(feedId: string, seq: number): string {
 
 /** The number in a key; null if it is not a key. */
 function readSeq(key: string): { readonly feedId: string; readonly seq: number } | null {
-  const [, feedId = '', seq = ''] = /^([0-9a-f]{12})-(\d{1,15})$/.exec(key) ?? [];
+  const [, feedId = '', seq = ''] = /^([0-9a-f]{12})-(\d{1,16})$/.exec(key) ?? [];
   return feedId === '' ? null : { feedId, seq: Number(seq) };
 }
 

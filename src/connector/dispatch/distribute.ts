@@ -82,7 +82,7 @@ export async function beginDispatch(db: Queryable): Promise<Beginning> {
   );
   const [row] = await db.query<{ feedId: string; cursor: number; waiting: number }>(
     `SELECT f.id AS "feedId", h.cursor,
-            f.last_seq - h.cursor
+            (f.last_seq - h.cursor) % 4294967296
               + (SELECT coalesce(sum(l.waiting), 0) FROM connector.dispatch_queues l)::bigint AS waiting
        FROM connector.dispatch h CROSS JOIN connector.feed f`,
   );

@@ -50,8 +50,8 @@ const LISTENING_MS = 100;
 const IDLE_MS = 1_000;
 
 /**
- * The change feed of one process. Readers see only numbered changes, and the numbers have no gaps, so a
- * reader that keeps the last `seq` skips nothing. One query serves all subscribers.
+ * The change feed of one process. Readers see only numbered changes, and numbers only rise, so a reader
+ * that keeps the last `seq` skips nothing. One query serves all subscribers.
  */
 export function createFeed(options: FeedOptions): Feed {
   const { database, clock, logger } = options;

@@ -57,8 +57,10 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
 
   async function fill(target: ChangeWindow): Promise<void> {
     while (target === window && target.end < known) {
+      const goal = known;
       const changes = await readChanges(database, target.end, PAGE);
-      if (changes.length === 0) return;
+      // Without changes, numbers have jumped.
+      if (changes.length === 0) target.skipTo(goal);
       target.append(changes);
       for (const wake of [...sleepers]) wake();
     }
@@ -166,7 +168,12 @@ class ChangeWindow {
     return this.#end;
   }
 
-  /** Adds the changes that follow `end`, in order and without gaps. The oldest changes make room. */
+  /** No change has a number above `end` and up to `position`. */
+  skipTo(position: number): void {
+    this.#end = position;
+  }
+
+  /** Adds all changes that follow `end`, in order. The oldest changes make room. */
   append(changes: readonly Change[]): void {
     const last = changes.at(-1);
     if (last === undefined) return;
@@ -179,7 +186,9 @@ class ChangeWindow {
   after(after: number, limit: number): readonly Change[] | undefined {
     const first = this.#changes[0]?.seq ?? this.#end + 1;
     if (after < first - 1) return undefined;
-    const from = after - first + 1;
+    // Numbers are consecutive, except where they jump: a change is at the place of its distance from the first, or before.
+    let from = Math.min(after - first + 1, this.#changes.length);
+    while (from > 0 && (this.#changes[from - 1]?.seq ?? 0) > after) from -= 1;
     return this.#changes.slice(from, from + limit);
   }
 }

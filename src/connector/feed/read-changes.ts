@@ -22,7 +22,7 @@ export async function readChanges(database: Queryable, after: number, limit: num
 /** The changes of a section of the feed that pass a filter. */
 export interface FilteredChanges {
   readonly changes: readonly Change[];
-  /** Up to here, only changes that the filter excludes are missing. */
+  /** Up to here, only changes that the filter excludes are missing. At the end of the feed, its last number. */
   readonly reached: number;
   /** The feed continues after `reached`. */
   readonly hasMore: boolean;
@@ -38,16 +38,17 @@ export async function readFiltered(
   limit: number,
   { accountId, connectionId }: ChangeFilter,
 ): Promise<FilteredChanges> {
-  const [end] = await database.query<{ upto: number; last_seq: number }>(
+  const [end] = await database.query<{ upto: number | null; last_seq: number }>(
     `SELECT f.last_seq, (SELECT b.last_seq FROM connector.change_batches b
-              WHERE b.last_seq <= greatest($1::bigint + ${STRETCH}, next.last_seq)
+              WHERE next.last_seq IS NOT NULL
+                AND b.last_seq <= greatest($1::bigint + ${STRETCH}, next.last_seq)
               ORDER BY b.last_seq DESC LIMIT 1) AS upto
        FROM connector.feed f
-      CROSS JOIN (SELECT b.last_seq FROM connector.change_batches b
-                   WHERE b.last_seq > $1::bigint ORDER BY b.last_seq LIMIT 1) next`,
+       LEFT JOIN (SELECT b.last_seq FROM connector.change_batches b
+                   WHERE b.last_seq > $1::bigint ORDER BY b.last_seq LIMIT 1) next ON true`,
     [after],
   );
-  if (end === undefined) return { changes: [], reached: after, hasMore: false };
+  if (end?.upto == null) return { changes: [], reached: Math.max(after, end?.last_seq ?? 0), hasMore: false };
   const params = [after, limit, end.upto, accountId ?? null, connectionId ?? null];
   const passing = `AND ($4::text IS NULL OR account_id = $4) AND ($5::text IS NULL OR connection_id = $5)`;
   const changes = await readBatches(database, passing, 'AND b.last_seq <= $3::bigint', params);

@@ -159,7 +159,8 @@ export async function readDispatch(
     .limit(1);
   const [row] = await orm(db)
     .select({
-      waiting: sql<number>`${feed.lastSeq} - ${dispatch.cursor} + ${queues.waiting}`,
+      // Numbers jump by multiples of 2^32.
+      waiting: sql<number>`(${feed.lastSeq} - ${dispatch.cursor}) % 4294967296 + ${queues.waiting}`,
       deadLetters: queues.deadLetters,
       oldestAt: sql<number | null>`coalesce((${oldestQueued}), ${oldestBehind})`,
     })

@@ -53,7 +53,9 @@ const head = {
   seq: z
     .int()
     .min(1)
-    .describe('Position in the feed. Keep the last one that you processed; no change after it is skipped.'),
+    .describe(
+      'Position in the feed. Numbers rise, and jump after a failover or a restore of the database. Keep the last one that you processed; no change after it is skipped.',
+    ),
   at: dateTime.describe("When the connector wrote the change, by the connector's clock."),
   accountId,
   connectionId: identifier.describe(

@@ -28,7 +28,7 @@ export const CONNECTOR_ERRORS = {
   beyond_feed: {
     status: 409,
     meaning:
-      '`after` is beyond the end of the feed: it belongs to another database, or to a time before a restore. `feedId` and `lastSeq` describe the current feed.',
+      '`after` is beyond the end of the feed: it belongs to another feed. `feedId` and `lastSeq` describe the current feed.',
   },
   creation_unknown: {
     status: 409,

@@ -74,7 +74,7 @@ export const feedPosition = {
   feedId: z
     .string()
     .describe(
-      'Id of the feed. If it differs from the id that you stored, the numbering started over: read the feed from the start.',
+      'Id of the feed. If it differs from the id that you stored, this is another feed: read it from the start.',
     ),
   lastSeq: z.int().min(0).describe('The number of the newest change.'),
 };

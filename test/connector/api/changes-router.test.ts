@@ -170,6 +170,21 @@ describe('a position beyond the end of the feed', () => {
     });
   });
 
+  it.each([
+    ['a page', '/v1/changes?after=5', {}],
+    ['a stream', '/v1/changes/stream?after=5', {}],
+    ['a resumed stream', '/v1/changes/stream', { 'last-event-id': '5' }],
+  ])(
+    'is accepted after a failover that lost it, before anything is numbered: %s',
+    async (_what, path, headers) => {
+      await write('m1', 'm2');
+      await database.query(`UPDATE connector.feed SET cluster = '7300000000000000001/16384/1'`);
+      const answer = await fetch(`${server.url}${path}`, { headers });
+      expect(answer.status).toBe(200);
+      await answer.body?.cancel();
+    },
+  );
+
   it('begins after the end itself', async () => {
     await write('m1', 'm2');
     expect(await get('/v1/changes?after=3')).toMatchObject({

@@ -6,8 +6,11 @@ CREATE OR REPLACE FUNCTION connector.number_changes(most integer, OUT numbered i
 AS $function$
 DECLARE
   reached bigint;
+  before text;
+  present text := connector.present_cluster();
 BEGIN
-  SELECT f.last_seq INTO STRICT last_seq FROM connector.feed f FOR UPDATE;
+  SELECT f.last_seq, f.cluster INTO STRICT last_seq, before FROM connector.feed f FOR UPDATE;
+  last_seq := last_seq + coalesce(connector.cluster_jump(before, present), 0);
   WITH next AS (
     SELECT w.id, number_changes.last_seq + sum(w.size) OVER (ORDER BY w.id) AS upto
       FROM (SELECT u.id, u.size FROM connector.change_batches u
@@ -19,9 +22,10 @@ BEGIN
     RETURNING b.last_seq
   )
   SELECT count(*), max(g.last_seq) INTO numbered, reached FROM given g;
-  IF numbered > 0 THEN
-    last_seq := reached;
-    UPDATE connector.feed f SET last_seq = reached;
+  last_seq := coalesce(reached, last_seq);
+  IF numbered > 0 OR before IS DISTINCT FROM coalesce(present, before) THEN
+    UPDATE connector.feed f
+       SET last_seq = number_changes.last_seq, cluster = coalesce(present, before);
   END IF;
 END
 $function$

@@ -1,6 +1,7 @@
 SELECT f.last_seq, (SELECT b.last_seq FROM connector.change_batches b
-              WHERE b.last_seq <= greatest($1::bigint + 10000, next.last_seq)
+              WHERE next.last_seq IS NOT NULL
+                AND b.last_seq <= greatest($1::bigint + 10000, next.last_seq)
               ORDER BY b.last_seq DESC LIMIT 1) AS upto
        FROM connector.feed f
-      CROSS JOIN (SELECT b.last_seq FROM connector.change_batches b
-                   WHERE b.last_seq > $1::bigint ORDER BY b.last_seq LIMIT 1) next
+       LEFT JOIN (SELECT b.last_seq FROM connector.change_batches b
+                   WHERE b.last_seq > $1::bigint ORDER BY b.last_seq LIMIT 1) next ON true

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { beginDispatch, distribute } from '../../../src/connector/dispatch/distribute.ts';
+import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
+import { readFiltered } from '../../../src/connector/feed/read-changes.ts';
+import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
+import { readDispatch } from '../../../src/connector/state/figures.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  emptyTables,
+  openConnectorDatabase,
+  polled,
+  readAllChanges,
+  silentLogger,
+  T0,
+} from '../support/event-fixtures.ts';
+
+let database: Database;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+});
+afterAll(() => close());
+beforeEach(async () => {
+  await emptyTables(database);
+  await database.query(
+    `INSERT INTO connector.connections (connection_id, account_id, visible, version, updated_at)
+     VALUES ('connection', 'account-1', true, 1, $1::bigint)`,
+    [T0],
+  );
+});
+
+const write = (ids: readonly string[]) =>
+  commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id)) });
+
+const numbers = async () => (await readAllChanges(database)).map(({ seq }) => seq);
+
+const present = async (): Promise<string> => {
+  const [row] = await database.query<{ present: string }>('SELECT connector.present_cluster() AS present');
+  return row?.present ?? '';
+};
+
+/** From now on, the database has this identity; null as where the server does not tell it. */
+const become = (cluster: string | null) =>
+  database.query(
+    `CREATE OR REPLACE FUNCTION connector.present_cluster() RETURNS text LANGUAGE sql AS $$
+     SELECT ${cluster === null ? 'NULL' : `'${cluster}'`}::text $$`,
+  );
+
+/** A server on this timeline. */
+const onTimeline = (timeline: number) => become(`7300000000000000001/16384/${timeline}`);
+
+describe('the identity of the database', () => {
+  it('has system identifier, OID and timeline, also for an ordinary role', async () => {
+    expect(await present()).toMatch(/^\d{18,20}\/\d+\/[1-9]\d*$/);
+    const role = `plain_${Math.random().toString(36).slice(2)}`;
+    const asRole = await database.transaction(async (tx) => {
+      await tx.query(`CREATE ROLE ${role}`);
+      await tx.query(`GRANT USAGE ON SCHEMA connector TO ${role}`);
+      await tx.query(`SET LOCAL ROLE ${role}`);
+      const rows = await tx.query('SELECT connector.present_cluster() AS present');
+      await tx.query('RESET ROLE');
+      await tx.query(`DROP OWNED BY ${role}`);
+      await tx.query(`DROP ROLE ${role}`);
+      return rows;
+    });
+    expect(asRole).toEqual([{ present: await present() }]);
+  });
+
+  it.each([
+    ['7300000000000000001/16384/1', '7300000000000000001/16384/1', 0],
+    ['7300000000000000001/16384/1', '7300000000000000001/16384/2', 4_294_967_296],
+    ['7300000000000000001/16384/1', '7300000000000000001/16384/4', 12_884_901_888],
+  ])('from %s to %s, numbers jump by %d', async (before, after, jump) => {
+    const [row] = await database.query('SELECT connector.cluster_jump($1, $2) AS jump', [before, after]);
+    expect(row).toEqual({ jump });
+  });
+
+  it.each([
+    ['another server', '7300000000000000002/16384/1'],
+    ['another database of the server', '7300000000000000001/16999/1'],
+  ])('in %s, numbers jump by a multiple of 2^32', async (_, after) => {
+    const [row] = await database.query<{ jump: number }>('SELECT connector.cluster_jump($1, $2) AS jump', [
+      '7300000000000000001/16384/1',
+      after,
+    ]);
+    expect(row?.jump).toBeGreaterThan(0);
+    expect((row?.jump ?? 0) % 4_294_967_296).toBe(0);
+  });
+});
+
+describe('after a promotion', () => {
+  beforeEach(async () => {
+    await onTimeline(1);
+  });
+
+  it('the next number is 2^32 higher, once', async () => {
+    await write(['m-1', 'm-2']);
+    await numberChanges(database);
+    await onTimeline(2);
+    await write(['m-3']);
+    await numberChanges(database);
+    await write(['m-4']);
+    await numberChanges(database);
+    expect(await numbers()).toEqual([1, 2, 4_294_967_299, 4_294_967_300]);
+  });
+
+  it('a server that missed another promotion uses none of its numbers', async () => {
+    await write(['m-1']);
+    await numberChanges(database);
+    await onTimeline(3);
+    await write(['m-2']);
+    await numberChanges(database);
+    expect(await numbers()).toEqual([1, 8_589_934_594]);
+  });
+
+  it('an empty feed begins at 1', async () => {
+    await numberChanges(database);
+    await write(['m-1']);
+    await numberChanges(database);
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it('a server that does not tell its identity changes nothing', async () => {
+    await write(['m-1']);
+    await numberChanges(database);
+    await become(null);
+    await write(['m-2']);
+    await numberChanges(database);
+    await onTimeline(1);
+    await write(['m-3']);
+    await numberChanges(database);
+    expect(await numbers()).toEqual([1, 2, 3]);
+  });
+
+  it('the changes that wait for the handler are counted without the jump', async () => {
+    await write(['m-1']);
+    await numberChanges(database);
+    await beginDispatch(database);
+    await onTimeline(2);
+    await write(['m-2', 'm-3']);
+    await numberChanges(database);
+    expect(await readDispatch(database)).toMatchObject({ waiting: 2 });
+    expect(await beginDispatch(database)).toMatchObject({ waiting: 2, isFirst: false });
+    await distribute(database, T0);
+    expect(await readDispatch(database)).toMatchObject({ waiting: 2 });
+    expect(await database.query('SELECT seq FROM connector.dispatch_entries ORDER BY seq')).toEqual([
+      { seq: 4_294_967_298 },
+      { seq: 4_294_967_299 },
+    ]);
+  });
+});
+
+describe('a reader of numbers that were lost', () => {
+  beforeEach(async () => {
+    await onTimeline(1);
+  });
+
+  function start(): Feed {
+    const feed = createFeed({ database, clock: new ManualClock(), logger: silentLogger });
+    onTestFinished(() => feed.close());
+    return feed;
+  }
+
+  it('receives every change that is numbered afterwards, live and in pages', async () => {
+    const feed = start();
+    await write(['m-1', 'm-2']);
+    await feed.settle();
+    const seen: number[] = [];
+    const stop = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // It had read up to 5 on the server that is gone.
+    const reading = feed.subscribe(
+      5,
+      (changes) => {
+        seen.push(...changes.map(({ seq }) => seq));
+        if (seen.length === 3) resolve();
+      },
+      stop.signal,
+    );
+    await onTimeline(2);
+    await feed.settle();
+    await write(['m-3', 'm-4', 'm-5']);
+    await feed.settle();
+    await promise;
+    stop.abort();
+    await reading;
+    expect(seen).toEqual([4_294_967_299, 4_294_967_300, 4_294_967_301]);
+    expect((await feed.changesAfter(5, 10)).map(({ seq }) => seq)).toEqual(seen);
+  });
+
+  it('reads from memory what other readers have read, on both sides of the jump', async () => {
+    const feed = start();
+    await write(['m-1', 'm-2', 'm-3']);
+    await feed.settle();
+    const follow = async (after: number, count: number): Promise<number[]> => {
+      const stop = new AbortController();
+      const seen: number[] = [];
+      await feed.subscribe(
+        after,
+        (changes) => {
+          seen.push(...changes.map(({ seq }) => seq));
+          if (seen.length >= count) stop.abort();
+        },
+        stop.signal,
+      );
+      return seen;
+    };
+    const first = follow(3, 4);
+    await write(['m-4', 'm-5']);
+    await feed.settle();
+    await onTimeline(2);
+    await write(['m-6', 'm-7']);
+    await feed.settle();
+    expect(await first).toEqual([4, 5, 4_294_967_302, 4_294_967_303]);
+    expect(await follow(4, 3)).toEqual([5, 4_294_967_302, 4_294_967_303]);
+    expect(await follow(100, 2)).toEqual([4_294_967_302, 4_294_967_303]);
+  });
+
+  it('is told that it has caught up if nothing was numbered yet', async () => {
+    await write(['m-1']);
+    await numberChanges(database);
+    await onTimeline(2);
+    await numberChanges(database);
+    expect(await readFiltered(database, 5, 10, {})).toEqual({
+      changes: [],
+      reached: 4_294_967_297,
+      hasMore: false,
+    });
+  });
+});
