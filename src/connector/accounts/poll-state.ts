@@ -17,6 +17,7 @@ export type PollState = Readonly<
     | 'lastGoodReference'
     | 'failures'
     | 'lastErrorCode'
+    | 'lastErrorAt'
     | 'notBefore'
     | 'askedToWait'
     | 'refusedCredentialVersion'
@@ -31,6 +32,7 @@ const FRESH: PollState = {
   lastGoodReference: null,
   failures: 0,
   lastErrorCode: null,
+  lastErrorAt: null,
   notBefore: null,
   askedToWait: false,
   refusedCredentialVersion: null,

@@ -20,11 +20,7 @@ export type PassedCodes = { readonly [Code in ErrorCode]?: string };
 export function describeServiceFailure(error: unknown, passed: PassedCodes = {}): unknown {
   if (error instanceof NoCredential) return invalid('accountId', error.message);
   if (!(error instanceof ServiceError)) return error;
-  if (error instanceof ReauthRequired) {
-    const how =
-      'Call POST /v1/accounts/oauth with its accountId, and send the customer to the address in the response.';
-    return new ApiError('reauth_required', `The grant has ended; the customer must consent again. ${how}`);
-  }
+  if (error instanceof ReauthRequired) return consentRequired();
   if (error instanceof OauthRefusal) {
     return new ApiError('service_refused', `The authorization server returned an error: ${error.error}.`);
   }
@@ -39,6 +35,13 @@ export function describeServiceFailure(error: unknown, passed: PassedCodes = {})
   const what =
     error.status === null ? 'The service does not respond' : 'The response is not one of the service';
   return new ApiError('service_unreachable', `${what}: ${error.code}.`);
+}
+
+/** The grant of an account has ended. */
+export function consentRequired(): ApiError {
+  const how =
+    'Call POST /v1/accounts/oauth with its accountId, and send the customer to the address in the response.';
+  return new ApiError('reauth_required', `The grant has ended; the customer must consent again. ${how}`);
 }
 
 function describeRefusal({ code, field, retryAfterMs }: ServiceRefusal, passed: PassedCodes): ApiError {

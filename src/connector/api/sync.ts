@@ -3,14 +3,13 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
-import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { SyncOutcome } from '../reconcile/sync-now.ts';
 import { readDispatch, readSends } from '../state/figures.ts';
 import { reportSync } from '../state/sync-report.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
-import { describeServiceFailure } from './service-failure.ts';
+import { consentRequired } from './service-failure.ts';
 
 export interface SyncOptions {
   readonly database: Database;
@@ -34,8 +33,14 @@ export function syncNow(options: SyncOptions): Operation<'syncNow'> {
     if (body?.accountId !== undefined && chosen.length === 0) throw notFound('account');
     const outcomes = await Promise.all(chosen.map(({ id }) => reconciler.syncNow(id)));
     await settleFeed();
-    for (const outcome of outcomes) refuseUnclosed(outcome);
-    return await report(options, body?.accountId);
+    const errors = outcomes.map(explainUnclosed);
+    const failed = chosen.flatMap(({ id }, index) => {
+      const error = errors[index];
+      return error == null ? [] : [{ accountId: id, error: error.code, message: error.message }];
+    });
+    const [first] = errors.filter((error) => error !== null);
+    if (first !== undefined && failed.length === chosen.length) throw first;
+    return { ...(await report(options, body?.accountId)), failed };
   };
 }
 
@@ -51,24 +56,29 @@ async function report(options: SyncOptions, accountId: string | undefined): Prom
   };
 }
 
-function refuseUnclosed(outcome: SyncOutcome): void {
+/** Why an account has not caught up; null if it has. */
+function explainUnclosed(outcome: SyncOutcome): ApiError | null {
   switch (outcome.kind) {
     case 'closed':
     case 'idle':
-      return;
+      return null;
     case 'unfinished':
-      throw new ApiError('sync_unfinished', 'Not everything has been read yet; polling continues.');
+      return new ApiError('sync_unfinished', 'Not everything has been read yet; polling continues.');
     case 'rate_limited':
-      throw new ApiError('rate_limited', 'The service asked to wait; see Retry-After.', outcome.retryAfterMs);
+      return new ApiError(
+        'rate_limited',
+        'The service asked to wait; see Retry-After.',
+        outcome.retryAfterMs,
+      );
     case 'stalled':
-      throw new ApiError(
+      return new ApiError(
         'service_refused',
-        'The service rejects its own cursors, so only the newest messages can be read; polling continues.',
+        'The list of messages of the service does not end, or its cursors are rejected, so only the newest messages can be read; polling continues.',
       );
     case 'refused':
-      if (outcome.code === 'reauth_required') throw describeServiceFailure(new ReauthRequired());
-      throw new ApiError('service_refused', `The service rejected the poll: ${outcome.code}.`);
+      if (outcome.code === 'reauth_required') return consentRequired();
+      return new ApiError('service_refused', `The service rejected the poll: ${outcome.code}.`);
     case 'unreachable':
-      throw new ApiError('service_unreachable', `The service does not respond: ${outcome.code}.`);
+      return new ApiError('service_unreachable', `The service does not respond: ${outcome.code}.`);
   }
 }

@@ -12,7 +12,14 @@ import { subscriptions } from '../db/account-tables.ts';
 import type { Lease } from '../db/lease.ts';
 import { isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
-import { backOff, failureCode, isRefusedCredential, type PollFailure, STALLED } from './back-off.ts';
+import {
+  backOff,
+  earliestOnDemand,
+  failureCode,
+  isRefusedCredential,
+  type PollFailure,
+  STALLED,
+} from './back-off.ts';
 import { MAX_IDLE_PAGES, MAX_IDLE_PAGES_STALLED, type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
@@ -48,7 +55,14 @@ export interface AccountPollerOptions {
  */
 export type PollOutcome =
   | { readonly kind: 'done'; readonly cycle: PolledCycle }
-  | { readonly kind: 'failed'; readonly error: unknown; readonly retryAt: number; readonly asked: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly error: unknown;
+      readonly retryAt: number;
+      readonly asked: boolean;
+      /** Failures in a row, this one included. */
+      readonly failures: number;
+    }
   | {
       readonly kind: 'waiting';
       readonly retryAt: number;
@@ -62,7 +76,7 @@ export interface PollRequest {
   readonly accountId: string;
   readonly budget: PageBudget;
   readonly fullSweep: boolean;
-  /** Polls even during a back-off of our own. A wait that the service requested is always respected. */
+  /** Polls soon even during a back-off of our own. A wait that the service requested is always respected. */
   readonly impatient: boolean;
   readonly signal: AbortSignal;
 }
@@ -87,10 +101,9 @@ function findObstacle(
   if (account.awaitsConsent) return { kind: 'refused', code: 'reauth_required' };
   if (state.refusedCredentialVersion === account.credentialVersion)
     return { kind: 'refused', code: 'invalid_key' };
-  if (state.notBefore === null || state.notBefore <= now) return null;
-  if (request.impatient && !state.askedToWait) return null;
-  const errorCode = state.lastErrorCode ?? 'unknown';
-  return { kind: 'waiting', retryAt: state.notBefore, asked: state.askedToWait, errorCode };
+  const retryAt = Math.min(state.notBefore ?? now, request.impatient ? earliestOnDemand(state) : Infinity);
+  if (retryAt <= now) return null;
+  return { kind: 'waiting', retryAt, asked: state.askedToWait, errorCode: state.lastErrorCode ?? 'unknown' };
 }
 
 /** The same, for a caller that has the lease. */
@@ -174,7 +187,7 @@ async function noteFailure(
   });
   return refused
     ? { kind: 'refused', code: errorCode }
-    : { kind: 'failed', error, retryAt: now + waitMs, asked };
+    : { kind: 'failed', error, retryAt: now + waitMs, asked, failures };
 }
 
 async function readRegisteredAt(database: Database, subscriptionId: string): Promise<number | null> {

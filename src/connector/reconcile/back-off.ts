@@ -1,5 +1,6 @@
 import { StalledWalk } from '../../patterns/reconcile-walk.ts';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
+import type { PollState } from '../accounts/poll-state.ts';
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import { isRefusal, isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 
@@ -39,6 +40,24 @@ export function backOff({ error, failures, answered }: PollFailure, random: numb
   const isAway = isUnavailable(error) && !answered;
   const wait = error instanceof StalledWalk ? WAIT_WHILE_STALLED : isAway ? WAIT_WHILE_UNAVAILABLE : WAIT;
   return { waitMs: backOffMs(failures, wait, random), asked: false };
+}
+
+/** A few failures in a row may be chance; only then is somebody who asks again and again slowed down. */
+const FREE_FAILURES = 2;
+const WAIT_ON_DEMAND = { firstMs: 5_000, longestMs: 10_000 };
+
+/**
+ * The earliest time at which a poll on demand may ignore the back-off, epoch ms: people, and programs that
+ * repeat a call, must not become a loop without waits.
+ */
+export function earliestOnDemand(
+  state: Pick<PollState, 'askedToWait' | 'failures' | 'lastErrorAt' | 'lastErrorCode'>,
+): number {
+  const { askedToWait, failures, lastErrorAt, lastErrorCode } = state;
+  if (askedToWait) return Number.POSITIVE_INFINITY;
+  if (lastErrorCode === STALLED) return (lastErrorAt ?? 0) + WAIT_WHILE_STALLED.firstMs;
+  if (failures <= FREE_FAILURES) return 0;
+  return (lastErrorAt ?? 0) + backOffMs(failures - FREE_FAILURES, WAIT_ON_DEMAND);
 }
 
 /**

@@ -3,11 +3,13 @@ import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { PollOutcome } from './account-poller.ts';
-import { failureCode } from './back-off.ts';
+import { failureCode, STALLED } from './back-off.ts';
 
 /** A caller is waiting: after this time it is answered that the poll continues. */
 const DEADLINE_MS = 120_000;
 const BUSY_WAIT_MS = 200;
+/** The wait before a poll that follows a good one because gaps are left. */
+const UNCLOSED = { firstMs: 200, longestMs: 10_000 };
 /** Longest wait requested by the service that is waited for within the call. */
 const LONGEST_WAIT_MS = 10_000;
 const RETRY = { firstMs: 500, longestMs: 10_000 };
@@ -33,12 +35,12 @@ export async function syncNow({ clock, signal, poll }: SyncNowOptions): Promise<
   const timeUp = new AbortController();
   const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
   const limited = AbortSignal.any([signal, timeUp.signal]);
-  let failures = 0;
+  let polls = 0;
   try {
     for (;;) {
       const outcome = await poll(limited);
-      if (outcome.kind === 'failed') failures += 1;
-      const verdict = judge(outcome, failures, clock.now());
+      if (outcome.kind === 'failed' || outcome.kind === 'done') polls += 1;
+      const verdict = judge(outcome, polls, clock.now());
       if (typeof verdict !== 'number') return verdict;
       await clock.sleep(verdict, limited);
     }
@@ -50,11 +52,11 @@ export async function syncNow({ clock, signal, poll }: SyncNowOptions): Promise<
   }
 }
 
-/** The answer, or how many milliseconds to wait before polling again. */
-function judge(outcome: PollOutcome, failures: number, now: number): SyncOutcome | number {
+/** The answer, or how many milliseconds to wait before polling again. `polls` have ended within the call. */
+function judge(outcome: PollOutcome, polls: number, now: number): SyncOutcome | number {
   switch (outcome.kind) {
     case 'done':
-      return outcome.cycle.closed ? { kind: 'closed' } : BUSY_WAIT_MS;
+      return outcome.cycle.closed ? { kind: 'closed' } : backOffMs(polls, UNCLOSED);
     case 'busy':
     case 'stopped':
       return BUSY_WAIT_MS;
@@ -63,9 +65,10 @@ function judge(outcome: PollOutcome, failures: number, now: number): SyncOutcome
     case 'refused':
       return { kind: 'refused', code: outcome.code };
     case 'waiting':
+      if (outcome.errorCode === STALLED) return { kind: 'stalled' };
       return waitUntil(outcome.retryAt - now);
     case 'failed':
-      return judgeFailure(outcome.error, outcome.asked ? outcome.retryAt - now : null, failures);
+      return judgeFailure(outcome.error, outcome.asked ? outcome.retryAt - now : null, outcome.failures);
   }
 }
 

@@ -16,7 +16,7 @@ import {
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
 import { ofAccount, pageQuery } from './lists.ts';
-import { syncRequest, syncStatus } from './sync.ts';
+import { syncRequest, syncResult, syncStatus } from './sync.ts';
 
 /** Accounts, the change feed and the state of synchronization. */
 export const SYNC_ENDPOINTS = {
@@ -207,17 +207,17 @@ export const SYNC_ENDPOINTS = {
     right: 'operate',
     summary: 'Polls now and returns when the connector has caught up.',
     description:
-      'Use it after an outage, or when a person is waiting: polls run every 30 to 60 s by themselves. 504 means that polling continues.',
+      'Use it after an outage, or when a person is waiting: polls run every 30 to 60 s by themselves. 504 means that polling continues. If some accounts could not be polled, the others are, and `failed` names each with the reason; an error is returned only if no account has caught up.',
     body: { schema: syncRequest, required: false },
     answers: [
-      { status: 200, description: 'The state of synchronization after the poll.', schema: syncStatus },
+      { status: 200, description: 'The state of synchronization after the poll.', schema: syncResult },
     ],
     errors: [
       ...API_ERRORS,
       ...BODY_ERRORS,
       'not_found',
       'sync_unfinished',
-      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required' && code !== 'reauth_required'),
+      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required'),
     ],
   },
   listDeadLetters: {

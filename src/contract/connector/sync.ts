@@ -103,7 +103,7 @@ const dispatchQueue = z.object({
   ),
 });
 
-/** Response of `GET /v1/sync`, and of `POST /v1/sync` once the connector has caught up. */
+/** Response of `GET /v1/sync`. */
 export const syncStatus = z.object({
   accounts: z.array(accountSync).describe('Each requested account.'),
   sends: sendQueue,
@@ -114,6 +114,19 @@ export const syncStatus = z.object({
     ),
 });
 export type SyncStatus = z.infer<typeof syncStatus>;
+
+/** Response of `POST /v1/sync`: the state afterwards, and what could not be polled. */
+export const syncResult = syncStatus.extend({
+  failed: z
+    .array(
+      z.object({
+        accountId,
+        error: z.string().describe('The error code that a request for this account alone returns.'),
+        message: z.string().describe('The reason, for people.'),
+      }),
+    )
+    .describe('The accounts that have not caught up, if others have. Empty if all have.'),
+});
 
 /** Body of `POST /v1/sync`. Without an account, all accounts are polled. */
 export const syncRequest = z.strictObject({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createOauth } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
-import { syncStatus } from '../../../src/contract/connector/sync.ts';
+import { syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { MINUTE, useGrants } from './grant-world.ts';
@@ -55,6 +55,23 @@ describe('a grant that has ended', () => {
     await grants.running.connector.settle();
     expect(await outboundOf(String(outboundId))).toBe('sent');
     expect((await ask('GET', '/v1/messages/missed-1')).status).toBe(200);
+  });
+
+  it('does not keep other accounts from being polled on demand, and is named in the answer', async () => {
+    const id = await connect({ label: 'Florist' });
+    grants.world.service.addConnection('other-1');
+    await end(id);
+    grants.world.service.addMessage('other-1', grants.world.clock.now(), { id: 'missed-by-default' });
+    const { status, body } = await ask('POST', '/v1/sync');
+    expect(status).toBe(200);
+    expect(syncResult.parse(body).failed).toEqual([
+      {
+        accountId: id,
+        error: 'reauth_required',
+        message: expect.stringMatching(/^The grant has ended; the customer must consent again\./),
+      },
+    ]);
+    expect((await ask('GET', '/v1/messages/missed-by-default')).status).toBe(200);
   });
 
   it('is refreshed once: a lost answer to a completed refresh leads to a new consent, not to a loop', async () => {

@@ -119,6 +119,7 @@ describe('an account whose polls fail', () => {
     await bench.poll({ impatient: true }, poller);
     expect(told).toEqual([ACCOUNT]);
     bench.service.fault = () => undefined;
+    await bench.clock.advance(5_000);
     await bench.poll({ impatient: true }, poller);
     await bench.poll({ impatient: true }, poller);
     expect(told).toEqual([ACCOUNT, ACCOUNT]);

@@ -128,3 +128,50 @@ describe('an account whose service answers', () => {
     for (const count of await countRequests(3)) expect(count).toBeLessThanOrEqual(12);
   });
 });
+
+describe('a poll on demand, again and again,', () => {
+  /** Somebody calls again as soon as the last call was answered. */
+  async function callFor(seconds: number): Promise<number> {
+    const before = bench.service.requests.length;
+    const until = bench.clock.now() + seconds * 1_000;
+    while (bench.clock.now() < until) {
+      let answered = false;
+      const answer = reconciler.syncNow(ACCOUNT).then(() => {
+        answered = true;
+      });
+      while (!answered) {
+        await bench.clock.advance(500);
+        // Time must not pass faster than requests are answered.
+        for (let round = 0; round < 10; round += 1) await bench.database.query('select 1');
+      }
+      await answer;
+    }
+    return bench.service.requests.length - before;
+  }
+
+  it.each([...LISTS.slice(0, 2), ...REFUSALS.slice(-2)])(
+    'of a service that answers %s makes at most 12 requests a minute',
+    async (_what, answer) => {
+      bench.service.fault = ofMessages(answer);
+      await callFor(1);
+      expect(await callFor(60)).toBeLessThanOrEqual(12);
+    },
+  );
+
+  it('of a service that answers 500 to everything makes at most 12 requests a minute', async () => {
+    bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
+    await callFor(30);
+    expect(await callFor(60)).toBeLessThanOrEqual(12);
+  });
+
+  it('asks more and more rarely if a gap stays open after good polls', async () => {
+    const connections = bench.service.connections;
+    await reconciler.syncNow(ACCOUNT);
+    let requests = 0;
+    bench.service.onRequest = ({ path }) => {
+      if (path === '/connections') bench.service.connections = requests++ % 2 === 1 ? [] : connections;
+    };
+    await callFor(30);
+    expect(await callFor(60)).toBeLessThanOrEqual(40);
+  });
+});
