@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { createReconciler, type Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
+import { syncNow } from '../../../src/connector/reconcile/sync-now.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 import type { Fault, ServiceRequest } from '../support/scripted-service.ts';
@@ -164,14 +166,17 @@ describe('a poll on demand, again and again,', () => {
     expect(await callFor(60)).toBeLessThanOrEqual(12);
   });
 
-  it('asks more and more rarely if a gap stays open after good polls', async () => {
-    const connections = bench.service.connections;
-    await reconciler.syncNow(ACCOUNT);
-    let requests = 0;
-    bench.service.onRequest = ({ path }) => {
-      if (path === '/connections') bench.service.connections = requests++ % 2 === 1 ? [] : connections;
+  it('polls more and more rarely if a gap stays open after good polls', async () => {
+    const clock = new ManualClock();
+    let polls = 0;
+    const poll = async () => {
+      polls += 1;
+      return { kind: 'done', cycle: { closed: false, behind: false } } as const;
     };
-    await callFor(30);
-    expect(await callFor(60)).toBeLessThanOrEqual(40);
+    const answer = syncNow({ clock, signal: new AbortController().signal, poll });
+    await clock.advance(60_000);
+    expect(polls).toBe(11);
+    await clock.advance(60_000);
+    expect(await answer).toEqual({ kind: 'unfinished' });
   });
 });
