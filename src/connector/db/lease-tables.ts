@@ -7,14 +7,14 @@ import { connectorSchema, epochMs } from './column-types.ts';
  */
 export const processes = connectorSchema.table('processes', {
   id: text('id').primaryKey(),
-  /** Its machine, whose clock it shares with the other processes there. */
+  /** Name of its machine, for people: other machines may have the same name. */
   host: text('host').notNull(),
   /** It polls and sends; false for a process that only serves requests. */
   works: boolean('works').notNull(),
   /** Increases with each heartbeat. */
   beats: bigint('beats', { mode: 'number' }).notNull().default(0),
   startedAt: epochMs('started_at').notNull(),
-  /** The last heartbeat, on the clock of its machine. */
+  /** The last heartbeat, on its own clock: for people. Only `beats` shows whether it lives. */
   beatAt: epochMs('beat_at').notNull(),
 });
 

@@ -28,8 +28,6 @@ export interface PresenceOptions {
   readonly logger: Logger;
   /** This process polls and sends; if false, it only serves requests. */
   readonly works: boolean;
-  /** Name of the machine. Default: its host name. */
-  readonly host?: string;
 }
 
 /** Result of an attempt to work: done, or not started because another process has the lease. */
@@ -86,9 +84,7 @@ interface Hold {
 
 interface Other {
   readonly id: string;
-  readonly host: string;
   readonly beats: number;
-  readonly beatAt: number;
 }
 
 interface FoundLease {
@@ -107,7 +103,7 @@ WITH beaten AS (
 )
 SELECT EXISTS (SELECT FROM beaten) AS alive,
        ARRAY(SELECT to_json(o) FROM (
-         SELECT id, host, beats, beat_at AS "beatAt" FROM connector.processes WHERE id <> $1) o) AS others,
+         SELECT id, beats FROM connector.processes WHERE id <> $1) o) AS others,
        ARRAY(SELECT to_json(f) FROM (
          SELECT l.name, l.fence, l.owner = $1 AS mine FROM connector.leases l
           WHERE l.owner = $1 OR NOT EXISTS (SELECT FROM connector.processes p WHERE p.id = l.owner)) f) AS leases`;
@@ -134,11 +130,11 @@ DELETE FROM connector.leases WHERE owner = $1`;
 
 /**
  * Heartbeats are counters in the database. Each process observes the counters of the others on its own
- * monotonic clock, so differences between clocks do not matter. A removed process notices it at its next
+ * monotonic clock and never compares their times: clocks differ, even under equal host names. A removed process notices it at its next
  * heartbeat: it stops its work and joins again under another name.
  */
 export function createPresence(options: PresenceOptions): Presence {
-  const { database, clock, logger, works, host = hostname() } = options;
+  const { database, clock, logger, works } = options;
   const takers = new Map<string, (id: string) => void>();
   const returning: (() => void)[] = [];
   /** The counters of the others, and since when each has not changed. */
@@ -149,7 +145,7 @@ export function createPresence(options: PresenceOptions): Presence {
   let stopped = false;
 
   async function join(joining: Life): Promise<void> {
-    await database.query(JOIN, [joining.id, host, works, clock.now()], { deadlineMs: HEARTBEAT_DEADLINE_MS });
+    await database.query(JOIN, [joining.id, hostname(), works, clock.now()], { deadlineMs: HEARTBEAT_DEADLINE_MS });
     life = joining;
   }
 
@@ -189,13 +185,10 @@ export function createPresence(options: PresenceOptions): Presence {
     lastBeatAt = now;
     const before = new Map(seen);
     seen.clear();
-    for (const { id, beats, beatAt, host: machine } of others) {
+    for (const { id, beats } of others) {
       const known = before.get(id);
-      // Processes on the same machine share a clock, so this one can use when the silence began and need not
-      // observe all of it.
-      const silentFor = known === undefined && !blind && machine === host ? clock.now() - beatAt : 0;
       const still = known?.beats === beats && !blind;
-      seen.set(id, still ? known : { beats, since: now - Math.max(0, silentFor) });
+      seen.set(id, still ? known : { beats, since: now });
     }
     return others.filter(({ id }) => now - (seen.get(id)?.since ?? now) >= SILENT_MS);
   }

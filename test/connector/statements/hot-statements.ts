@@ -111,7 +111,6 @@ async function beat(db: Queryable): Promise<void> {
     clock: new ManualClock(T0),
     logger: silentLogger,
     works: true,
-    host: 'host',
   });
   await presence.beat();
 }
