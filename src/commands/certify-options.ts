@@ -26,18 +26,29 @@ export const COMMAND = {
       description: `how deliveries are signed: ${Object.keys(PROFILES).join(' or ')} (default: messaging)`,
     },
     'old-secret': { type: 'string', value: 'SECRET', description: 'secret before the last rotation' },
+    connection: {
+      type: 'string',
+      value: 'ID',
+      description: 'a connection that the receiver knows (default: one that does not exist)',
+    },
     observe: {
       type: 'string',
       value: 'URL',
-      description: 'returns which messages the receiver has: [{ "id": "…", "status": "…" }]',
+      description:
+        'returns which messages the receiver has: [{ "id": "…", "status": "…", "text": "…", "media_url": …, "media_type": … }]',
     },
     'observe-command': { type: 'string', value: 'COMMAND', description: 'prints the same' },
     'observe-sql': {
       type: 'string',
       value: 'QUERY',
-      description: 'selects id and status from the Postgres of --database-url',
+      description: 'selects the same columns from the Postgres of --database-url',
     },
     'database-url': { type: 'string', value: 'URL', description: 'Postgres of --observe-sql' },
+    patience: {
+      type: 'string',
+      value: 'SECONDS',
+      description: 'how long a message may take from the answer to what is observed (default: 10)',
+    },
     'restart-command': {
       type: 'string',
       value: 'COMMAND',

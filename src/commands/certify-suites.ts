@@ -16,6 +16,7 @@ import type { SuiteRun } from '../conformance/run-suite.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { signWrongly } from '../sandbox/deliveries/sign-wrongly.ts';
 import { listOf, text } from './certify-options.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
 
@@ -83,12 +84,18 @@ function readInputs(
   const problem = profile.refuseSecret(secret);
   if (problem !== undefined) throw new UsageError(`--secret ${problem}.`);
   const restart = text(options, 'restart-command');
+  const patience = text(options, 'patience');
+  if (patience !== undefined && !/^[1-9]\d{0,3}$/.test(patience))
+    throw new UsageError('--patience must be a number of seconds from 1 to 9999.');
   return {
     url,
     secret,
     profile,
     observer,
     oldSecret: text(options, 'old-secret'),
+    connectionId: text(options, 'connection'),
+    patienceMs: patience === undefined ? undefined : Number(patience) * 1_000,
+    signWrongly,
     restart: restart === undefined ? undefined : async () => void (await shell(restart)),
   };
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { RECEIVER_CHECKS } from '../../src/conformance/receiver/run-receiver-suite.ts';
 import { buildCertifyPage, CERTIFY_PAGE } from '../conformance/gallery/matrix.ts';
-import { type GalleryReceiver, SECRET, startGalleryReceiver } from '../conformance/gallery/receivers.ts';
+import { type GalleryReceiver, SECRET, startGalleryReceiver } from '../conformance/gallery/receiver.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readProjectFile } from '../support/markdown.ts';
@@ -60,7 +60,7 @@ describe('npm run certify', () => {
     const { code, stdout } = await certify(right.url);
     expect(code).toBe(0);
     expect(stdout).toContain('--old-secret: 1 check');
-    expect(stdout).toContain('39 of 39 checks kept, 1 not checked.');
+    expect(stdout).toContain('43 of 43 checks kept, 1 not checked.');
   });
 
   it('exits with 1 for a faulty one, with a hint and a curl command, and without the secret', async () => {
@@ -71,10 +71,10 @@ describe('npm run certify', () => {
       /FAIL {2}payload\.unknown-event {2}violates: Versioning\n[\s\S]*hint {6}Answer 2xx to every genuine[\s\S]*repeat {4}curl -i/,
     );
     expect(stdout).toContain(
-      'The receiver violates the specification: 8 of 10 checks kept, 1 violated, 1 advised',
+      'The receiver violates the specification: 9 of 11 checks kept, 1 violated, 1 advised',
     );
     expect(`${stdout}${stderr}`).not.toContain(SECRET);
-    expect(readFileSync(file, 'utf8')).toContain('8 of 10 checks kept, self-declared');
+    expect(readFileSync(file, 'utf8')).toContain('9 of 11 checks kept, self-declared');
     rmSync(file);
   });
 
@@ -97,15 +97,15 @@ describe('npm run certify', () => {
     const observed = (query: string): Promise<Ended> =>
       certify(
         `${loop.connectorUrl}/webhooks/messaging`,
-        ...['--only', 'effects.once,effects.status.rises'],
+        ...['--only', 'effects.once,effects.status.rises', '--connection', 'cknown', '--patience', '2'],
         ...['--database-url', loop.databaseUrl, '--observe-sql', query],
       );
     const [right, none] = await Promise.all([
-      observed('SELECT id, status FROM connector.messages'),
+      observed('SELECT id, status, text FROM connector.messages'),
       observed('SELECT id, status FROM connector.messages WHERE false'),
     ]);
     await loop.close();
-    expect([right.code, right.stdout]).toEqual([0, expect.stringContaining('3 of 3 checks kept')]);
+    expect([right.code, right.stdout]).toEqual([0, expect.stringContaining('4 of 4 checks kept')]);
     expect([none.code, none.stdout]).toEqual([1, expect.stringMatching(/^FAIL +effects\.once /m)]);
   });
 
@@ -130,16 +130,18 @@ describe('npm run certify', () => {
       certify('http://127.0.0.1:9/webhooks'),
       certify(right.url, '--only', 'nothing'),
       certify(right.url, '--only', 'effects.once', '--observe-command', 'echo none'),
+      certify(right.url, '--patience', 'long'),
       certify('http://receiver.invalid/webhooks'),
       certify('http://receiver.invalid/webhooks', '--only', 'nothing'),
     ]);
     server.close();
-    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2, 2]);
-    const [use, none, only, observer, elsewhere, onlyElsewhere] = ended;
+    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2, 2, 2]);
+    const [use, none, only, observer, patience, elsewhere, onlyElsewhere] = ended;
     expect(onlyElsewhere?.stderr).toContain('--only matches no check');
     expect(use?.stderr).toContain('The address of the receiver is missing');
     expect(none?.stderr).toContain('does not answer (none: ECONNREFUSED)');
     expect(only?.stderr).toContain('--only matches no check');
+    expect(patience?.stderr).toContain('--patience must be a number of seconds');
     expect(observer?.stdout).toContain('the observer failed');
     expect(elsewhere?.stderr).toContain('To show that it is yours, serve this text at');
   });

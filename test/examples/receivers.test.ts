@@ -57,7 +57,7 @@ describe('the receiver examples', () => {
           });
           const judged = results.filter(({ unlock }) => unlock === undefined);
           expect(judged.filter(({ result }) => result !== 'pass')).toEqual([]);
-          expect([judged.length, verdict]).toEqual([39, 'conforms']);
+          expect([judged.length, verdict]).toEqual([43, 'conforms']);
           expect(readFileSync(inbox, 'utf8').split('\n').length).toBeGreaterThan(70);
         } finally {
           await receiver.kill();

@@ -1,13 +1,15 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { Violation } from '../runner/check.ts';
 import type { Clock } from '../runner/clock.ts';
 import type { Exchange } from '../runner/exchange.ts';
 import { createJournal, type Journal } from '../runner/journal.ts';
+import { createOnce, type Once } from '../runner/once.ts';
 import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
+import { createEvents, type Events } from './events.ts';
 import type { Observer } from './observer.ts';
-import type { Header, Profile } from './profile.ts';
-import { createSender, type Sent } from './send.ts';
+import type { Header, Profile, ToSign } from './profile.ts';
+import { createSender } from './send.ts';
 
 /** What the suite is given. Checks that need an absent input are not asked for. */
 export interface ReceiverInputs {
@@ -16,10 +18,30 @@ export interface ReceiverInputs {
   readonly profile: Profile;
   /** A secret that was valid until the last rotation. */
   readonly oldSecret?: string | undefined;
+  /** A connection that the receiver knows; default: one that does not exist. */
+  readonly connectionId?: string | undefined;
   /** Tells which messages the receiver has. */
   readonly observer?: Observer | undefined;
+  /** How long an effect may take, in milliseconds. Default: 10 s. */
+  readonly patienceMs?: number | undefined;
   /** Kills the receiver, starts it again, and resolves when it listens. */
   readonly restart?: (() => Promise<void>) | undefined;
+  /** The signatures to which known mistakes lead, each with its mistake as a sentence. */
+  readonly signWrongly?: ((signed: Signed) => Iterable<WrongSignature>) | undefined;
+}
+
+/** What a signature covers. */
+export interface Signed {
+  readonly secret: string;
+  readonly timestamp: number;
+  readonly body: Buffer;
+}
+
+/** The value of the signature header if one mistake is made. */
+export interface WrongSignature {
+  readonly signature: string;
+  /** What the mistake is, and what to do about it. */
+  readonly says: string;
 }
 
 /** A delivery to make. What is left out is as the service does it. */
@@ -27,10 +49,11 @@ export interface Delivery {
   /** JSON, or a body as it is sent. */
   readonly body: object | string | Buffer;
   readonly secret?: string;
-  /** How old the signature is, in milliseconds; negative for one from the future. */
-  readonly age?: number;
+  /** When it was signed, in epoch milliseconds. Deliveries with the same body and time are identical. */
+  readonly at?: number;
   /** The timestamp as it is sent and signed. */
   readonly timestamp?: string;
+  readonly contentType?: string;
   /** Changes the body after it was signed. */
   readonly alter?: (body: Buffer) => Buffer;
   /** Changes the signature headers. */
@@ -45,11 +68,17 @@ export interface Delivery {
 /** What every check of a receiver can use. */
 export interface ReceiverContext {
   readonly inputs: ReceiverInputs;
+  readonly patienceMs: number;
   readonly clock: Clock;
   readonly journal: Journal;
   readonly secrets: SecretBook;
+  readonly once: Once;
   readonly events: Events;
+  /** Answers that refused genuine deliveries because there were too many. */
+  readonly limited: readonly Exchange[];
   /** Makes one request. Throws a `Violation` if there is no answer within 10 s. */
+  attempt(delivery: Delivery): Promise<Exchange>;
+  /** Makes a delivery, again after some time if the receiver limits them. Throws as `attempt` does. */
   deliver(delivery: Delivery): Promise<Exchange>;
   /** Makes a delivery. Throws a `Violation` unless the answer is a 2xx. */
   accepts(delivery: Delivery): Promise<void>;
@@ -57,54 +86,93 @@ export interface ReceiverContext {
   refuses(delivery: Delivery): Promise<void>;
 }
 
+const PATIENCE_MS = 10_000;
+/** Waits between attempts while the receiver limits deliveries: longer than its window of a minute. */
+const WAITS_MS = [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
+const LONGEST_WAIT_MS = 90_000;
+/** How often a delivery that must be refused is made while the receiver limits them. */
+const REFUSALS = 3;
+
 export function createContext(inputs: ReceiverInputs, clock: Clock): ReceiverContext {
   const journal = createJournal();
   const secrets = createSecretBook();
   secrets.add(inputs.secret, 'signing secret');
   if (inputs.oldSecret !== undefined) secrets.add(inputs.oldSecret, 'old signing secret');
   const send = createSender({ url: inputs.url, clock, journal });
+  const events = createEvents(clock, inputs.connectionId);
+  const limited: Exchange[] = [];
 
-  const deliver = (delivery: Delivery): Promise<Exchange> => {
+  const sign = (delivery: Delivery): Delivery & { readonly body: Buffer; readonly signed: ToSign } => {
     const body = toBytes(delivery.body);
-    const signed = inputs.profile.sign({
-      secret: delivery.secret ?? inputs.secret,
-      body,
-      at: clock.now() - (delivery.age ?? 0),
-      deliveryId: `msg_${newId()}`,
-      ...(delivery.timestamp === undefined ? {} : { timestamp: delivery.timestamp }),
-    });
-    const { method = 'POST', headers = (all) => all, alter = (all) => all, pauseMs, agent } = delivery;
-    const sent: Sent = {
-      method,
-      headers: [['Content-Type', 'application/json'], ...headers(signed)],
-      body: alter(body),
-      as: delivery.as ?? 'signed delivery',
-      ...(pauseMs === undefined ? {} : { pauseMs }),
-      ...(agent === undefined ? {} : { agent }),
-    };
-    return send(sent);
+    const { secret = inputs.secret, at = clock.now(), timestamp } = delivery;
+    const deliveryId = `msg_${createHash('sha256').update(body).digest('hex').slice(0, 24)}`;
+    const signed = { secret, body, at, deliveryId, ...(timestamp === undefined ? {} : { timestamp }) };
+    return { ...delivery, body, signed };
   };
 
-  return {
+  const attempt = ({ body, signed, ...delivery }: ReturnType<typeof sign>): Promise<Exchange> => {
+    const { method = 'POST', headers = (all) => all, alter = (all) => all, pauseMs, agent } = delivery;
+    const { contentType = 'application/json', as = 'signed delivery' } = delivery;
+    return send({
+      method,
+      headers: [['Content-Type', contentType], ...headers(inputs.profile.sign(signed))],
+      body: alter(body),
+      as,
+      ...(pauseMs === undefined ? {} : { pauseMs }),
+      ...(agent === undefined ? {} : { agent }),
+    });
+  };
+
+  const context: ReceiverContext = {
     inputs,
+    patienceMs: inputs.patienceMs ?? PATIENCE_MS,
     clock,
     journal,
     secrets,
-    events: createEvents(clock),
-    deliver,
+    once: createOnce(),
+    events,
+    limited,
+    attempt: (delivery) => attempt(sign(delivery)),
+    async deliver(delivery) {
+      // A retry is identical to the first attempt.
+      const signed = sign(delivery);
+      for (let attempts = 0; ; attempts += 1) {
+        const exchange = await attempt(signed);
+        const wait = WAITS_MS[attempts];
+        if (!isLimited(exchange) || wait === undefined) return exchange;
+        limited.push(exchange);
+        const asked = Number(exchange.headers.get('retry-after') ?? Number.NaN) * 1_000;
+        const ms = Math.min(asked > 0 ? asked : wait, LONGEST_WAIT_MS);
+        const probe = journal.current();
+        probe.extend(ms);
+        await clock.sleep(ms, probe.signal);
+      }
+    },
     async accepts(delivery) {
-      const exchange = await deliver(delivery);
+      const exchange = await context.deliver(delivery);
       if (!isSuccess(exchange)) throw new Violation('a 2xx', String(exchange.status), exchange);
     },
     async refuses(delivery) {
-      const exchange = await deliver(delivery);
-      if (isSuccess(exchange)) throw new Violation('any status but a 2xx', String(exchange.status), exchange);
+      for (let refusals = 0; refusals < REFUSALS; refusals += 1) {
+        const exchange = await context.attempt(delivery);
+        if (isSuccess(exchange))
+          throw new Violation('any status but a 2xx', String(exchange.status), exchange);
+        if (!isLimited(exchange)) return;
+        // Was it refused because of what it is? Then it is again, once others are accepted.
+        await context.accepts({ body: events.received() });
+      }
     },
   };
+  return context;
 }
 
 export function isSuccess({ status }: Exchange): boolean {
   return status >= 200 && status < 300;
+}
+
+/** Whether the receiver has refused a delivery because there were too many. */
+export function isLimited({ status }: Exchange): boolean {
+  return status === 429 || status === 503;
 }
 
 function toBytes(body: Delivery['body']): Buffer {
@@ -112,72 +180,7 @@ function toBytes(body: Delivery['body']): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-/** A new id in the form of the service's ids. */
-export function newId(): string {
-  let id = 'c';
-  while (id.length < 25) id += randomInt(36).toString(36);
-  return id;
-}
-
 /** A secret of the same form, with another key. */
 export function otherSecret(secret: string): string {
   return secret.replace(/[a-zA-Z0-9]/g, (char) => (char === 'A' ? 'B' : 'A'));
-}
-
-/** Digits of a phone number from a range reserved for fiction. */
-const CONTACT = '15550100199';
-/** All test deliveries concern this connection, so that they can be told apart from real ones. */
-export const TEST_CONNECTION = 'ccertify00000000000000000';
-
-/** Payloads of the service's events, with new ids. */
-export interface Events {
-  /** A text message that has arrived; `text` null is one without text. */
-  received(id?: string, text?: string | null): Payload;
-  /** A change of the status of an outgoing message. */
-  status(id: string, status: string): Payload;
-  /** A report about the connection. */
-  connection(event: 'connection.connected' | 'connection.disconnected'): Payload;
-}
-
-export type Payload = Readonly<Record<string, unknown>>;
-
-function createEvents(clock: Clock): Events {
-  return {
-    received: (id = newId(), text = 'certify') => ({
-      event: 'message.received',
-      connection_id: TEST_CONNECTION,
-      message: {
-        id,
-        wa_id: `3EB0${randomBytes(8).toString('hex').toUpperCase()}`,
-        from: CONTACT,
-        text,
-        media_url: null,
-        media_type: null,
-        timestamp: clock.now(),
-      },
-    }),
-    status: (id, status) => ({
-      event: 'message.status',
-      connection_id: TEST_CONNECTION,
-      message: { id, wa_id: null, status, timestamp: clock.now() },
-    }),
-    connection(event) {
-      const broken = event === 'connection.disconnected';
-      return {
-        event,
-        connection_id: TEST_CONNECTION,
-        connection: {
-          id: TEST_CONNECTION,
-          phone_number: '15550100100',
-          label: 'Certify',
-          status: broken ? 'disconnected' : 'connected',
-          needs_reconnect: broken,
-          license_status: 'active',
-          license_expires: '2030-01-01T00:00:00.000Z',
-          ...(broken ? { reason: 'AUTH_LOST' } : {}),
-        },
-        timestamp: clock.now(),
-      };
-    },
-  };
 }

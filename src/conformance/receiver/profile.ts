@@ -9,7 +9,7 @@ export interface ToSign {
   readonly body: Uint8Array;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Id of the delivery, for profiles that sign it. */
+  /** Id of the delivery, for profiles that sign it. Retries have the same. */
   readonly deliveryId: string;
   /** Replaces the timestamp as it is sent and signed. */
   readonly timestamp?: string;

@@ -2,11 +2,12 @@ import type { Report } from '../report/report.ts';
 import { runSuite, type SuiteRun, selectById } from '../run-suite.ts';
 import { Violation } from '../runner/check.ts';
 import type { Exchange } from '../runner/exchange.ts';
-import { deliveryChecks } from './checks/delivery.ts';
+import { deliveryChecks, limitChecks } from './checks/delivery.ts';
 import { effectChecks } from './checks/effects.ts';
 import { payloadChecks } from './checks/payload.ts';
 import { signatureChecks } from './checks/signature.ts';
 import { createContext, type ReceiverInputs } from './context.ts';
+import { findCause } from './find-cause.ts';
 import { findLock, type ReceiverCheck, type Tier } from './receiver-check.ts';
 
 /** Every check of a receiver, in the order in which they run. */
@@ -15,6 +16,7 @@ export const RECEIVER_CHECKS: readonly ReceiverCheck[] = [
   ...signatureChecks,
   ...deliveryChecks,
   ...effectChecks,
+  ...limitChecks,
 ];
 
 export interface ReceiverSuiteOptions extends SuiteRun {
@@ -42,7 +44,7 @@ export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<R
   const { inputs, clock, signal, tiers, only } = options;
   const context = createContext(inputs, clock);
   context.journal.begin(signal, () => undefined);
-  await context.deliver({ body: '', method: 'GET', headers: () => [], as: 'GET' }).catch((error: unknown) => {
+  await context.attempt({ body: '', method: 'GET', headers: () => [], as: 'GET' }).catch((error: unknown) => {
     const why = error instanceof Violation ? error.actual : String(error);
     throw new NoReceiver(
       `${inputs.url} does not answer (${why}). Is the receiver running, and is this its address?`,
@@ -54,8 +56,10 @@ export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<R
     context,
     timeoutMs: TIMEOUT_MS,
     unexpected: 'harness',
+    findCause: (violation) => findCause(context, violation),
     showsBytes: true,
-    repeat: (_, exchange) => exchange && writeCurl(inputs.url, exchange),
+    repeat: (id, exchange) =>
+      exchange === undefined ? `the same command with --only ${id}` : writeCurl(inputs.url, exchange),
     findLock: (check) => findLock(check as ReceiverCheck, inputs),
     conclusion: { demandsAll: true },
   });

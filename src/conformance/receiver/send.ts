@@ -53,7 +53,8 @@ export function createSender({ url, clock, journal }: SenderOptions): (sent: Sen
     const signal = AbortSignal.any([probe.signal, late.signal]);
     const request = open(target, {
       method: sent.method,
-      headers: headers.flat(),
+      // Node writes each character as one byte. Receivers read the bytes of UTF-8.
+      headers: headers.flat().map((text) => Buffer.from(text).toString('latin1')),
       agent: sent.agent ?? new Agent(),
       signal,
       setHost: false,

@@ -41,18 +41,29 @@ export interface Probe {
   see(exchange: Exchange): void;
 }
 
+/** What a violation comes from, if it is known. */
+export interface Cause {
+  /** What to change. */
+  readonly hint: string;
+  /** True if no further check would find anything else. */
+  readonly isLast: boolean;
+}
+
 /** A violated rule, and the exchange that shows it; by default the last one of the check. */
 export class Violation extends Error {
   override readonly name = 'Violation';
   readonly expected: string;
   readonly actual: string;
   readonly exchange: Exchange | undefined;
+  /** What to change, if this shows more than that the rule is violated. */
+  readonly hint: string | undefined;
 
-  constructor(expected: string, actual: string, exchange?: Exchange) {
+  constructor(expected: string, actual: string, exchange?: Exchange, hint?: string) {
     super(`expected ${expected}, got ${actual}`);
     this.expected = expected;
     this.actual = actual;
     this.exchange = exchange;
+    this.hint = hint;
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Check, type Level, type Result, Skip, Violation } from './check.ts';
+import { type Cause, type Check, type Level, type Result, Skip, Violation } from './check.ts';
 import type { Clock } from './clock.ts';
 import { startDeadline } from './deadline.ts';
 import { describeExchange, type Evidence, type Exchange } from './exchange.ts';
@@ -49,6 +49,8 @@ export interface RunOptions<Context> {
   readonly showsBytes?: boolean;
   /** A command that repeats only the violation, by its check and the exchange that shows it. */
   readonly repeat?: ((id: string, exchange: Exchange | undefined) => string | undefined) | undefined;
+  /** Looks for the cause of a violation. Its hint replaces that of the check. */
+  readonly findCause?: (violation: Violation) => Promise<Cause | undefined>;
   readonly onStart?: ((check: Check<Context>) => void) | undefined;
   readonly onResult?: ((result: CheckResult) => void) | undefined;
 }
@@ -58,21 +60,26 @@ const MAX_EVIDENCE = 12;
 
 /**
  * Runs checks one after the other, in order. Never rejects: whatever a check throws becomes its result.
- * Checks that did not run because of an interruption are not among the results.
+ * Checks that did not run because of an interruption, or because the cause of a violation is that of all further ones,
+ * are not among the results.
  */
 export async function runChecks<Context>(options: RunOptions<Context>): Promise<readonly CheckResult[]> {
   const results: CheckResult[] = [];
   for (const check of options.checks) {
     if (options.signal.aborted) break;
     options.onStart?.(check);
-    const result = await runCheck(check, options);
+    const { result, isLast } = await runCheck(check, options);
     results.push(result);
     options.onResult?.(result);
+    if (isLast) break;
   }
   return results;
 }
 
-async function runCheck<Context>(check: Check<Context>, options: RunOptions<Context>): Promise<CheckResult> {
+async function runCheck<Context>(
+  check: Check<Context>,
+  options: RunOptions<Context>,
+): Promise<{ readonly result: CheckResult; readonly isLast: boolean }> {
   const { clock, journal, signal } = options;
   const began = clock.elapsed();
   const over = new AbortController();
@@ -95,7 +102,16 @@ async function runCheck<Context>(check: Check<Context>, options: RunOptions<Cont
     deadline.stop();
     signal.removeEventListener('abort', interrupt);
   }
-  return describeResult(check, thrown, entry, clock.elapsed() - began, options);
+  const ms = clock.elapsed() - began;
+  let cause: Cause | undefined;
+  if (thrown instanceof Violation && options.findCause !== undefined) {
+    // Its exchanges are no evidence, and are not subject to the deadline of the check.
+    journal.begin(signal, () => undefined);
+    cause = await options.findCause(thrown);
+  }
+  const hint = cause?.hint ?? (thrown instanceof Violation ? thrown.hint : undefined);
+  const described = hint === undefined ? check : { ...check, hint };
+  return { result: describeResult(described, thrown, entry, ms, options), isLast: cause?.isLast === true };
 }
 
 function rejectWith(signal: AbortSignal): Promise<never> {

@@ -1,6 +1,9 @@
 import { Agent } from 'node:http';
 import { Violation } from '../../runner/check.ts';
-import { isSuccess, newId } from '../context.ts';
+import type { Exchange } from '../../runner/exchange.ts';
+import { isLimited, isSuccess } from '../context.ts';
+import { newId } from '../events.ts';
+import { LIMITED } from '../find-cause.ts';
 import type { ReceiverCheck } from '../receiver-check.ts';
 
 const SECTION = 'Delivery and signature';
@@ -16,10 +19,10 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     level: 'must',
     rule: 'The same delivery three times is answered with a 2xx each time.',
     hint: 'A copy that you have already is a success, not a conflict: insert with ON CONFLICT DO NOTHING, and answer 2xx.',
-    async run({ accepts, events }) {
-      const body = events.received();
+    async run({ accepts, events, clock }) {
+      const copies = { body: events.received(), at: clock.now() };
       for (const copy of ['first', 'second', 'third'])
-        await accepts({ body, as: `${copy} copy of a delivery` });
+        await accepts({ ...copies, as: `${copy} copy of a delivery` });
     },
   },
   {
@@ -28,7 +31,7 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     section: SECTION,
     level: 'must',
     rule: 'Statuses that arrive in the wrong order are answered with a 2xx.',
-    hint: 'The order is not guaranteed. A status that is too late changes nothing, and is a success. src/patterns/message-status.ts shows it.',
+    hint: 'The order is not guaranteed. A status that is too late changes nothing, and one that arrives before its message is kept: both are a success. src/patterns/message-status.ts shows it.',
     async run({ accepts, events }) {
       const id = newId();
       for (const status of ['read', 'sent', 'delivered']) await accepts({ body: events.status(id, status) });
@@ -43,19 +46,36 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     hint: 'Store the bytes and answer. Do the rest later, in a worker: the service waits 10 s for each attempt.',
     needs: ['loopback'],
     timeoutMs: 3 * DEADLINE_MS,
-    async run({ deliver, events }) {
-      const exchanges = await Promise.all(
-        Array.from({ length: AT_ONCE }, () => deliver({ body: events.received() })),
-      );
-      const failed = exchanges.filter((exchange) => !isSuccess(exchange));
+    async run({ accepts, attempt, events }) {
+      const deliverAll = async (): Promise<readonly Exchange[]> => {
+        const made = Array.from({ length: AT_ONCE }, () => attempt({ body: events.received() }));
+        return (await Promise.all(made)).filter((exchange) => !isSuccess(exchange));
+      };
+      let failed = await deliverAll();
+      if (failed.some(isLimited)) {
+        // Deliveries that were made before may count towards a limit.
+        await accepts({ body: events.received() });
+        failed = await deliverAll();
+      }
       const [first] = failed;
       if (first === undefined) return;
       throw new Violation(
         `${AT_ONCE} times a 2xx`,
         `${failed.length} times another answer, such as ${first.status}`,
         first,
+        isLimited(first) ? LIMITED : undefined,
       );
     },
+  },
+  {
+    id: 'header.charset',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: 'A content type with a charset is accepted.',
+    hint: 'Do not compare the content type as a text: application/json may have parameters. Read the raw body whatever the type is.',
+    run: ({ accepts, events }) =>
+      accepts({ body: events.received(), contentType: 'application/json; charset=utf-8' }),
   },
   {
     id: 'body.in-two-parts',
@@ -66,7 +86,7 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     hint: 'Read until the request has ended, and concatenate bytes, not decoded texts: a character may be cut in two.',
     run: ({ accepts, events }) =>
       accepts({
-        body: events.received(newId(), '你好'.repeat(200)),
+        body: events.received({ text: '你好'.repeat(200) }),
         pauseMs: 200,
         as: 'delivery with a pause of 200 ms in its body',
       }),
@@ -78,7 +98,7 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     level: 'should',
     rule: 'A signed request without a body is answered.',
     hint: 'An empty body is not an error of your server: refuse it with a 4xx, or accept it. It must not end in a 5xx.',
-    run: async ({ deliver }) => answered(await deliver({ body: '', as: 'signed request without a body' })),
+    run: async ({ attempt }) => answered(await attempt({ body: '', as: 'signed request without a body' })),
   },
   {
     id: 'body.not-json',
@@ -87,8 +107,8 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     level: 'should',
     rule: 'A signed body that is not JSON is answered.',
     hint: 'Parse after the signature was verified, and catch what the parser throws. It must not end in a 5xx, which the service retries.',
-    run: async ({ deliver }) =>
-      answered(await deliver({ body: '{"event":', as: 'signed delivery that is not JSON' })),
+    run: async ({ attempt }) =>
+      answered(await attempt({ body: '{"event":', as: 'signed delivery that is not JSON' })),
   },
   {
     id: 'body.large',
@@ -98,9 +118,9 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     rule: 'A body of 2 MB is accepted or refused, but not with a 5xx.',
     hint: 'Limit what you read, and answer 413 beyond the limit. Without a limit, anyone can fill your memory.',
     needs: ['loopback'],
-    async run({ deliver, events }) {
+    async run({ attempt, events }) {
       const body = JSON.stringify({ ...events.received(), padding: 'x'.repeat(2 * MEGABYTE) });
-      const exchange = await deliver({ body, as: 'signed delivery of 2 MB' }).catch((error: unknown) => {
+      const exchange = await attempt({ body, as: 'signed delivery of 2 MB' }).catch((error: unknown) => {
         // A receiver may close the connection in the middle of a body that it does not want.
         if (error instanceof Violation && /EPIPE|ECONNRESET/.test(error.actual)) return undefined;
         throw error;
@@ -115,9 +135,9 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     level: 'should',
     rule: 'GET and HEAD are answered, but not with a 5xx.',
     hint: 'Answer other methods with 405. Monitors and crawlers find every address.',
-    async run({ deliver }) {
+    async run({ attempt }) {
       for (const method of ['GET', 'HEAD']) {
-        answered(await deliver({ body: '', method, headers: () => [], as: `${method} without a signature` }));
+        answered(await attempt({ body: '', method, headers: () => [], as: `${method} without a signature` }));
       }
     },
   },
@@ -146,6 +166,27 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
     rule: 'After all of this, a delivery is still answered with a 2xx.',
     hint: 'An earlier check has stopped or blocked the receiver: run the checks one by one with --only, and look at its log.',
     run: ({ accepts, events }) => accepts({ body: events.received() }),
+  },
+];
+
+/** At the end, when all deliveries have been made. */
+export const limitChecks: readonly ReceiverCheck[] = [
+  {
+    id: 'delivery.limits',
+    tier: 'W',
+    section: SECTION,
+    level: 'should',
+    rule: 'Genuine deliveries are not refused because there are many.',
+    hint: LIMITED,
+    async run({ limited }) {
+      const [first] = limited;
+      if (first === undefined) return;
+      throw new Violation(
+        'no 429 or 503',
+        `${limited.length} times ${first.status}, before it was accepted`,
+        first,
+      );
+    },
   },
 ];
 

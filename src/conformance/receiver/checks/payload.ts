@@ -1,4 +1,5 @@
-import { newId, type Payload, type ReceiverContext } from '../context.ts';
+import type { ReceiverContext } from '../context.ts';
+import { newId, type Payload } from '../events.ts';
 import type { ReceiverCheck } from '../receiver-check.ts';
 
 const ANSWER =
@@ -30,7 +31,7 @@ export const payloadChecks: readonly ReceiverCheck[] = [
     'message.received',
     'A received message is answered with a 2xx.',
     ({ received }) => received(),
-    'Is this the right address and the right secret? The secret is the one that PUT /webhook or POST /webhook/rotate returned last. If the signature fails although the secret is right, see the checks signature.raw-bytes.',
+    ANSWER,
   ),
   accepted(
     'message-status',
@@ -38,6 +39,7 @@ export const payloadChecks: readonly ReceiverCheck[] = [
     'message.status',
     'A status of a message that is not known yet is answered with a 2xx.',
     ({ status }) => status(newId(), 'delivered'),
+    `${ANSWER} Keep a status that arrives before its message.`,
   ),
   accepted(
     'disconnected',
@@ -45,6 +47,14 @@ export const payloadChecks: readonly ReceiverCheck[] = [
     'connection.disconnected',
     'A broken connection is answered with a 2xx.',
     ({ connection }) => connection('connection.disconnected'),
+  ),
+  accepted(
+    'unknown-reason',
+    'must',
+    'connection.disconnected',
+    'A broken connection is answered with a 2xx, whatever its reason is: new ones may appear.',
+    ({ connection }) => connection('connection.disconnected', 'PHONE_REPLACED'),
+    `${ANSWER} The reason is advisory: keep it as a text, and do not compare it with a list.`,
   ),
   accepted(
     'connected',
@@ -58,7 +68,8 @@ export const payloadChecks: readonly ReceiverCheck[] = [
     'must',
     'message.received',
     'A message without a text is answered with a 2xx: text, media_url and media_type may be null.',
-    ({ received }) => received(newId(), null),
+    ({ received }) => received({ text: null }),
+    `${ANSWER} A file has no text: allow null.`,
   ),
   accepted(
     'unknown-fields',
@@ -68,11 +79,17 @@ export const payloadChecks: readonly ReceiverCheck[] = [
     ({ received }) => ({ ...received(), added_later: { nested: [1, null] } }),
     `${ANSWER} Do not validate with a schema that refuses additional fields.`,
   ),
-  accepted('unknown-event', 'must', 'Versioning', 'Unknown event types are ignored, with a 2xx.', () => ({
-    event: 'message.reaction',
-    connection_id: 'c',
-    reaction: { emoji: '+1' },
-  })),
+  accepted(
+    'unknown-event',
+    'must',
+    'Versioning',
+    'Unknown event types are ignored, with a 2xx.',
+    (events) => ({
+      event: 'message.reaction',
+      connection_id: events.status(newId(), 'sent')['connection_id'],
+      reaction: { emoji: '+1' },
+    }),
+  ),
   accepted(
     'unknown-status',
     'should',
@@ -86,7 +103,11 @@ export const payloadChecks: readonly ReceiverCheck[] = [
     section: 'Limits',
     level: 'must',
     rule: 'A text of 4096 characters is accepted.',
-    hint: 'Accept bodies of at least 100 kB, better 1 MB: a character may take 6 bytes. If the answer is a 401, see signature.raw-bytes.non-ascii.',
-    run: ({ accepts, events }) => accepts({ body: events.received(newId(), '你'.repeat(4096)) }),
+    hint: 'Accept bodies of at least 100 kB, better 1 MB: a character may take 6 bytes, as an escape. If the answer is 401, verify the bytes as they were received: see signature.raw-bytes.',
+    run: ({ accepts, events }) =>
+      accepts({
+        body: JSON.stringify(events.received({ text: '#'.repeat(4096) })).replaceAll('#', '\\u4f60'),
+        as: 'delivery with a text of 4096 escaped characters',
+      }),
   },
 ];

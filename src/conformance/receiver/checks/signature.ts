@@ -1,4 +1,4 @@
-import { newId, otherSecret } from '../context.ts';
+import { otherSecret } from '../context.ts';
 import type { Header } from '../profile.ts';
 import type { ReceiverCheck } from '../receiver-check.ts';
 
@@ -31,13 +31,12 @@ function wrongHeaders(
   rule: string,
   as: string,
   change: (signed: readonly Header[], signature: Header) => readonly Header[],
-  level: ReceiverCheck['level'] = 'must',
 ): ReceiverCheck {
   return {
     id: `signature.${id}`,
     tier: 'W',
     section: SECTION,
-    level,
+    level: 'must',
     rule,
     hint: HEADERS,
     run: ({ refuses, events, inputs: { profile } }) =>
@@ -104,7 +103,7 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     hint: `The signature covers the whole body. ${PATTERN}`,
     run: ({ refuses, events }) =>
       refuses({
-        body: events.received(newId(), 'pay 10'),
+        body: events.received({ text: 'pay 10' }),
         alter: (body) => Buffer.from(body.toString().replace('pay 10', 'pay 99')),
         as: 'delivery whose body was changed',
       }),
@@ -168,13 +167,31 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     'delivery with 2 characters behind its digest',
     withValue((value) => `${value}zz`),
   ),
-  wrongHeaders(
-    'two-values',
-    'A delivery with two signatures is refused: a proxy and a receiver may each trust a different one.',
-    'delivery with its signature and another one',
-    (signed, [name, value]) => [...signed, [name, otherDigest(value)]],
-    'should',
-  ),
+  {
+    id: 'signature.two-values',
+    tier: 'W',
+    section: SECTION,
+    level: 'should',
+    rule: 'A delivery with two signatures is refused: a proxy and a receiver may each trust a different one.',
+    hint: HEADERS,
+    async run({ refuses, events, inputs: { profile } }) {
+      for (const place of ['before', 'behind']) {
+        await refuses({
+          body: events.received(),
+          as: `delivery with another signature ${place} its own`,
+          headers: (signed) =>
+            signed.flatMap(([name, value]): Header[] => {
+              if (name !== profile.signatureHeader) return [[name, value]];
+              const both: Header[] = [
+                [name, otherDigest(value)],
+                [name, value],
+              ];
+              return place === 'before' ? both : both.toReversed();
+            }),
+        });
+      }
+    },
+  },
   {
     id: 'timestamp.stale',
     tier: 'W',
@@ -182,8 +199,12 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     level: 'must',
     rule: 'A delivery that was signed 6 minutes ago is refused: it may be a replay.',
     hint: TIME,
-    run: ({ refuses, events }) =>
-      refuses({ body: events.received(), age: 6 * MINUTE_MS, as: 'delivery signed 6 minutes ago' }),
+    run: ({ refuses, events, clock }) =>
+      refuses({
+        body: events.received(),
+        at: clock.now() - 6 * MINUTE_MS,
+        as: 'delivery signed 6 minutes ago',
+      }),
   },
   {
     id: 'timestamp.recent',
@@ -192,8 +213,12 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     level: 'must',
     rule: 'A delivery that was signed 4 minutes ago is accepted.',
     hint: `${TIME} Is the clock of your server right, and is the timestamp read in the right unit?`,
-    run: ({ accepts, events }) =>
-      accepts({ body: events.received(), age: 4 * MINUTE_MS, as: 'delivery signed 4 minutes ago' }),
+    run: ({ accepts, events, clock }) =>
+      accepts({
+        body: events.received(),
+        at: clock.now() - 4 * MINUTE_MS,
+        as: 'delivery signed 4 minutes ago',
+      }),
   },
   {
     id: 'timestamp.future',
@@ -202,10 +227,10 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     level: 'should',
     rule: 'A delivery that was signed 6 minutes in the future is refused: it could be replayed for that long.',
     hint: TIME,
-    run: ({ refuses, events }) =>
+    run: ({ refuses, events, clock }) =>
       refuses({
         body: events.received(),
-        age: -6 * MINUTE_MS,
+        at: clock.now() + 6 * MINUTE_MS,
         as: 'delivery signed 6 minutes in the future',
       }),
   },
@@ -216,8 +241,12 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     level: 'should',
     rule: 'A delivery that was signed 10 seconds in the future is accepted: clocks differ.',
     hint: TIME,
-    run: ({ accepts, events }) =>
-      accepts({ body: events.received(), age: -10_000, as: 'delivery signed 10 seconds in the future' }),
+    run: ({ accepts, events, clock }) =>
+      accepts({
+        body: events.received(),
+        at: clock.now() + 10_000,
+        as: 'delivery signed 10 seconds in the future',
+      }),
   },
   {
     id: 'timestamp.not-a-number',
@@ -228,6 +257,22 @@ export const signatureChecks: readonly ReceiverCheck[] = [
     hint: `${HEADERS} A comparison with NaN is never true, so "too old" never is.`,
     run: ({ refuses, events }) =>
       refuses({ body: events.received(), timestamp: 'now', as: 'delivery with the timestamp "now"' }),
+  },
+  {
+    id: 'timestamp.other-digits',
+    tier: 'W',
+    section: SECTION,
+    level: 'must',
+    rule: 'A timestamp in other digits than 0 to 9 is refused, even if it is signed.',
+    hint: `Check the timestamp with [0-9]: in Python and some other languages, \\d also matches the digits of other scripts. ${PATTERN}`,
+    run: ({ refuses, events, clock }) =>
+      refuses({
+        body: events.received(),
+        timestamp: String(clock.now()).replace(/\d/g, (digit) =>
+          String.fromCodePoint(0x0660 + Number(digit)),
+        ),
+        as: 'delivery with a timestamp in Arabic digits',
+      }),
   },
   {
     id: 'rotation.old-secret',

@@ -1,0 +1,188 @@
+import { Violation } from '../../runner/check.ts';
+import type { Exchange } from '../../runner/exchange.ts';
+import { isSuccess, type ReceiverContext } from '../context.ts';
+import { type Effect, type Judge, look, settle } from '../effect.ts';
+import { newId } from '../events.ts';
+import type { Seen } from '../observer.ts';
+
+const SECTION = 'Message status ladder';
+const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const;
+type Status = (typeof STATUSES)[number];
+
+const PATTERN = 'src/patterns/message-status.ts shows it.';
+const RANKS = `Give each status a rank (sent 1, delivered 2, read 3), and store a status only if its rank is higher, in one UPDATE; read and failed are final. ${PATTERN}`;
+const SKIPPED = `A status may be left out or overtaken: compare ranks, and demand no particular status before another. ${PATTERN}`;
+const FAILED = `Failed may come first or follow sent or delivered, and is final: no other status replaces it. ${PATTERN}`;
+const READ_IS_FINAL = `Read is final: failed does not replace it, whatever rank you give it. ${PATTERN}`;
+const EARLY =
+  'Keep the status of a message that is not known yet, in its row or in a table of pending statuses, and apply it when the message arrives: it is not sent again. If it is stored, does the observer return a status?';
+const SAME_ID =
+  'Only the first event of a message counted. All events of a message have the same message.id: recognize copies of message.received by it, and decide about statuses by their rank.';
+const NO_STATUS =
+  'The status of a stored message was not stored. Does a status look up the message by message.id?';
+
+/** What a receiver makes of the status of a message that it does not have. */
+interface Early {
+  /** Shown at once, shown when the message has arrived, or never. */
+  readonly kept: 'shown' | 'pending' | 'lost';
+  readonly refusal: Exchange | undefined;
+}
+
+function tryEarly(context: ReceiverContext): Promise<Early> {
+  return context.once('the status of an unknown message', async () => {
+    const { events } = context;
+    const id = newId();
+    const answer = await context.deliver({ body: events.status(id, 'delivered') });
+    const refusal = isSuccess(answer) ? undefined : answer;
+    const isShown = async (): Promise<boolean> => (await look(context)).get(id)?.status === 'delivered';
+    await settle(context);
+    if (await isShown()) return { kept: 'shown', refusal };
+    await context.accepts({ body: events.received({ id }) });
+    await settle(context);
+    return { kept: (await isShown()) ? 'pending' : 'lost', refusal };
+  });
+}
+
+/** Statuses of one message in the order of their delivery, and when the message itself arrives. */
+interface Climb {
+  readonly id: string;
+  readonly statuses: readonly Status[];
+  readonly message: 'never' | 'before' | 'after';
+}
+
+/** Every order of some of the statuses. */
+function ordersOf(statuses: readonly Status[]): readonly (readonly Status[])[] {
+  return statuses.flatMap((first) => {
+    const others = statuses.filter((status) => status !== first);
+    return [[first], ...ordersOf(others).map((order) => [first, ...order])];
+  });
+}
+
+const ORDERS = ordersOf(STATUSES);
+const REPEATED: readonly (readonly Status[])[] = [
+  ['sent', 'sent', 'delivered'],
+  ['sent', 'delivered', 'sent'],
+  ['sent', 'delivered', 'delivered', 'sent'],
+  ['read', 'read', 'delivered', 'read'],
+];
+
+/** The first final status counts, otherwise the highest. */
+function statusAfter(statuses: readonly Status[]): Status {
+  const final = statuses.find((status) => status === 'read' || status === 'failed');
+  return final ?? (statuses.includes('delivered') ? 'delivered' : 'sent');
+}
+
+/** All climbs. A receiver that shows statuses without messages gets only these. */
+function climb(context: ReceiverContext): Promise<readonly Climb[]> {
+  return context.once('statuses in every order', async () => {
+    const { kept } = await tryEarly(context);
+    const places = { shown: ['never'], pending: ['before', 'after'], lost: ['before'] } as const;
+    const climbs = places[kept].flatMap((message) =>
+      [...ORDERS, ...REPEATED].map((statuses): Climb => ({ id: newId(), statuses, message })),
+    );
+    for (const { id, statuses, message } of climbs) {
+      const arrive = () => context.accepts({ body: context.events.received({ id }) });
+      if (message === 'before') await arrive();
+      for (const status of statuses) await context.accepts({ body: context.events.status(id, status) });
+      if (message === 'after') await arrive();
+    }
+    return climbs;
+  });
+}
+
+/** What the receiver has in the end, if it is not what it should be. */
+interface Wrong {
+  readonly climb: Climb;
+  readonly found: string | null;
+}
+
+function findWrong(climbs: readonly Climb[], seen: Seen): readonly Wrong[] {
+  return climbs
+    .map((one) => ({ climb: one, found: seen.get(one.id)?.status ?? null }))
+    .filter(({ climb: { statuses }, found }) => found !== statusAfter(statuses));
+}
+
+/** What the shortest wrong climb shows, which the others repeat. */
+function explain(climbs: readonly Climb[], wrong: readonly Wrong[], seen: Seen): string {
+  const [shortest] = wrong.toSorted((a, b) => a.climb.statuses.length - b.climb.statuses.length);
+  if (shortest === undefined) return RANKS;
+  const isFirst = ({ id, statuses, message }: Climb): boolean =>
+    (seen.get(id)?.status ?? null) === (message === 'before' ? null : statuses[0]);
+  if (climbs.every((one) => one.message === 'after' || isFirst(one))) return SAME_ID;
+  const { found } = shortest;
+  const { statuses } = shortest.climb;
+  const expected = statusAfter(statuses);
+  if (found === null && expected !== 'failed') return NO_STATUS;
+  if (expected === 'failed') return FAILED;
+  if (expected === 'read' && found === 'failed') return READ_IS_FINAL;
+  const isLower = statuses.some(
+    (status) => status === found && statuses.indexOf(status) < statuses.indexOf(expected),
+  );
+  return isLower ? SKIPPED : RANKS;
+}
+
+/** A check of those climbs to which the rule applies. */
+function ladder(id: string, rule: string, applies: (statuses: readonly Status[]) => boolean): Effect {
+  return {
+    id: `effects.status.${id}`,
+    section: SECTION,
+    rule,
+    hint: RANKS,
+    async act(context) {
+      const climbs = await climb(context);
+      return (seen) => {
+        const wrong = findWrong(climbs, seen);
+        const here = wrong.find(({ climb: { statuses } }) => applies(statuses));
+        if (here === undefined) return undefined;
+        const { statuses, message } = here.climb;
+        const place = message === 'never' ? '' : `, with the message ${message} them`;
+        return new Violation(
+          `${statusAfter(statuses)} after ${statuses.join(', ')}${place}`,
+          here.found ?? 'no status',
+          undefined,
+          explain(climbs, wrong, seen),
+        );
+      };
+    },
+  };
+}
+
+const isRepeated = (statuses: readonly Status[]): boolean => new Set(statuses).size < statuses.length;
+const rank = (status: Status): number => STATUSES.indexOf(status);
+const isRising = (statuses: readonly Status[]): boolean =>
+  statuses.every((status, index) => index === 0 || rank(status) > rank(statuses[index - 1] ?? status));
+const hasFailed = (statuses: readonly Status[]): boolean => statuses.includes('failed');
+const isReadFirst = (statuses: readonly Status[]): boolean =>
+  statuses.includes('read') && statuses.indexOf('read') < statuses.indexOf('failed');
+
+/** What becomes of statuses, in every order. Implements `Message status ladder`. */
+export const statusEffects: readonly Effect[] = [
+  {
+    id: 'effects.status.first',
+    section: SECTION,
+    rule: 'A status that arrives before its message is kept.',
+    hint: EARLY,
+    async act(context): Promise<Judge> {
+      const { kept, refusal } = await tryEarly(context);
+      if (kept !== 'lost') return () => undefined;
+      return () => new Violation('delivered, at the latest after the message', 'no status', refusal);
+    },
+  },
+  ladder(
+    'rises',
+    'A status rises from sent to delivered to read, and may leave one out.',
+    (all) => isRising(all) && !hasFailed(all),
+  ),
+  ladder(
+    'late',
+    'A status that arrives late changes nothing.',
+    (all) => !isRising(all) && !isRepeated(all) && !hasFailed(all),
+  ),
+  ladder('repeated', 'A repeated status changes nothing.', isRepeated),
+  ladder(
+    'failed',
+    'Failed may come first or follow sent or delivered, and is final.',
+    (all) => hasFailed(all) && !isReadFirst(all),
+  ),
+  ladder('read', 'Failed does not replace read.', isReadFirst),
+];
