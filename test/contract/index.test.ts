@@ -13,6 +13,7 @@ const INTERNAL = [
   'connector/sync-endpoints.ts',
   'connector/webhook-endpoints.ts',
   'service/fields.ts',
+  'service/read-fields.ts',
   'service/request-refusal.ts',
 ];
 

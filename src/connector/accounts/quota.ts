@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import type { Account as AccountFigures } from '../../contract/service/account.ts';
+import type { ReadAccount } from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -14,23 +14,26 @@ const READ_EVERY_MS = 5 * 60_000;
 /** The last response of `GET /account`. Times in epoch milliseconds. */
 export type Quota = Readonly<typeof quotas.$inferSelect>;
 
-/** Stores the figures that the service has just reported for an account. */
+/**
+ * Stores the figures that the service has just reported for an account. If one of them could not be read, the
+ * previous figures remain: a count that is not known must not look like 0.
+ */
 export async function storeQuota(
   db: Queryable,
   accountId: string,
-  { slots, connections }: AccountFigures,
+  { slots, connections }: ReadAccount,
   now: number,
 ): Promise<void> {
-  const figures = {
-    slotsTotal: slots.total,
-    slotsUsed: slots.used,
-    slotsAvailable: slots.available,
-    nextExpiry: slots.nextExpiry === null ? null : Date.parse(slots.nextExpiry),
-    connectionsTotal: connections.total,
-    connectionsConnected: connections.connected,
-    connectionsNeedReconnect: connections.needsReconnect,
-    readAt: now,
+  const counts = {
+    slotsTotal: slots?.total ?? null,
+    slotsUsed: slots?.used ?? null,
+    slotsAvailable: slots?.available ?? null,
+    connectionsTotal: connections?.total ?? null,
+    connectionsConnected: connections?.connected ?? null,
+    connectionsNeedReconnect: connections?.needsReconnect ?? null,
   };
+  if (!areKnown(counts)) return;
+  const figures = { ...counts, nextExpiry: slots?.nextExpiry ?? null, readAt: now };
   // Nothing is stored for an account that was removed in the meantime.
   const [account] = await orm(db)
     .select({ id: accounts.id })
@@ -41,6 +44,12 @@ export async function storeQuota(
     .insert(quotas)
     .values({ accountId, ...figures })
     .onConflictDoUpdate({ target: quotas.accountId, set: figures });
+}
+
+function areKnown<Name extends string>(
+  counts: Readonly<Record<Name, number | null>>,
+): counts is Readonly<Record<Name, number>> {
+  return Object.values(counts).every((count) => count !== null);
 }
 
 /** Reads the figures of an account again if they are old. A failure is logged: a poll does not need them. */

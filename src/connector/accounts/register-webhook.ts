@@ -81,7 +81,7 @@ export async function registerWebhook(
   // This process has the lease, so the process that set the mark no longer works on it.
   if (!isPending && stored?.hasSecret === true) {
     const current = await client.getWebhook(signal);
-    if (current.url === url && current.secretSet) {
+    if (current.url === url && current.secretSet !== false) {
       await noteRegistered(database, lease, { id: subscriptionId, url, now: clock.now() });
       return 'unchanged';
     }

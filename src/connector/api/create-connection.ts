@@ -1,7 +1,7 @@
 import type { CreatedConnectorConnection } from '../../contract/connector/connections.ts';
-import type { Account as AccountFigures } from '../../contract/service/account.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
+import type { ReadAccount } from '../../contract/service/read-answers.ts';
 import { storeQuota } from '../accounts/quota.ts';
 import { type CreationOutcome, createOnce } from '../connections/create-connection.ts';
 import { type Creation, placeCreation } from '../connections/creation-store.ts';
@@ -69,7 +69,7 @@ async function create(
   { database, clock, presence, closing }: ConnectionLifeOptions,
   client: ServiceClient,
   creation: Creation,
-  slots: AccountFigures['slots'] | null,
+  slots: ReadAccount['slots'],
 ): Promise<Extract<CreationOutcome, { kind: 'created' | 'known' }>> {
   const outcome = await createOnce(
     { database, clock, presence, client, closing },
@@ -110,7 +110,7 @@ async function readSlots(
   { database, clock, closing }: ConnectionLifeOptions,
   client: ServiceClient,
   accountId: string,
-): Promise<AccountFigures['slots'] | null> {
+): Promise<ReadAccount['slots']> {
   const timeUp = new AbortController();
   const cancel = clock.after(FIGURES_WITHIN_MS, () => timeUp.abort());
   try {

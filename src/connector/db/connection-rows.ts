@@ -114,7 +114,7 @@ export async function storeDetail(
   detail: ReadConnectionDetail,
   now: number,
 ): Promise<boolean> {
-  const { id, licenseExpires } = detail;
+  const { id } = detail;
   const params = [
     id,
     owner.accountId,
@@ -124,7 +124,7 @@ export async function storeDetail(
     toStorableText(detail.label),
     toStorableText(detail.provider),
     toStorableText(detail.licenseStatus),
-    licenseExpires === null ? null : Date.parse(licenseExpires),
+    detail.licenseExpires,
     now,
   ];
   return (await retryOnce(() => db.query(STORE_DETAIL, params))).length > 0;

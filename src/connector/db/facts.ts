@@ -41,6 +41,8 @@ export interface MessageFacts {
   readonly statusAt?: number;
   /** Bits of `WEBHOOK_SEEN`; 0 unless the source is a webhook. */
   readonly webhookSeen: number;
+  /** Of a poll: false if direction or time are assumptions, which a poll that can read them replaces. Default: true. */
+  readonly certain?: boolean;
 }
 
 /** What a `connection.connected` or `connection.disconnected` event reports. Null: not reported. */

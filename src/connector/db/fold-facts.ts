@@ -3,8 +3,8 @@ import { CHANGE, type ConnectionStateFacts, type MessageFacts } from './facts.ts
 import { toStorableText } from './storable-text.ts';
 
 /** What a batch reports about one message, as input of the merge statement. */
-export interface FoldedMessage extends Omit<MessageFacts, 'statusAt'> {
-  /** A poll is among the sources, so `createdAt` is the service's own. */
+export interface FoldedMessage extends Omit<MessageFacts, 'statusAt' | 'certain'> {
+  /** A poll that could read them is among the sources, so direction and `createdAt` are the service's own. */
   readonly polled: boolean;
   /** Both `read` and `failed` were reported. */
   readonly statusConflict: boolean;
@@ -24,8 +24,8 @@ interface GroupedFacts {
 
 /**
  * Folds facts into one row for each message and account, as if they were merged one by one: the first value of
- * a field is kept, statuses apply in the order of their timestamps, and the creation time is that of a poll, or
- * else the earliest one. Rows are ordered by connection and message, so that all batches lock rows in the same
+ * a field is kept, but the last address of a file that a poll reports; statuses of outgoing messages apply in the order
+ * of their timestamps, and the creation time is that of a poll, or else the earliest one. Rows are ordered by connection and message, so that all batches lock rows in the same
  * order. Pure.
  */
 export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
@@ -53,7 +53,7 @@ function foldOne(group: readonly GroupedFacts[], credits: number[]): FoldedMessa
       (fillsFields(folded, next) ? CHANGE.fields : 0) | (adds(folded, next) ? CHANGE.bookkeeping : 0);
     folded = next;
   }
-  return { ...folded, ...foldStatuses(group, credits) };
+  return folded.direction === 'incoming' ? folded : { ...folded, ...foldStatuses(group, credits) };
 }
 
 function start(facts: MessageFacts): FoldedMessage {
@@ -72,7 +72,7 @@ function start(facts: MessageFacts): FoldedMessage {
     waMessageId: toStorableText(facts.waMessageId),
     createdAt: facts.createdAt,
     webhookSeen: facts.webhookSeen,
-    polled: facts.source === 'poll',
+    polled: facts.source === 'poll' && facts.certain !== false,
     statusConflict: false,
   };
 }
@@ -83,7 +83,8 @@ function join(folded: FoldedMessage, facts: MessageFacts): FoldedMessage {
     ...folded,
     peer: folded.peer ?? next.peer,
     text: folded.text ?? next.text,
-    mediaUrl: folded.mediaUrl ?? next.mediaUrl,
+    mediaUrl:
+      next.source === 'poll' ? (next.mediaUrl ?? folded.mediaUrl) : (folded.mediaUrl ?? next.mediaUrl),
     mediaType: folded.mediaType ?? next.mediaType,
     errorMessage: folded.errorMessage ?? next.errorMessage,
     waMessageId: folded.waMessageId ?? next.waMessageId,
@@ -94,7 +95,7 @@ function join(folded: FoldedMessage, facts: MessageFacts): FoldedMessage {
 }
 
 function joinCreatedAt(folded: FoldedMessage, next: FoldedMessage): number {
-  if (folded.polled) return folded.createdAt;
+  if (folded.polled || (next.source === 'poll' && !next.polled)) return folded.createdAt;
   return next.polled ? next.createdAt : Math.min(folded.createdAt, next.createdAt);
 }
 

@@ -17,10 +17,8 @@ import { toStorableText } from './storable-text.ts';
 export interface Merge {
   /** SQL: the new value, from the row `m` and the reported row `excluded`. */
   readonly value: string;
-  /** SQL: whether that is a change. */
-  readonly changes: string;
-  /** The bit of `CHANGE` for such a change. */
-  readonly bit: keyof typeof CHANGE;
+  /** SQL: whether that is a change, by the bit of `CHANGE` for it. */
+  readonly changes: Readonly<Partial<Record<keyof typeof CHANGE, string>>>;
 }
 
 /** A delivery for the raw log. */
@@ -51,45 +49,65 @@ export const DELIVERY_COLUMNS: readonly InputColumn<LoggedDelivery>[] = [
   other('credit', 'smallint', ({ credit }) => credit),
 ];
 
+const fills = (name: string): string => `(m.${name} IS NULL AND excluded.${name} IS NOT NULL)`;
+
 /** The first reported value of a field is kept. */
 const first = (name: string): Merge => ({
   value: `coalesce(m.${name}, excluded.${name})`,
-  changes: `(m.${name} IS NULL AND excluded.${name} IS NOT NULL)`,
-  bit: 'fields',
+  changes: { fields: fills(name) },
+});
+
+const isPoll = `excluded.first_seen_by = 'poll'`;
+
+/**
+ * A service may sign addresses anew for each list, and the old ones expire. A delivery that arrives after the poll may
+ * be older. The CRM fetches files by the id of the message, so a renewed address is not reported.
+ */
+const address = (name: string): Merge => ({
+  value: `CASE WHEN ${isPoll} THEN coalesce(excluded.${name}, m.${name}) ELSE coalesce(m.${name}, excluded.${name}) END`,
+  changes: { fields: fills(name), bookkeeping: `(${isPoll} AND m.${name} <> excluded.${name})` },
+});
+
+/** A poll that could not read the direction assumed it. */
+const corrects = `(m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled)`;
+const directionOf = `CASE WHEN ${corrects} THEN excluded.direction ELSE m.direction END`;
+const direction = (): Merge => ({
+  value: directionOf,
+  changes: { fields: `(${corrects} AND m.direction <> excluded.direction)` },
 });
 
 /**
  * The status ladder is the order of the enum: sent, delivered, read, failed. Nothing follows `read` or
- * `failed`. [status.consumer.rank] [status.consumer.never-back]
+ * `failed`, and an incoming message has no status. [status.consumer.rank] [status.consumer.never-back]
  */
 const rises = `((excluded.status > m.status AND m.status <> 'read')
-        OR (m.status IS NULL AND excluded.status IS NOT NULL))`;
+        OR (m.status IS NULL AND excluded.status IS NOT NULL AND ${directionOf} = 'outgoing'))`;
 const status = (): Merge => ({
   value: `CASE WHEN ${rises} THEN excluded.status ELSE m.status END`,
-  changes: rises,
-  bit: 'status',
+  changes: { status: rises },
 });
 
-/** A poll reports the service's own time. Until then, the earliest time of an event is used. */
+/**
+ * A poll reports the service's own time, if it could read it. Until then, the earliest time of an event is used, or
+ * else the one that a poll assumed.
+ */
 const believedTime = `CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
+              WHEN ${isPoll} THEN m.created_at
               ELSE least(m.created_at, excluded.created_at) END`;
 const creationTime = (): Merge => ({
   value: believedTime,
-  changes: `m.created_at <> ${believedTime}`,
-  bit: 'fields',
+  changes: { fields: `m.created_at <> ${believedTime}` },
 });
 
 const once = (name: string): Merge => ({
   value: `m.${name} OR excluded.${name}`,
-  changes: `(excluded.${name} AND NOT m.${name})`,
-  bit: 'bookkeeping',
+  changes: { bookkeeping: `(excluded.${name} AND NOT m.${name})` },
 });
 
 const union = (name: string): Merge => ({
   value: `m.${name} | excluded.${name}`,
-  changes: `m.${name} | excluded.${name} <> m.${name}`,
-  bit: 'bookkeeping',
+  changes: { bookkeeping: `m.${name} | excluded.${name} <> m.${name}` },
 });
 
 /** Both `read` and `failed` were reported. */
@@ -98,8 +116,7 @@ const conflicts = `(m.status_conflict OR excluded.status_conflict
                  OR (m.status = 'failed' AND excluded.status = 'read'), false))`;
 const conflict = (): Merge => ({
   value: conflicts,
-  changes: `(${conflicts} AND NOT m.status_conflict)`,
-  bit: 'conflict',
+  changes: { conflict: `(${conflicts} AND NOT m.status_conflict)` },
 });
 
 export interface MessageColumn extends InputColumn<FoldedMessage> {
@@ -120,10 +137,10 @@ export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
   ofMessage(messages.connectionId, (message) => message.connectionId),
   ofMessage(messages.id, (message) => message.messageId),
   ofMessage(messages.accountId, (message) => message.accountId),
-  ofMessage(messages.direction, (message) => message.direction),
+  ofMessage(messages.direction, (message) => message.direction, direction),
   ofMessage(messages.peer, (message) => message.peer, first),
   ofMessage(messages.text, (message) => message.text, first),
-  ofMessage(messages.mediaUrl, (message) => message.mediaUrl, first),
+  ofMessage(messages.mediaUrl, (message) => message.mediaUrl, address),
   ofMessage(messages.mediaType, (message) => message.mediaType, first),
   ofMessage(messages.status, (message) => message.status, status),
   ofMessage(messages.errorMessage, (message) => message.errorMessage, first),

@@ -87,9 +87,7 @@ const MERGED = MESSAGE_COLUMNS.flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
 );
 const changes = (bit: keyof typeof CHANGE): string =>
-  `(${MERGED.filter((column) => column.bit === bit)
-    .map((column) => column.changes)
-    .join('\n        OR ')})`;
+  `(${MERGED.flatMap((column) => column.changes[bit] ?? []).join('\n        OR ')})`;
 const KINDS = ['status', 'fields', 'bookkeeping', 'conflict'] as const;
 
 /** The license fields of a row after an event, for the license notice. */

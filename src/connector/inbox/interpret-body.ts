@@ -11,10 +11,16 @@ import { type ConnectionStateFacts, type MessageFacts, WEBHOOK_SEEN } from '../d
 
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
+interface Known {
+  readonly event: string;
+  /** The fields that hold a value which was read as null. Absent if there are none. */
+  readonly reason?: string;
+}
+
 /** The content of a verified body. */
 export type Interpretation =
-  | { readonly kind: 'message'; readonly event: string; readonly message: MessageFacts }
-  | { readonly kind: 'connection'; readonly event: string; readonly connection: ConnectionStateFacts }
+  | ({ readonly kind: 'message'; readonly message: MessageFacts } & Known)
+  | ({ readonly kind: 'connection'; readonly connection: ConnectionStateFacts } & Known)
   /** Stored with its reason; changes nothing. */
   | {
       readonly kind: 'kept';
@@ -42,7 +48,7 @@ export function interpretBody(body: Buffer, context: DeliveryContext): Interpret
   const parsed = parseWebhookEvent(json);
   switch (parsed.kind) {
     case 'known':
-      return interpretEvent(parsed.event, context);
+      return { ...interpretEvent(parsed.event, context), ...describeUnread(parsed.unread) };
     // [events.client-ignores] [versioning.client.unknown-events]
     case 'unknown':
       return { kind: 'kept', event: parsed.type, outcome: 'unknown_event', ...readNames(json) };
@@ -85,6 +91,10 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
+function describeUnread(fields: readonly string[]): Pick<Known, 'reason'> {
+  return fields.length === 0 ? {} : { reason: `not readable: ${fields.join(', ')}` };
+}
+
 function interpretEvent(event: ParsedEvent, context: DeliveryContext): Interpretation {
   switch (event.event) {
     case 'message.received':
@@ -114,7 +124,7 @@ function fromReceived(
     status: null,
     errorMessage: null,
     waMessageId: message.wa_id,
-    createdAt: message.timestamp,
+    createdAt: message.timestamp ?? context.signedAt,
     webhookSeen: WEBHOOK_SEEN.received,
   };
 }
@@ -133,8 +143,8 @@ function fromStatus({ connection_id, message }: ParsedMessageStatus, context: De
     status: message.status,
     errorMessage: null,
     waMessageId: message.wa_id,
-    createdAt: message.timestamp,
-    webhookSeen: WEBHOOK_SEEN[message.status],
+    createdAt: message.timestamp ?? context.signedAt,
+    webhookSeen: message.status === null ? 0 : WEBHOOK_SEEN[message.status],
   };
 }
 
@@ -158,12 +168,7 @@ function fromConnectionEvent(
     status: connection?.status ?? (broken ? 'disconnected' : 'connected'),
     needsReconnect: connection?.needs_reconnect ?? broken,
     licenseStatus: connection?.license_status ?? null,
-    licenseExpires: toEpochMs(connection?.license_expires ?? null),
+    licenseExpires: connection?.license_expires ?? null,
     reason: connection?.reason ?? null,
   };
-}
-
-function toEpochMs(dateTime: string | null): number | null {
-  const ms = dateTime === null ? Number.NaN : Date.parse(dateTime);
-  return Number.isNaN(ms) ? null : ms;
 }

@@ -36,6 +36,10 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
     'connector_webhook_status_conflicts_total',
     'Messages reported both read and failed; the first report counts.',
   );
+  const unread = metrics.counter(
+    'connector_webhook_unread_total',
+    'Deliveries with fields that could not be read and were stored as null.',
+  );
   const failures = metrics.counter(
     'connector_webhook_commit_failures_total',
     'Failed commits: retried once, split to find the cause, or given up.',
@@ -71,6 +75,8 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
     answeredIn: (ms) => answerSeconds.observe(ms / 1000),
     committed(result, batch) {
       batchSize.observe(batch.length);
+      for (const { reason, outcome } of batch)
+        if (reason !== undefined && outcome === undefined) unread.inc();
       for (const [outcome, count] of countOutcomes(result)) deliveries.inc({ outcome }, count);
       for (const [mask, count] of result.masks) if (mask & CHANGE.conflict) conflicts.inc(count);
     },

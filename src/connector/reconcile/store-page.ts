@@ -29,7 +29,7 @@ export async function storePage(
   const { db, lease, accountId, registeredAt } = store;
   return await commitBatch(db, {
     now,
-    messages: messages.map((message) => toFacts(accountId, message)),
+    messages: messages.map((message) => toFacts(accountId, message, now)),
     via: nameWalk(change),
     fence: { lease: lease.name, fence: lease.fence },
     also: {
@@ -49,7 +49,7 @@ function nameWalk({ kind, saved, closed }: ProgressChange): string {
  * The status ladder only applies to outgoing messages; a status that the service shows for an incoming one is
  * ignored.
  */
-function toFacts(accountId: string, message: PolledMessage): MessageFacts {
+function toFacts(accountId: string, message: PolledMessage, now: number): MessageFacts {
   return {
     connectionId: message.connectionId,
     messageId: message.id,
@@ -63,7 +63,8 @@ function toFacts(accountId: string, message: PolledMessage): MessageFacts {
     status: message.direction === 'outgoing' ? message.status : null,
     errorMessage: message.errorMessage,
     waMessageId: message.waMessageId,
-    createdAt: message.createdAt,
+    createdAt: Number.isNaN(message.createdAt) ? now : message.createdAt,
     webhookSeen: 0,
+    certain: message.certain,
   };
 }

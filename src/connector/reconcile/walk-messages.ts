@@ -83,7 +83,8 @@ function noteAhead(
   items: readonly PolledMessage[],
   latest: number,
 ): void {
-  const newest = items.reduce((found, { createdAt }) => Math.max(found, createdAt), latest);
+  // A time that could not be read is not a number, and not later than any.
+  const newest = items.reduce((found, { createdAt }) => (createdAt > found ? createdAt : found), latest);
   metrics.ahead.set({ account: accountId }, (newest - latest) / 1_000);
 }
 
@@ -141,17 +142,25 @@ export async function walkOneGap(
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 
-/** Those that polling has not stored before. Messages of another account are never stored by this one. */
+/**
+ * Those that polling has not stored before. Messages of another account are never stored by this one. One whose time
+ * cannot be read proves nothing about the end of a walk, so it is known as soon as it is stored.
+ */
 async function findUnseen(
   { database, accountId }: PollContext,
   items: readonly PolledMessage[],
 ): Promise<readonly PolledMessage[]> {
   const rows = await database.query<{ position: number }>(
-    `select i.position from unnest($2::text[], $3::text[]) with ordinality as i(connection_id, id, position)
+    `select i.position from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as i(connection_id, id, certain, position)
        join connector.connections c on c.connection_id = i.connection_id and c.account_id = $1
        left join connector.messages m on m.id = i.id and m.connection_id = i.connection_id
-      where m.polled is distinct from true`,
-    [accountId, items.map((item) => item.connectionId), items.map((item) => item.id)],
+      where case when i.certain then m.polled is distinct from true else m.id is null end`,
+    [
+      accountId,
+      items.map((item) => item.connectionId),
+      items.map((item) => item.id),
+      items.map((item) => item.certain),
+    ],
   );
   const unseen = new Set(rows.map(({ position }) => position - 1));
   return items.filter((_, index) => unseen.has(index));
@@ -180,6 +189,9 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
       metrics.invalid.inc(page.invalid.length);
       logger.warn({ accountId, count: page.invalid.length }, 'messages could not be read and were left out');
     }
+    // A walk ends with an error where a cursor cannot be read. What it has read until there is stored.
+    if (page.hasMore && page.nextCursor === null)
+      await commitPages(context, page.items, { kind, saved: [], closed: [], swept: [] });
     return { page };
   } catch (error) {
     if (cursor === null || !isLostCursor(error)) throw error;

@@ -78,7 +78,12 @@ export function differenceOf(
   const isFirst = before.firstSeenBy === 'webhook' && before.direction === 'incoming';
   const differing: Field[] = FILLED.filter(
     (field) =>
-      isFirst && before[field] !== null && expected[field] !== null && before[field] !== expected[field],
+      isFirst &&
+      before[field] !== null &&
+      expected[field] !== null &&
+      before[field] !== expected[field] &&
+      // A poll renews it.
+      !(field === 'mediaUrl' && before.polled),
   );
   if (before.direction !== expected.direction) differing.push('direction');
   const isWhole = before.webhooksOnly && before.firstSeenAt >= keptSince;

@@ -1,69 +1,49 @@
-import { readConnectionList, readMessagePage } from '../../contract/service/read-answers.ts';
+import {
+  type ReadConnectionListItem,
+  type ReadItems,
+  type ReadMessage,
+  readMessagePage,
+} from '../../contract/service/read-answers.ts';
 import { type MessageStatus, messageStatus } from '../../contract/service/statuses.ts';
 
-/** A message as polling uses it; `createdAt` in epoch milliseconds. */
-export interface PolledMessage {
-  readonly id: string;
-  readonly connectionId: string;
+/** A message as polling uses it. */
+export interface PolledMessage extends Omit<ReadMessage, 'direction' | 'status' | 'createdAt'> {
   readonly direction: 'incoming' | 'outgoing';
-  readonly text: string | null;
-  readonly mediaUrl: string | null;
-  readonly mediaType: string | null;
   /** Null for a status that this version does not know. */
   readonly status: MessageStatus | null;
-  readonly errorMessage: string | null;
-  readonly waMessageId: string | null;
+  /** Epoch milliseconds. `NaN` if the page contains no readable time. */
   readonly createdAt: number;
+  /**
+   * False if the direction or the time could not be read. The direction is then assumed to be `incoming`, because
+   * a contact's message must not be lost, and the time is that of a neighbour in the list.
+   */
+  readonly certain: boolean;
 }
 
 /** A page of messages, newest first. */
-export interface PolledPage {
-  readonly items: readonly PolledMessage[];
+export interface PolledPage extends ReadItems<PolledMessage> {
   readonly nextCursor: string | null;
   readonly hasMore: boolean;
-  /** One reason for each element that could not be read and was omitted. */
-  readonly invalid: readonly string[];
 }
 
-/** A connection as polling uses it; `licenseExpires` in epoch milliseconds. */
-export interface PolledConnection {
-  readonly id: string;
-  readonly phoneNumber: string | null;
-  readonly label: string | null;
-  readonly status: string | null;
-  readonly isDefault: boolean | null;
-  readonly provider: string | null;
-  readonly tier: string | null;
-  readonly profilePicUrl: string | null;
-  readonly licenseValid: boolean | null;
-  readonly licenseStatus: string | null;
-  readonly licenseExpires: number | null;
-}
-
-export interface PolledConnections {
-  readonly items: readonly PolledConnection[];
+export interface PolledConnections extends ReadItems<ReadConnectionListItem> {
   /** The `Date` of the response in epoch milliseconds, whole seconds; null if it had none. */
   readonly date: number | null;
-  readonly invalid: readonly string[];
 }
 
 /** Reads a page of `GET /messages`. Throws a `ZodError` if the value is not a page. */
 export function readPolledPage(body: unknown): PolledPage {
   const page = readMessagePage(body);
-  const items = page.items.map((item) => ({
-    ...item,
-    status: messageStatus.safeParse(item.status).data ?? null,
-    createdAt: Date.parse(item.createdAt),
-  }));
+  let neighbour = page.items.find(({ createdAt }) => createdAt !== null)?.createdAt ?? Number.NaN;
+  const items = page.items.map((item) => {
+    neighbour = item.createdAt ?? neighbour;
+    return {
+      ...item,
+      direction: item.direction ?? 'incoming',
+      status: messageStatus.safeParse(item.status?.trim().toLowerCase()).data ?? null,
+      createdAt: neighbour,
+      certain: item.direction !== null && item.createdAt !== null,
+    };
+  });
   return { ...page, items };
-}
-
-/** Reads the response of `GET /connections`. Throws a `ZodError` if the value is not a list. */
-export function readPolledConnections(body: unknown): Omit<PolledConnections, 'date'> {
-  const list = readConnectionList(body);
-  const items = list.items.map((item) => ({
-    ...item,
-    licenseExpires: item.licenseExpires === null ? null : Date.parse(item.licenseExpires),
-  }));
-  return { ...list, items };
 }

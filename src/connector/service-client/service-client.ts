@@ -1,15 +1,17 @@
 import { z } from 'zod';
-import type { Account } from '../../contract/service/account.ts';
 import type { CreateConnectionRequest } from '../../contract/service/connections.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadReceiptRequest, SendMessageRequest } from '../../contract/service/messages.ts';
 import {
+  type ReadAccount,
   type ReadConnectionDetail,
   type ReadCreatedConnection,
   type ReadSend,
+  type ReadWebhook,
   readAccount,
   readConnectionDetail,
+  readConnectionList,
   readCreatedConnection,
   readPairingCode,
   readReadReceipt,
@@ -21,7 +23,7 @@ import {
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { createServiceCaller, type ServiceCall, type ServiceCallerOptions } from './call-service.ts';
-import { type PolledConnections, type PolledPage, readPolledConnections, readPolledPage } from './polled.ts';
+import { type PolledConnections, type PolledPage, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
 
 /**
@@ -44,11 +46,6 @@ export interface MessageQuery {
   readonly connectionId?: string | undefined;
   readonly cursor?: string | null | undefined;
   readonly limit: number;
-}
-
-export interface WebhookRegistration {
-  readonly url: string | null;
-  readonly secretSet: boolean;
 }
 
 /** A signing secret that the service has just issued. Every earlier secret is invalid. */
@@ -88,7 +85,7 @@ export interface ServiceClient {
   /** `POST /connections/{id}/pairing-code`. The number is sent unchanged: digits only. */
   requestPairingCode(id: string, phoneNumber: string, signal?: AbortSignal): Promise<string>;
   /** `GET /account`. */
-  readAccount(signal?: AbortSignal): Promise<Account>;
+  readAccount(signal?: AbortSignal): Promise<ReadAccount>;
   /** `GET /messages`, newest first. */
   listMessages(query: MessageQuery, signal?: AbortSignal): Promise<PolledPage>;
   /**
@@ -98,7 +95,7 @@ export interface ServiceClient {
   /** `POST /messages/read`; returns how many messages it marked. Idempotent. */
   markRead(body: ReadReceiptRequest, signal?: AbortSignal): Promise<number>;
   /** `GET /webhook`. */
-  getWebhook(signal?: AbortSignal): Promise<WebhookRegistration>;
+  getWebhook(signal?: AbortSignal): Promise<ReadWebhook>;
   /** `PUT /webhook`. Invalidates the previous secret at once, even if the URL stays the same. */
   putWebhook(url: string, signal?: AbortSignal): Promise<IssuedSecret>;
   /** `POST /webhook/rotate`. Invalidates the previous secret at once. */
@@ -183,7 +180,7 @@ function connectionCalls(ask: Ask): ConnectionCalls {
   const nothing = (): void => undefined;
   return {
     async listConnections(signal) {
-      const { value, date } = await ask(reading('connections', signal), readPolledConnections);
+      const { value, date } = await ask(reading('connections', signal), readConnectionList);
       return { ...value, date };
     },
     async createConnection(body, idempotencyKey, signal) {

@@ -30,13 +30,15 @@ export interface ExplanationFacts {
  */
 export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts): Explanation {
   const { reason, accountId } = delivery;
+  const unread = reason === null ? '' : ` (${reason})`;
   switch (delivery.outcome) {
     case 'merged':
-      return { reason: null, explanation: `${describeEffect(delivery, facts.changes)}.` };
+      return { reason: null, explanation: `${describeEffect(delivery, facts.changes)}${unread}.` };
     case 'unchanged':
-      return delivery.status === null
-        ? explainKnown('the message', facts.changes[0], facts)
-        : explainStatus(delivery.status, facts);
+      if (delivery.status !== null) return explainStatus(delivery.status, facts);
+      return delivery.event === 'message.status'
+        ? { reason: 'does_not_fit', explanation: `It reports no status that is known${unread}.` }
+        : explainKnown('the message', facts.changes[0], facts);
     case 'foreign':
       return {
         reason: 'other_account',
@@ -84,6 +86,12 @@ function describeStatus(change: MessageChangeRow | undefined): string {
 }
 
 function explainStatus(reported: MessageStatus, facts: ExplanationFacts): Explanation {
+  if (facts.row?.direction === 'incoming' && facts.row.status === null) {
+    return {
+      reason: 'status_of_incoming',
+      explanation: 'The message is incoming, so it has no status.',
+    };
+  }
   const had = facts.changes.filter((change) => change.status !== null && change.type !== 'message.updated');
   const reached = [...had.map((change) => change.status), facts.row?.status ?? null];
   if (reached.includes(reported)) {

@@ -9,6 +9,7 @@ export const TRACE_REASONS = [
   'already_known',
   'status_not_higher',
   'status_final',
+  'status_of_incoming',
   'other_account',
   'unknown_event',
   'does_not_fit',
@@ -80,7 +81,7 @@ export const traceEntry = z.object({
   reason: traceReason
     .nullable()
     .describe(
-      'Why a delivery changed nothing; null if it changed something. `already_known`: an earlier copy, a poll or the response of a send had reported it. `status_not_higher`: the status was already higher; it never moves backwards. `status_final`: the status was `failed`, or was `read` and cannot become `failed`. `other_account`: it arrived on the subscription of another account. `unknown_event`: its event type is unknown; it was stored. `does_not_fit`: its fields do not match its type; it was stored. `not_storable`: the database rejected it; it was stored as received. `unexplained`: the stored data does not explain it.',
+      'Why a delivery changed nothing; null if it changed something. `already_known`: an earlier copy, a poll or the response of a send had reported it. `status_not_higher`: the status was already higher; it never moves backwards. `status_final`: the status was `failed`, or was `read` and cannot become `failed`. `status_of_incoming`: the message is incoming and has no status. `other_account`: it arrived on the subscription of another account. `unknown_event`: its event type is unknown; it was stored. `does_not_fit`: its fields do not match its type; it was stored. `not_storable`: the database rejected it; it was stored as received. `unexplained`: the stored data does not explain it.',
     ),
   explanation: z.string().describe('The same reason in one sentence for people.'),
   seqs: z.array(z.int().min(1)).describe('The changes that it caused in the feed.'),

@@ -1,74 +1,68 @@
 import { z } from 'zod';
 import type { EventType } from './events.ts';
-import { TIMESTAMP_MAX_MS } from './fields.ts';
-import { messageStatus } from './statuses.ts';
+import {
+  address,
+  flag,
+  instant,
+  line,
+  link,
+  listUnread,
+  readableStatus,
+  record,
+  requiredId,
+  text,
+  word,
+} from './read-fields.ts';
 
 /*
- * Reading is more tolerant than writing: a field that a consumer can do without may be absent or null, and
- * unknown fields are dropped at every depth. The values that are kept have bounded lengths, and their
- * timestamps fit both `Date` and a Postgres `timestamptz`. The schemas are built once: this is the hot path
- * of the receiver.
+ * Reading is more tolerant than writing: only the ids are required. Any other field may be absent, of another
+ * type or too long, and is then null; unknown fields are dropped at every depth. Times are epoch milliseconds.
+ * The schemas are built once: this is the hot path of the receiver.
  */
-
-/** Printable ASCII: an id is used as a key, and a store must neither change nor reject it. */
-const id = z
-  .string()
-  .max(255)
-  .regex(/^[\x21-\x7e]+$/);
-const timestamp = z.number().min(0).max(TIMESTAMP_MAX_MS).overwrite(Math.trunc);
-const orNull = <S extends z.ZodType>(schema: S) => schema.nullable().default(null);
-const word = orNull(z.string().max(255));
-const line = orNull(z.string().max(4096));
-const link = orNull(z.string().max(8192));
-const text = orNull(z.string().max(1_048_576));
 
 const parsedMessageReceived = z.object({
   event: z.literal('message.received'),
-  connection_id: id,
+  connection_id: requiredId,
   message: z.object({
-    id,
+    id: requiredId,
     wa_id: word,
-    from: z.string().min(1).max(64),
+    from: address,
     text,
     media_url: link,
     media_type: word,
-    timestamp,
+    timestamp: instant,
   }),
 });
 export type ParsedMessageReceived = z.infer<typeof parsedMessageReceived>;
 
 const parsedMessageStatus = z.object({
   event: z.literal('message.status'),
-  connection_id: id,
-  message: z.object({ id, wa_id: word, status: messageStatus, timestamp }),
+  connection_id: requiredId,
+  message: z.object({ id: requiredId, wa_id: word, status: readableStatus, timestamp: instant }),
 });
 export type ParsedMessageStatus = z.infer<typeof parsedMessageStatus>;
 
-const connectionFields = {
-  phone_number: orNull(z.string().max(64)),
-  label: line,
-  status: word,
-  needs_reconnect: orNull(z.boolean()), // [events.disconnected.drives]
-  license_status: word,
-  license_expires: orNull(z.iso.datetime({ offset: true })),
-  reason: line, // [events.disconnected.reason-new]
+const connectionEvent = {
+  connection_id: requiredId,
+  connection: record({
+    phone_number: address,
+    label: line,
+    status: word,
+    needs_reconnect: flag, // [events.disconnected.drives]
+    license_status: word,
+    license_expires: instant,
+    reason: line, // [events.disconnected.reason-new]
+  }),
+  timestamp: instant,
 };
 
 const parsedConnectionDisconnected = z.object({
   event: z.literal('connection.disconnected'),
-  connection_id: id,
-  connection: z.object(connectionFields),
-  timestamp,
+  ...connectionEvent,
 });
 export type ParsedConnectionDisconnected = z.infer<typeof parsedConnectionDisconnected>;
 
-/** The payload is not specified beyond what all events share, so nothing else is required of it. */
-const parsedConnectionConnected = z.object({
-  event: z.literal('connection.connected'),
-  connection_id: id,
-  connection: orNull(z.object(connectionFields)),
-  timestamp: orNull(timestamp),
-});
+const parsedConnectionConnected = z.object({ event: z.literal('connection.connected'), ...connectionEvent });
 export type ParsedConnectionConnected = z.infer<typeof parsedConnectionConnected>;
 
 /** An event as a receiver reads it: every field is present, and null if the sender omitted it. */
@@ -91,13 +85,14 @@ const parsers: ReadonlyMap<string, z.ZodType<ParsedEvent>> = new Map<string, z.Z
 
 /**
  * The content of a delivery:
- * - `known`: one of the four events, with valid fields.
+ * - `known`: one of the four events, with readable ids. `unread` names each field that holds a value which was
+ *   read as null.
  * - `unknown`: another event type; clients ignore it.
- * - `invalid`: a known type with invalid fields; `reason` names the first one and contains no value of it.
+ * - `invalid`: a known type without a readable id; `reason` names its field and contains no value of it.
  * - `not_an_event`: not a JSON object with a string `event`.
  */
 export type ParsedWebhookBody =
-  | { readonly kind: 'known'; readonly event: ParsedEvent }
+  | { readonly kind: 'known'; readonly event: ParsedEvent; readonly unread: readonly string[] }
   | { readonly kind: 'unknown'; readonly type: string }
   | { readonly kind: 'invalid'; readonly type: string; readonly reason: string }
   | { readonly kind: 'not_an_event' };
@@ -117,7 +112,7 @@ export function parseWebhookEvent(value: unknown): ParsedWebhookBody {
   // [events.client-ignores] [versioning.client.unknown-events]
   if (parser === undefined) return { kind: 'unknown', type: type.slice(0, typeMaxLength) };
   const parsed = parser.safeParse(value);
-  if (parsed.success) return { kind: 'known', event: parsed.data };
+  if (parsed.success) return { kind: 'known', event: parsed.data, unread: listUnread(value, parsed.data) };
   return { kind: 'invalid', type, reason: firstReason(parsed.error) };
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { releaseConnections } from '../../../src/connector/db/connection-rows.ts';
-import { CHANGE, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import { CHANGE, type MessageFacts, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { applyStatus } from '../../../src/patterns/message-status.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -177,6 +177,62 @@ describe('merging a message', () => {
     expect(await readMessages(database)).toMatchObject([
       { text: 'Hello', media_url: 'https://media.example/1', peer: '15551234567' },
     ]);
+  });
+
+  it('keeps the address of a file that a poll reported last, and reports only the first one', async () => {
+    const [connection, message] = [newId(), newId()];
+    const poll = (mediaUrl: string | null) =>
+      commitBatch(database, { now: T0, messages: [polled(connection, message, { mediaUrl })] });
+    const event = (mediaUrl: string | null) =>
+      commit({ message: received(connection, message, { mediaUrl }) });
+    await event('https://media.example/1?sig=1');
+    await poll('https://media.example/1?sig=2');
+    await poll('https://media.example/1?sig=3');
+    await event('https://media.example/1?sig=1');
+    await poll(null);
+    expect(await readMessages(database)).toMatchObject([{ media_url: 'https://media.example/1?sig=3' }]);
+    expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
+  });
+
+  it('replaces direction and time that a poll had to assume, once a poll can read them', async () => {
+    const [connection, message] = [newId(), newId()];
+    const poll = (facts: Partial<MessageFacts>) =>
+      commitBatch(database, { now: T0, messages: [polled(connection, message, facts)] });
+    await poll({ direction: 'incoming', createdAt: T0, certain: false });
+    await poll({ direction: 'incoming', createdAt: T0 - 9_000, certain: false });
+    expect(await readMessages(database)).toMatchObject([
+      { direction: 'incoming', created_at: T0, polled: false },
+    ]);
+    await poll({ direction: 'outgoing', createdAt: T0 - 5_000, status: 'read' });
+    await poll({ direction: 'incoming', createdAt: T0 - 7_000 });
+    expect(await readMessages(database)).toMatchObject([
+      { direction: 'outgoing', created_at: T0 - 5_000, status: 'read', polled: true },
+    ]);
+    expect(await changeTypes()).toEqual([
+      'connection.updated',
+      'message.created',
+      'message.status',
+      'message.updated',
+    ]);
+  });
+
+  it('keeps the time of an event if a poll cannot read one', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: received(connection, message, { createdAt: T0 }) });
+    const facts = polled(connection, message, { createdAt: T0 - 9_000, certain: false });
+    await commitBatch(database, { now: T0, messages: [facts] });
+    expect(await readMessages(database)).toMatchObject([{ created_at: T0, polled: false }]);
+  });
+
+  it('stores no status of an incoming message, in one batch or in two', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit(
+      { message: received(connection, message) },
+      { message: status(connection, message, 'read', T0) },
+    );
+    await commit({ message: status(connection, message, 'failed', T0) });
+    expect(await readMessages(database)).toMatchObject([{ direction: 'incoming', status: null }]);
+    expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
   });
 
   it('keeps the first value that a source has reported for a field', async () => {

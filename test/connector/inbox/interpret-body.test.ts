@@ -123,28 +123,53 @@ describe('reading a verified body', () => {
 
   it.each([
     ['no message', { ...receivedEvent, message: undefined }, 'message'],
-    ['an id that is no string', { ...statusEvent, message: { ...statusEvent.message, id: 7 } }, 'message.id'],
+    [
+      'an id that is no string',
+      { ...statusEvent, message: { ...statusEvent.message, id: true } },
+      'message.id',
+    ],
     ['an id with a NUL', { ...statusEvent, message: { ...statusEvent.message, id: 'a\0b' } }, 'message.id'],
     ['an id with a lone surrogate', { ...statusEvent, connection_id: 'a\ud800' }, 'connection_id'],
     ['an id as long as a book', { ...statusEvent, connection_id: 'a'.repeat(9_999) }, 'connection_id'],
-    [
-      'a status that does not exist',
-      { ...statusEvent, message: { ...statusEvent.message, status: 'seen' } },
-      'status',
-    ],
-    ['a timestamp past what Date takes', timestamp(8.64e15 + 1), 'timestamp'],
-    ['a timestamp past what Postgres takes', timestamp(8.64e15), 'timestamp'],
-    ['a timestamp before 1970', timestamp(-1), 'timestamp'],
-    ['a timestamp in words', timestamp('2026-01-15T12:00:00Z'), 'timestamp'],
   ])('keeps a known event with %s, and names the invalid field', (_, event, field) => {
     const told = read(event);
     expect(told).toMatchObject({ kind: 'kept', outcome: 'invalid' });
     expect(told.kind === 'kept' ? told.reason : '').toContain(field);
   });
 
-  it('keeps a timestamp that is not a finite number as invalid', () => {
+  it.each([
+    ['past what Date takes', 8.64e15 + 1],
+    ['past what Postgres takes', 8.64e15],
+    ['before 1970', -1],
+    ['in words', 'noon'],
+  ])('uses the signed time for a timestamp %s', (_, value) => {
+    expect(read(timestamp(value))).toMatchObject({
+      kind: 'message',
+      reason: 'not readable: message.timestamp',
+      message: { status: 'delivered', createdAt: context.signedAt },
+    });
+  });
+
+  it('uses the signed time for a timestamp that is not a finite number', () => {
     const text = JSON.stringify(statusEvent).replace('1768478400000', '1e400');
-    expect(read(text)).toMatchObject({ kind: 'kept', outcome: 'invalid' });
+    expect(read(text)).toMatchObject({ kind: 'message', message: { createdAt: context.signedAt } });
+  });
+
+  it('names the message of a status that does not exist', () => {
+    const event = { ...statusEvent, message: { ...statusEvent.message, status: 'seen' } };
+    expect(read(event)).toMatchObject({
+      kind: 'message',
+      reason: 'not readable: message.status',
+      message: { messageId: 'message-1', status: null, webhookSeen: 0 },
+    });
+  });
+
+  it('knows that a connection is broken, whatever else the event holds', () => {
+    expect(read({ ...disconnectedEvent, connection: [] })).toMatchObject({
+      kind: 'connection',
+      reason: 'not readable: connection',
+      connection: { needsReconnect: true, status: 'disconnected' },
+    });
   });
 
   it('uses the last of duplicate keys, as JSON.parse does', () => {

@@ -97,7 +97,13 @@ export class OutboxBench {
         this.calls.push(body);
         return await this.answer(body, signal ?? new AbortController().signal);
       },
-      listMessages: async () => ({ items: this.list(), nextCursor: null, hasMore: false, invalid: [] }),
+      listMessages: async () => ({
+        items: this.list(),
+        nextCursor: null,
+        hasMore: false,
+        invalid: [],
+        unread: [],
+      }),
     };
     const { clock } = this;
     const presence = createPresence({
@@ -219,6 +225,7 @@ export class OutboxBench {
       errorMessage: null,
       waMessageId: null,
       createdAt: this.clock.now(),
+      certain: true,
       ...values,
     };
   }

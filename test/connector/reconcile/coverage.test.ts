@@ -151,10 +151,95 @@ describe('a poll', () => {
   it('skips a record that it cannot read and stores the others', async () => {
     addMany(3, start, MINUTE);
     const odd = bench.service.messages[1];
-    if (odd !== undefined) odd.direction = 'sideways' as 'incoming';
+    if (odd !== undefined) odd.id = 'not an id';
     expect(await bench.poll()).toMatchObject({ kind: 'done' });
     expect(await bench.storedIds()).toHaveLength(2);
     expect((await bench.metrics.render()).text).toContain('connector_poll_invalid_total 1');
+  });
+});
+
+describe('a record that is written differently', () => {
+  it.each([
+    ['an offset without colon', { createdAt: '2026-01-14T12:01:00+0000' }],
+    ['a short offset', { createdAt: '2026-01-14T12:01:00+00' }],
+    ['no zone', { createdAt: '2026-01-14T12:01:00' }],
+    ['milliseconds', { createdAt: Date.UTC(2026, 0, 14, 12, 1) }],
+    ['a direction in capitals', { direction: 'INCOMING' }],
+    ['an id that is a number', { id: 4711 }],
+    ['an object as its text', { text: {} }],
+  ])('is stored with its time: %s', async (_, shown) => {
+    const at = Date.UTC(2026, 0, 14, 12);
+    for (const index of [0, 2]) bench.service.addMessage('c1', at + index * MINUTE);
+    bench.service.addMessage('c1', at + MINUTE, { shown });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
+    const rows = await bench.database.query(
+      'select created_at, polled from connector.messages order by created_at',
+    );
+    expect(rows).toEqual([0, 1, 2].map((index) => ({ created_at: at + index * MINUTE, polled: true })));
+  });
+
+  it('has the time of the message before it if its own cannot be read, until the service corrects it', async () => {
+    addMany(3, start, MINUTE);
+    const [, odd] = bench.service.messages;
+    if (odd === undefined) return expect.fail('no message');
+    odd.shown = { createdAt: 'this morning' };
+    const read = () =>
+      bench.database.query(`select created_at, polled from connector.messages where id = '${odd.id}'`);
+    await bench.poll();
+    expect(await read()).toEqual([{ created_at: start + 2 * MINUTE, polled: false }]);
+    const { length } = bench.service.requests;
+    await bench.poll();
+    expect(bench.service.requests.slice(length).map(({ path }) => path)).toEqual([
+      '/connections',
+      '/messages',
+    ]);
+    delete odd.shown;
+    await bench.poll();
+    expect(await read()).toEqual([{ created_at: start + MINUTE, polled: true }]);
+  });
+
+  it('has the time of the poll if the list contains no time that can be read', async () => {
+    bench.service.addMessage('c1', start, { shown: { createdAt: null } });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
+    const rows = await bench.database.query('select created_at, polled from connector.messages');
+    expect(rows).toEqual([{ created_at: bench.clock.now(), polled: false }]);
+    const fresh = bench.service.addMessage('c1', bench.clock.now());
+    await bench.poll();
+    expect(await bench.storedIds()).toContain(fresh.id);
+  });
+
+  it('is assumed to be incoming if its direction is unknown, until the service corrects it', async () => {
+    const odd = bench.service.addMessage('c1', start, { direction: 'outgoing', status: 'read' });
+    odd.shown = { direction: 'sideways' };
+    const read = () => bench.database.query('select direction, status, polled from connector.messages');
+    await bench.poll();
+    expect(await read()).toEqual([{ direction: 'incoming', status: null, polled: false }]);
+    delete odd.shown;
+    await bench.poll();
+    expect(await read()).toEqual([{ direction: 'outgoing', status: 'read', polled: true }]);
+  });
+
+  it('is stored although the cursor of its page cannot be read; the poll fails', async () => {
+    addMany(2, start, MINUTE);
+    bench.service.fault = ({ path }) => {
+      if (path !== '/messages') return undefined;
+      const messages = bench.service.messages.map((message) => ({
+        ...message,
+        createdAt: new Date(message.createdAt).toISOString(),
+      }));
+      return { status: 200, body: { messages, nextCursor: { page: 2 }, hasMore: true } };
+    };
+    expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+    expect(await bench.storedIds()).toHaveLength(2);
+  });
+
+  it.each(['', null, undefined])('is read from a last page whose cursor is %j', async (nextCursor) => {
+    const odd = bench.service.addMessage('c1', start);
+    const messages = [{ ...odd, createdAt: new Date(start).toISOString() }];
+    bench.service.fault = ({ path }) =>
+      path === '/messages' ? { status: 200, body: { messages, nextCursor, hasMore: 'no' } } : undefined;
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
+    expect(await bench.storedIds()).toEqual([odd.id]);
   });
 });
 

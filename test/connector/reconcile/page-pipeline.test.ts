@@ -15,6 +15,7 @@ function page(id: string): PolledMessage[] {
     status: null,
     errorMessage: null,
     waMessageId: null,
+    certain: true,
   };
   return [{ id, connectionId: 'c', direction: 'incoming', createdAt: 0, ...rest }];
 }

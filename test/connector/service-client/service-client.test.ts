@@ -94,10 +94,11 @@ describe('reading from the service', () => {
       .reply(200, { messages: [message], nextCursor: 'c2', hasMore: true, added: 'later' });
     const page = await client().listMessages({ connectionId: 'cc1', limit: 100, cursor: 'c+/=1' });
     expect(page).toEqual({
-      items: [{ ...message, createdAt: Date.UTC(2026, 0, 15, 12) }],
+      items: [{ ...message, createdAt: Date.UTC(2026, 0, 15, 12), certain: true }],
       nextCursor: 'c2',
       hasMore: true,
       invalid: [],
+      unread: [],
     });
   });
 

@@ -9,6 +9,8 @@ export interface ServiceMessage {
   text: string | null;
   status: string;
   createdAt: number;
+  /** Fields that it shows differently. */
+  shown?: Readonly<Record<string, unknown>>;
 }
 
 export interface ServiceConnection {
@@ -199,6 +201,7 @@ export class ScriptedService {
       mediaUrl: null,
       mediaType: null,
       errorMessage: null,
+      ...message.shown,
     }));
     const nextCursor = hasMore && last !== undefined ? this.#cursor(last) : null;
     return { status: 200, body: { messages, nextCursor, hasMore } };

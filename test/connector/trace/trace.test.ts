@@ -81,7 +81,7 @@ describe('the trace of a message', () => {
       ['webhook', 'failed', 'unchanged', '', 'status_final', 1],
       ['webhook', 'read', 'unchanged', '', 'already_known', 2],
       ['webhook', 'sent', 'unchanged', '', 'already_known', 3],
-      ['webhook', null, 'invalid', '', 'does_not_fit', null],
+      ['webhook', null, 'unchanged', '', 'does_not_fit', null],
       ['webhook', null, 'unknown_event', '', 'unknown_event', null],
       ['poll', null, 'merged', 'fields', null, null],
       ['webhook', 'read', 'unchanged', '', 'already_known', 3],
@@ -111,12 +111,27 @@ describe('the trace of a message', () => {
       'The status was read; failed cannot follow it.',
       'Copy 1 of a delivery that had already reported the status read.',
       'Copy 2 of a delivery that had already reported the status sent.',
-      expect.stringContaining('Its fields are invalid: message.status'),
+      'It reports no status that is known (not readable: message.status).',
       'The connector does not use this event type. The delivery is stored as received.',
       'A poll that read the newest messages added missing fields.',
       'Copy 2 of a delivery that had already reported the status read.',
     ]);
     expect(entries[9]?.walk).toBe('coverage');
+  });
+
+  it('explains why the status of an incoming message changes nothing', async () => {
+    const incoming = { id: 'm-incoming', from: '15551234567', text: {}, timestamp: world.clock.now() };
+    await running.deliver(
+      { event: 'message.received', connection_id: 'c1', message: incoming },
+      world.secret,
+    );
+    await deliverStatus('m-incoming', 'read');
+    const { entries, message } = await trace('m-incoming');
+    expect(message).toMatchObject({ direction: 'incoming', status: null });
+    expect(entries.map(({ reason, explanation }) => [reason, explanation])).toEqual([
+      [null, 'Created the message (not readable: message.text).'],
+      ['status_of_incoming', 'The message is incoming, so it has no status.'],
+    ]);
   });
 
   it('contains every change of the feed about the message once', async () => {
@@ -147,7 +162,10 @@ describe('the trace of a message', () => {
   });
 
   it('contains deliveries that were never merged, if there is no message', async () => {
-    await deliverStatus('m-invalid', 'bogus');
+    await running.deliver(
+      { event: 'message.status', connection_id: null, message: { id: 'm-invalid', status: 'sent' } },
+      world.secret,
+    );
     expect(await trace('m-invalid')).toMatchObject({ message: null, entries: [{ reason: 'does_not_fit' }] });
     const facts = received('c1', 'm-foreign', { accountId: 'account-2' });
     const strange = delivery({ message: facts }, { receivedAt: world.clock.now() });

@@ -41,11 +41,15 @@ const stored = {
   createdAt: '2025-11-21T04:40:00.000Z',
 };
 
+/** As it is read. */
+const read = { ...stored, createdAt: 1_763_700_000_000 };
+
 describe('a list of connections', () => {
   it('is read without the aliases', () => {
     expect(connectionListItem.safeParse(item).success).toBe(true);
     const { phone: _phone, name: _name, ...rest } = item;
-    expect(readConnectionList({ connections: [item] })).toEqual({ items: [rest], invalid: [] });
+    const read = { ...rest, licenseExpires: Date.UTC(2026, 0, 1) };
+    expect(readConnectionList({ connections: [item] })).toEqual({ items: [read], invalid: [], unread: [] });
   });
 
   it(
@@ -97,8 +101,9 @@ describe('a page of messages', () => {
   it('is read as written', () => {
     expect(message.safeParse(stored).success).toBe(true);
     expect(readMessagePage({ messages: [stored], nextCursor: 'k2', hasMore: true })).toEqual({
-      items: [stored],
+      items: [read],
       invalid: [],
+      unread: [],
       nextCursor: 'k2',
       hasMore: true,
     });
@@ -109,6 +114,7 @@ describe('a page of messages', () => {
     expect(readMessagePage({ messages: [] })).toEqual({
       items: [],
       invalid: [],
+      unread: [],
       nextCursor: null,
       hasMore: false,
     });
@@ -119,17 +125,50 @@ describe('a page of messages', () => {
     expect(readMessagePage({ messages: [], nextCursor: 'k2', hasMore: false }).hasMore).toBe(false);
   });
 
-  it('keeps a message with only the essential fields', () => {
-    const { id, connectionId, direction, createdAt } = stored;
-    const bare = { id, connectionId, direction, createdAt, status: 'received' };
-    expect(readMessagePage({ messages: [bare] }).items).toEqual([
-      { ...stored, status: 'received', text: null },
+  it.each([
+    [undefined, null, false],
+    [null, null, false],
+    ['', null, false],
+    [false, null, false],
+    [7, '7', true],
+    // It cannot be followed, but it is not the end either.
+    [{ page: 2 }, null, true],
+    [['k2'], null, true],
+    [true, null, true],
+  ])('reads the cursor %j', (nextCursor, cursor, hasMore) => {
+    expect(readMessagePage({ messages: [], nextCursor })).toMatchObject({ nextCursor: cursor, hasMore });
+  });
+
+  it.each([null, '', 'yes', 1, {}])('has more if it names a cursor, with %j for hasMore', (hasMore) => {
+    expect(readMessagePage({ messages: [], nextCursor: 'k2', hasMore }).hasMore).toBe(true);
+  });
+
+  it('keeps a message with only its ids', () => {
+    const { id, connectionId } = stored;
+    expect(readMessagePage({ messages: [{ id, connectionId, status: 'received' }] }).items).toEqual([
+      { ...read, direction: null, status: 'received', text: null, createdAt: null },
     ]);
   });
 
-  it.each(['id', 'connectionId', 'direction', 'createdAt'])('sets a message without %s aside', (field) => {
+  it('names the fields that could not be read', () => {
+    const page = readMessagePage({ messages: [{ ...stored, text: {}, createdAt: 'today' }] });
+    expect(page.unread).toEqual(['text', 'createdAt']);
+  });
+
+  it.each([
+    ['outgoing', 'outgoing'],
+    ['Incoming', 'incoming'],
+    ['INBOUND', 'incoming'],
+    ['outbound', 'outgoing'],
+    ['sideways', null],
+    ['constructor', null],
+  ])('reads the direction %s', (direction, expected) => {
+    expect(readMessagePage({ messages: [{ ...stored, direction }] }).items[0]?.direction).toBe(expected);
+  });
+
+  it.each(['id', 'connectionId'])('sets a message without %s aside', (field) => {
     const page = readMessagePage({ messages: [{ ...stored, [field]: undefined }, stored] });
-    expect(page.items).toEqual([stored]);
+    expect(page.items).toEqual([read]);
     expect(page.invalid).toHaveLength(1);
   });
 
@@ -164,6 +203,7 @@ describe('the other answers', () => {
         },
       );
       expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent' }).persisted).toBe(false);
+      expect(readSend({ messageId: 'm1', wa_message_id: 'w', status: 'sent' }).waMessageId).toBe('w');
       expect(() => readSend({ status: 'sent' })).toThrow(ZodError);
     },
   );
@@ -175,7 +215,8 @@ describe('the other answers', () => {
       events: [],
       secretSet: true,
     });
-    expect(() => readWebhook({ url: null })).toThrow(ZodError);
+    expect(readWebhook({ url: null }).secretSet).toBeNull();
+    expect(() => readWebhook({})).toThrow(ZodError);
   });
 
   it('requires a secret where one is issued', () => {
@@ -190,6 +231,7 @@ describe('the other answers', () => {
       connections: { total: 1, connected: 1, needsReconnect: 0 },
     };
     expect(readAccount({ ...account, plan: 'x' })).toEqual(account);
-    expect(() => readAccount({ slots: account.slots })).toThrow(ZodError);
+    expect(readAccount({ slots: account.slots })).toEqual({ slots: account.slots, connections: null });
+    expect(() => readAccount({ slots: [] })).toThrow(ZodError);
   });
 });

@@ -84,11 +84,16 @@ function explainMove(stored: Stored, before: boolean): string {
     : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or failed to.';
 }
 
-function judgeSecret(input: ServiceCheckInput, secretSet: boolean, stored: Stored, url: string): Finding {
+function judgeSecret(
+  input: ServiceCheckInput,
+  secretSet: boolean | null,
+  stored: Stored,
+  url: string,
+): Finding {
   if (stored === undefined)
     return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
   const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, input.clock.now())}.`];
-  if (!secretSet || !stored.hasSecret) {
+  if (secretSet === false || !stored.hasSecret) {
     return problem('The webhook is registered, but its signing secret is missing.', {
       evidence,
       advice: ['Restart the connector: it registers the webhook again and receives a new secret.'],

@@ -125,16 +125,20 @@ merged AS (
     FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
    ORDER BY i.connection_id, i.id
   ON CONFLICT (connection_id, id) DO UPDATE
-     SET peer = coalesce(m.peer, excluded.peer),
+     SET direction = CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END,
+         peer = coalesce(m.peer, excluded.peer),
          text = coalesce(m.text, excluded.text),
-         media_url = coalesce(m.media_url, excluded.media_url),
+         media_url = CASE WHEN excluded.first_seen_by = 'poll' THEN coalesce(excluded.media_url,
+             m.media_url) ELSE coalesce(m.media_url,
+             excluded.media_url) END,
          media_type = coalesce(m.media_type, excluded.media_type),
          status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
-        OR (m.status IS NULL AND excluded.status IS NOT NULL)) THEN excluded.status ELSE m.status END,
+        OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')) THEN excluded.status ELSE m.status END,
          error_message = coalesce(m.error_message, excluded.error_message),
          wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
          created_at = CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
+              WHEN excluded.first_seen_by = 'poll' THEN m.created_at
               ELSE least(m.created_at, excluded.created_at) END,
          polled = m.polled OR excluded.polled,
          webhook_seen = m.webhook_seen | excluded.webhook_seen,
@@ -143,8 +147,9 @@ merged AS (
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)),
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
-        OR (m.status IS NULL AND excluded.status IS NOT NULL))) THEN 2 ELSE 0 END
-                     | CASE WHEN ((m.peer IS NULL AND excluded.peer IS NOT NULL)
+        OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
+                     | CASE WHEN (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
+        OR (m.peer IS NULL AND excluded.peer IS NOT NULL)
         OR (m.text IS NULL AND excluded.text IS NOT NULL)
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
@@ -152,8 +157,10 @@ merged AS (
         OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
+              WHEN excluded.first_seen_by = 'poll' THEN m.created_at
               ELSE least(m.created_at, excluded.created_at) END) THEN 4 ELSE 0 END
-                     | CASE WHEN ((excluded.polled AND NOT m.polled)
+                     | CASE WHEN ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
+        OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen) THEN 8 ELSE 0 END
                      | CASE WHEN (((m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
@@ -161,8 +168,9 @@ merged AS (
                      false)) AND NOT m.status_conflict)) THEN 16 ELSE 0 END,
          webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
    WHERE (((excluded.status > m.status AND m.status <> 'read')
-        OR (m.status IS NULL AND excluded.status IS NOT NULL)))
-      OR ((m.peer IS NULL AND excluded.peer IS NOT NULL)
+        OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')))
+      OR (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
+        OR (m.peer IS NULL AND excluded.peer IS NOT NULL)
         OR (m.text IS NULL AND excluded.text IS NOT NULL)
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
@@ -170,8 +178,10 @@ merged AS (
         OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
+              WHEN excluded.first_seen_by = 'poll' THEN m.created_at
               ELSE least(m.created_at, excluded.created_at) END)
-      OR ((excluded.polled AND NOT m.polled)
+      OR ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
+        OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen)
       OR (((m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
