@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
+import { withDatabase } from '../runtime/database/database-url.ts';
 import { createEventParser } from '../runtime/http-server/event-parser.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
@@ -203,10 +204,9 @@ export async function checkLoop(options: CheckLoopOptions): Promise<SelfCheck | 
       const why = error instanceof Error ? error.message : String(error);
       return { leftOut: `it needs a temporary database and could not create one: ${why}` };
     }
-    const databaseUrl = new URL(options.databaseUrl);
-    databaseUrl.pathname = `/${name}`;
+    const databaseUrl = withDatabase(options.databaseUrl, name);
     const connectorToken = randomBytes(24).toString('base64url');
-    const connector = await runConnector(twinOptions(options, databaseUrl.href, connectorToken));
+    const connector = await runConnector(twinOptions(options, databaseUrl, connectorToken));
     try {
       const { connectionId } = number;
       return await timeQueues(

@@ -4,6 +4,7 @@ import { isAddressRange } from '../runtime/addresses/address-ranges.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { findWeakness, Secret } from '../runtime/config/secret.ts';
 import * as setting from '../runtime/config/setting.ts';
+import { isDatabaseUrl } from '../runtime/database/database-url.ts';
 import { hostNameOf } from '../runtime/http-server/loopback.ts';
 import { LOG_LEVELS } from '../runtime/logger/logger.ts';
 import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
@@ -41,6 +42,7 @@ const logLevel = setting.oneOf({
 const databaseUrl = setting.secretUrl({
   description: 'Postgres of the connector (15 or newer)',
   protocols: POSTGRES,
+  accepts: isDatabaseUrl,
   unset: 'a real Postgres from an npm package, with its data in .data/postgres',
   example: 'postgres://user:password@127.0.0.1:5432/messaging',
 });
@@ -248,6 +250,7 @@ export function platformSettings() {
     PLATFORM_DATABASE_URL: setting.secretUrl({
       description: 'Postgres of the platform (15 or newer)',
       protocols: POSTGRES,
+      accepts: isDatabaseUrl,
       unset: 'the same server as DATABASE_URL, in its own schema',
       example: 'postgres://user:password@127.0.0.1:5432/platform',
     }),

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
 import type { Secret } from '../runtime/config/secret.ts';
+import { leavesMachine } from '../runtime/database/database-url.ts';
 import type { LogLevel } from '../runtime/logger/logger.ts';
 import { allSettings } from './settings.ts';
 
@@ -24,8 +25,6 @@ export interface StartOptions {
   readonly logLevel: LogLevel;
 }
 
-const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1', ''];
-
 /**
  * Reads the settings of the loop. Without `LOG_LEVEL` only warnings are logged, because a person reads this
  * output.
@@ -35,7 +34,7 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1', ''];
 export function startOptions(env: Environment, warn: (found: string, meant: string) => void): StartOptions {
   const settings = readSettings(allSettings(env), env, warn);
   const { DATABASE_URL: databaseUrl, PLATFORM_DATABASE_URL: platformDatabaseUrl } = settings;
-  if (databaseUrl !== undefined && platformDatabaseUrl === undefined && !isLocal(databaseUrl)) {
+  if (databaseUrl !== undefined && platformDatabaseUrl === undefined && leavesMachine(databaseUrl.reveal())) {
     throw new ConfigurationError([
       {
         setting: 'DATABASE_URL',
@@ -59,8 +58,4 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
     handlersModule: settings.CONNECTOR_HANDLERS,
     logLevel: env['LOG_LEVEL'] ? settings.LOG_LEVEL : 'warn',
   };
-}
-
-function isLocal(url: Secret): boolean {
-  return LOOPBACK.includes(new URL(url.reveal()).hostname);
 }

@@ -6,6 +6,7 @@ import { MIGRATIONS_FOLDER, migrateSchema } from '../commands/server-database.ts
 import { createInboxKeeper } from '../connector/inbox/inbox-keeper.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
+import { withDatabase } from '../runtime/database/database-url.ts';
 import { createLogger, type Logger } from '../runtime/logger/logger.ts';
 
 /** A database that belongs to one user, on a server with many. */
@@ -21,13 +22,6 @@ export type Schema = 'connector' | 'platform';
 const TEMPLATE_LOCK = 418_276_001;
 /** The class of the advisory locks by which users hold their databases. */
 const OWNER_LOCK = 418_276;
-
-/** The same URL for another database of the server. */
-export function withDatabase(url: string, database: string): string {
-  const other = new URL(url);
-  other.pathname = `/${database}`;
-  return other.toString();
-}
 
 /**
  * Creates an empty database, or one with these schemas, which is copied from a template. It is removed when it is

@@ -3,7 +3,7 @@ import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { withDatabase } from '../../src/testing/own-database.ts';
+import { withDatabase } from '../../src/runtime/database/database-url.ts';
 import { type Campaign, type CampaignOptions, startCampaign } from './campaign.ts';
 import { asAdmin } from './database.ts';
 import { startFaultProxyFor } from './fault-proxy.ts';

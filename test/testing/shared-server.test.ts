@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { withDatabase } from '../../src/testing/own-database.ts';
+import { withDatabase } from '../../src/runtime/database/database-url.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 import { endServer } from '../support/sweep-abandoned-servers.ts';

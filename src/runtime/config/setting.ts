@@ -190,12 +190,15 @@ export function secretUrl<
   const Options extends SettingOptions<Secret> & {
     readonly protocols: readonly string[];
     readonly many?: true;
+    /** Decides about URLs that are not those of the web. */
+    readonly accepts?: (text: string) => boolean;
   },
 >(options: Options): Setting<ValueOf<Secret, Options>> {
+  const { accepts = (text: string) => hasProtocol(text, options.protocols) } = options;
   const start = options.protocols.map((protocol) => `${protocol}//`).join(' or ');
   const fits = (text: string): boolean => {
     const urls = options.many === true ? splitList(text) : [text];
-    return urls.length > 0 && urls.every((item) => hasProtocol(item, options.protocols));
+    return urls.length > 0 && urls.every(accepts);
   };
   return define<Secret, Options>(options, {
     allowed:

@@ -9,6 +9,7 @@ export type UnavailableReason =
   | 'authentication'
   | 'missing_database'
   | 'unsupported_version'
+  | 'unsupported_encoding'
   | 'rejected_session'
   | 'too_many_connections'
   | 'not_ready'
@@ -19,6 +20,7 @@ const PERMANENT: ReadonlySet<UnavailableReason> = new Set([
   'authentication',
   'missing_database',
   'unsupported_version',
+  'unsupported_encoding',
   'rejected_session',
 ]);
 

@@ -1,4 +1,4 @@
-import { describeLocation, parseUrl } from './database-url.ts';
+import { describeLocation, type Host, parseUrl } from './database-url.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded, QueryFailed, type UnavailableReason } from './errors.ts';
 
 interface Explanation {
@@ -75,8 +75,8 @@ function explainCode(code: string | undefined): Explanation {
   return { reason: 'unreachable', advice: 'check the host, the port and the network' };
 }
 
-/** Converts any failure to open a connection into one error that states what to do. */
-export function explainConnectFailure(error: unknown, url: string): DatabaseUnavailable {
+/** Converts any failure to open a connection to a host of the URL into one error that states what to do. */
+export function explainConnectFailure(error: unknown, url: string, host: Host): DatabaseUnavailable {
   const isExplained =
     error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
   if (isExplained) return error;
@@ -84,10 +84,14 @@ export function explainConnectFailure(error: unknown, url: string): DatabaseUnav
   const { reason, advice } = explainCode(code);
   const user = decodeURIComponent(parseUrl(url).username);
   const who = user === '' ? '' : ` as ${user}`;
-  return new DatabaseUnavailable(reason, `cannot use Postgres at ${describeLocation(url)}${who}: ${advice}`, {
-    ...(code === undefined ? {} : { code }),
-    cause: error,
-  });
+  return new DatabaseUnavailable(
+    reason,
+    `cannot use Postgres at ${describeLocation(url, [host])}${who}: ${advice}`,
+    {
+      ...(code === undefined ? {} : { code }),
+      cause: error,
+    },
+  );
 }
 
 /**

@@ -38,6 +38,8 @@ export class Pool {
   #reopenAt = 0;
   #generation = 1;
   #lastAnswerAt = 0;
+  /** Name of the host of the newest session. */
+  #host: string | undefined;
   #closed: Promise<void> | undefined;
   #onDrained: (() => void) | undefined;
 
@@ -200,6 +202,15 @@ export class Pool {
   }
 
   #admit(session: Session): void {
+    const { name } = session.host;
+    if (this.#host !== undefined && this.#host !== name) {
+      this.#options.logger.warn(
+        { host: name, before: this.#host },
+        'the database is now used at another host',
+      );
+      this.replace(new DatabaseUnavailable('lost', `the database is now used at ${name}`), 'all');
+    }
+    this.#host = name;
     this.#generationOf.set(session, this.#generation);
     session.onEnd(() => {
       const at = this.#idle.indexOf(session);

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { type Addresses, connectSocket } from './connect-socket.ts';
+import { connectSocket } from './connect-socket.ts';
+import type { Host } from './database-url.ts';
 import { secureSocket, type Tls } from './tls.ts';
 
 const CANCEL_REQUEST_CODE = 80_877_102;
@@ -17,18 +18,18 @@ export interface BackendKey {
  * the server's own limits apply.
  */
 export async function sendCancelRequest(
-  target: { readonly addresses: Addresses; readonly index: number; readonly tls: Tls },
+  place: { readonly host: Host; readonly tls: Tls },
   key: BackendKey,
   signal: AbortSignal,
 ): Promise<void> {
-  const { addresses, index, tls } = target;
+  const { host, tls } = place;
   let socket: Socket | undefined;
   const abort = (): void => void socket?.destroy();
   signal.addEventListener('abort', abort, { once: true });
   try {
-    socket = await connectSocket(addresses, index, signal);
-    const host = typeof addresses.path === 'string' ? undefined : addresses.host[index];
-    await deliver(await secureSocket(socket, host, tls), encode(key), signal);
+    socket = await connectSocket(host, signal);
+    const name = 'host' in host.target ? host.target.host : undefined;
+    await deliver(await secureSocket(socket, name, tls), encode(key), signal);
   } catch {
     // The server cannot be reached, or not securely: the request cannot be sent.
     abort();

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
-import { type Addresses, connectSocket, countAddresses } from './connect-socket.ts';
+import { connectSocket } from './connect-socket.ts';
+import type { Host } from './database-url.ts';
 import { DatabaseUnavailable } from './errors.ts';
 import { type BackendKey, sendCancelRequest } from './send-cancel-request.ts';
 import type { Tls } from './tls.ts';
@@ -16,14 +17,14 @@ export class SessionSocket {
   readonly #clock: Clock;
   readonly #tls: Tls;
   readonly #connecting = new AbortController();
-  #addresses: Addresses | undefined;
+  readonly #host: Host;
+  #asked = false;
   #socket: Socket | undefined;
-  #host = 0;
-  #nextHost = 0;
 
   /** `tls` specifies how the driver, and a cancel request, secures it. */
-  constructor(clock: Clock, tls: Tls) {
+  constructor(clock: Clock, host: Host, tls: Tls) {
     this.#clock = clock;
+    this.#host = host;
     this.#tls = tls;
   }
 
@@ -32,27 +33,14 @@ export class SessionSocket {
     return this.#socket?.destroyed === false;
   }
 
-  /**
-   * Connects to the next host. The driver asks once; with several hosts, once for each, until one accepts and
-   * is in the state that the URL requires. Throws the last host's failure, or the reason of the rejection.
-   */
-  async open(addresses: Addresses): Promise<Socket> {
-    let failure: unknown = new DatabaseUnavailable(
-      'lost',
-      'the connection was closed while it was being opened',
-    );
-    while (!this.#connecting.signal.aborted && this.#nextHost < countAddresses(addresses)) {
-      this.#host = this.#nextHost;
-      this.#nextHost += 1;
-      try {
-        this.#socket = await connectSocket(addresses, this.#host, this.#connecting.signal);
-        this.#addresses = addresses;
-        return this.#socket;
-      } catch (error) {
-        failure = error;
-      }
-    }
-    throw this.#connecting.signal.aborted ? this.#connecting.signal.reason : failure;
+  /** Connects, when it is called for the first time. Throws the failure, or the reason of the rejection. */
+  async open(): Promise<Socket> {
+    this.#connecting.signal.throwIfAborted();
+    if (this.#asked)
+      throw new DatabaseUnavailable('lost', 'the connection was closed while it was being opened');
+    this.#asked = true;
+    this.#socket = await connectSocket(this.#host, this.#connecting.signal);
+    return this.#socket;
   }
 
   /** From now on every request for a socket is rejected with `reason`. */
@@ -78,11 +66,10 @@ export class SessionSocket {
   async cancelAndClose(key: BackendKey | undefined): Promise<void> {
     const socket = this.#socket;
     if (socket === undefined) return;
-    if (key !== undefined && this.#addresses !== undefined && this.isOpen) {
+    if (key !== undefined && this.isOpen) {
       const controller = new AbortController();
       const stop = this.#clock.after(CANCEL_DEADLINE_MS, () => controller.abort());
-      const target = { addresses: this.#addresses, index: this.#host, tls: this.#tls };
-      await sendCancelRequest(target, key, controller.signal);
+      await sendCancelRequest({ host: this.#host, tls: this.#tls }, key, controller.signal);
       stop();
     }
     if (socket.closed) return;

@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import type { Clock } from '../clock/clock.ts';
 import { InFlight } from '../in-flight/in-flight.ts';
-import type { Addresses } from './connect-socket.ts';
-import { describeLocation } from './database-url.ts';
+import { describeLocation, driverUrl, type Host, hostsOf } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
 import { explainConnectFailure, explainQueryFailure } from './explain-failure.ts';
 import type { BackendKey } from './send-cancel-request.ts';
 import { beginTransaction, sessionLimits, sessionParameters } from './session-parameters.ts';
 import { SessionSocket } from './session-socket.ts';
 import { type Tls, tlsOf } from './tls.ts';
+import { tryHosts } from './try-hosts.ts';
 import { encodeParam, wireTypes } from './wire-types.ts';
 
 export interface SessionOptions {
@@ -39,6 +39,19 @@ interface Running {
 }
 
 const OLDEST_MAJOR = 15;
+/** With several hosts, one that accepts a connection but does not answer costs no more time than this. */
+const HOST_DEADLINE_MS = 2_000;
+/** What decides whether a server can be used. */
+const STATE = `select pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'on' as "readOnly",
+  current_setting('server_encoding') as encoding`;
+/** All texts are Unicode. A server without an encoding stores their bytes as they are. */
+const ENCODINGS: readonly string[] = ['UTF8', 'SQL_ASCII'];
+
+interface ServerState {
+  readonly standby: boolean;
+  readonly readOnly: boolean;
+  readonly encoding: string;
+}
 
 /**
  * One connection to Postgres, and never another. By default the driver reconnects behind its caller's back,
@@ -48,6 +61,7 @@ const OLDEST_MAJOR = 15;
  */
 export class Session {
   readonly openedAt: number;
+  readonly host: Host;
   readonly #options: SessionOptions;
   readonly #client: postgres.Sql;
   readonly #running = new InFlight<Running>();
@@ -57,11 +71,12 @@ export class Session {
   #end: Error | undefined;
   #gone: Promise<void> = Promise.resolve();
 
-  private constructor(options: SessionOptions) {
+  private constructor(options: SessionOptions, host: Host) {
     this.#options = options;
+    this.host = host;
     this.#limitMs = options.deadlineMs;
     const tls = tlsOf(options.url);
-    this.#socket = new SessionSocket(options.clock, tls);
+    this.#socket = new SessionSocket(options.clock, host, tls);
     this.openedAt = options.clock.elapsed();
     const settings = {
       max: 1,
@@ -75,31 +90,43 @@ export class Session {
       connection: sessionParameters(options),
       onnotice: () => undefined,
       onnotify: (_channel: string, payload: string) => options.onNotify?.(payload),
-      onclose: () => this.end(new DatabaseUnavailable('lost', 'the connection to the database was lost')),
-      socket: (addresses: Addresses) => this.#openSocket(addresses),
+      onclose: () => this.end(lostConnection(host)),
+      socket: () => this.#openSocket(),
     };
-    this.#client = postgres(options.url, settings);
+    this.#client = postgres(driverUrl(options.url), settings);
   }
 
-  /** Connects, authenticates and checks the server's version. Throws `DatabaseUnavailable`. */
+  /**
+   * Connects to the first host of the URL that can be used, authenticates, and checks the server: its version, its
+   * encoding, and that it is no standby. Throws `DatabaseUnavailable`.
+   */
   static async open(options: SessionOptions, signal?: AbortSignal): Promise<Session> {
-    const { url, connectDeadlineMs, clock } = options;
-    const session = new Session(options);
+    return await tryHosts(options.url, (host) => Session.#openAt(host, options, signal));
+  }
+
+  static async #openAt(host: Host, options: SessionOptions, signal?: AbortSignal): Promise<Session> {
+    const { url, clock } = options;
+    const several = hostsOf(url).length > 1;
+    const deadlineMs = several
+      ? Math.min(options.connectDeadlineMs, HOST_DEADLINE_MS)
+      : options.connectDeadlineMs;
+    const session = new Session(options, host);
     const abort = (): void => session.end(new DatabaseUnavailable('closed', 'this database was closed'));
     signal?.addEventListener('abort', abort, { once: true });
-    const stop = clock.after(connectDeadlineMs, () => {
-      const what = `no response from Postgres at ${describeLocation(url)} within ${connectDeadlineMs} ms`;
+    if (signal?.aborted === true) abort();
+    const stop = clock.after(deadlineMs, () => {
+      const what = `no response from Postgres at ${describeLocation(url, [host])} within ${deadlineMs} ms`;
       session.end(
         new DatabaseUnavailable('unreachable', `${what}; check that the host is correct and reachable`),
       );
     });
     try {
-      await session.run('select 1', []);
-      session.#socket.refuse(new DatabaseUnavailable('lost', 'the connection to the database was lost'));
-      session.#refuseOldServer();
+      const [state] = await session.run(STATE, []);
+      session.#socket.refuse(lostConnection(host));
+      session.#refuseUnfit(state as ServerState, several);
       return session;
     } catch (error) {
-      const explained = explainConnectFailure(session.#end ?? error, url);
+      const explained = explainConnectFailure(session.#end ?? error, url, host);
       session.end(explained);
       await session.#gone;
       throw explained;
@@ -224,12 +251,11 @@ export class Session {
     await this.#gone;
   }
 
-  async #openSocket(addresses: Addresses): Promise<Socket> {
+  async #openSocket(): Promise<Socket> {
     try {
-      return await this.#socket.open(addresses);
+      return await this.#socket.open();
     } catch (error) {
-      // With several hosts, the driver would wait forever after this failure.
-      this.end(explainConnectFailure(error, this.#options.url));
+      this.end(explainConnectFailure(error, this.#options.url, this.host));
       throw error;
     }
   }
@@ -258,15 +284,32 @@ export class Session {
     });
   }
 
-  #refuseOldServer(): void {
+  #refuseUnfit({ standby, readOnly, encoding }: ServerState, several: boolean): void {
+    const location = describeLocation(this.#options.url, [this.host]);
     const version = String(this.#client.parameters['server_version'] ?? '');
-    const major = Number.parseInt(version, 10);
-    if (major >= OLDEST_MAJOR) return;
+    if (Number.parseInt(version, 10) < OLDEST_MAJOR) {
+      throw new DatabaseUnavailable(
+        'unsupported_version',
+        `Postgres ${version} at ${location} is too old; version ${OLDEST_MAJOR} or newer is required`,
+      );
+    }
+    if (!ENCODINGS.includes(encoding)) {
+      throw new DatabaseUnavailable(
+        'unsupported_encoding',
+        `the database at ${location} has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8' TEMPLATE template0`,
+      );
+    }
+    // The only host is still good for reading if it was made read-only.
+    if (!standby && !(several && readOnly)) return;
     throw new DatabaseUnavailable(
-      'unsupported_version',
-      `Postgres ${version} at ${describeLocation(this.#options.url)} is too old; version ${OLDEST_MAJOR} or newer is required`,
+      'not_ready',
+      `cannot use Postgres at ${location}: it is ${standby ? 'a standby' : 'read-only'}; name the primary in the URL, or all servers, separated by commas`,
     );
   }
+}
+
+function lostConnection(host: Host): DatabaseUnavailable {
+  return new DatabaseUnavailable('lost', `the connection to the database at ${host.name} was lost`);
 }
 
 /** The driver's message. */

@@ -6,8 +6,8 @@ import {
   DatabaseUnavailable,
   openDatabase,
 } from '../../../src/runtime/database/database.ts';
+import { withDatabase } from '../../../src/runtime/database/database-url.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { withDatabase } from '../../../src/testing/own-database.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 

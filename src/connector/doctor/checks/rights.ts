@@ -6,7 +6,6 @@ import { some } from '../wording.ts';
 interface Rights {
   readonly role: string;
   readonly readOnly: boolean;
-  readonly replica: boolean;
   readonly createsTables: boolean;
   readonly ownsInbox: boolean;
   readonly refused: readonly string[];
@@ -18,11 +17,9 @@ export const rightsCheck: Check<StoreCheckInput> = {
   title: 'rights in the database',
   async run({ database }) {
     const rights = await readRights(database);
-    if (rights.replica || rights.readOnly) {
+    if (rights.readOnly) {
       return problem('The database does not accept writes.', {
-        evidence: [
-          rights.replica ? 'The server is a replica in recovery.' : 'default_transaction_read_only is on.',
-        ],
+        evidence: ['default_transaction_read_only is on.'],
         advice: [
           'Set DATABASE_URL to the primary. Until then, deliveries are answered with 503; polling catches up afterwards.',
         ],
@@ -45,7 +42,7 @@ export const rightsCheck: Check<StoreCheckInput> = {
 
 async function readRights(db: Queryable): Promise<Rights> {
   const [row] = await db.query<Omit<Rights, 'refused'>>(
-    `select current_user as role, pg_is_in_recovery() as replica,
+    `select current_user as role,
             current_setting('transaction_read_only') = 'on' as "readOnly",
             has_schema_privilege('connector', 'CREATE') as "createsTables",
             pg_has_role((select relowner from pg_class where oid = 'connector.inbox'::regclass), 'USAGE') as "ownsInbox"`,
@@ -59,7 +56,6 @@ async function readRights(db: Queryable): Promise<Rights> {
   );
   return {
     role: row?.role ?? '',
-    replica: row?.replica === true,
     readOnly: row?.readOnly === true,
     createsTables: row?.createsTables === true,
     ownsInbox: row?.ownsInbox === true,
