@@ -74,6 +74,25 @@ export async function askForPoll(
   );
 }
 
+/**
+ * Begins the polling of an account: now if it was never polled, otherwise when it is due, but at most `within`
+ * milliseconds from now, because the clock that planned it may have been ahead. Does nothing if the account no
+ * longer exists.
+ */
+export async function planPolls(
+  db: Queryable,
+  accountId: string,
+  { now, within }: { readonly now: number; readonly within: number },
+): Promise<void> {
+  await db.query(
+    `insert into connector.poll_states as p (account_id, due_at, needs_full_sweep)
+     select id, $2::bigint, true from connector.accounts where id = $1
+     on conflict (account_id) do update set due_at = case when p.due_at > $2 then $2 + $3::bigint else $2 end
+      where p.due_at is null or p.due_at > $2 + $3`,
+    [accountId, now, within],
+  );
+}
+
 /** When the account is to be polled, epoch ms; null if no poll was requested. */
 export async function readDueAt(db: Queryable, accountId: string): Promise<number | null> {
   const [row] = await orm(db)

@@ -4,6 +4,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Turns } from '../../runtime/turns/turns.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
 import { noteFailed, POLL, type PollState, readPollState } from '../accounts/poll-state.ts';
@@ -75,6 +76,8 @@ export type PollOutcome =
 export interface PollRequest {
   readonly accountId: string;
   readonly budget: PageBudget;
+  /** Shared by the polls of the process: each takes a turn while its walk reads more than the newest page. */
+  readonly longWalks: Turns;
   readonly fullSweep: boolean;
   /** Polls soon even during a back-off of our own. A wait that the service requested is always respected. */
   readonly impatient: boolean;
@@ -113,7 +116,7 @@ export async function pollUnderLease(
   lease: Lease,
 ): Promise<PollOutcome> {
   const { database, clock, logger, metrics, onCommitted } = options;
-  const { accountId, budget, fullSweep, signal } = request;
+  const { accountId, budget, longWalks, fullSweep, signal } = request;
   const account = await readAccount(database, accountId);
   if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
   const state = await readPollState(database, accountId);
@@ -134,6 +137,7 @@ export async function pollUnderLease(
       accountId,
       registeredAt,
       budget,
+      enterLongWalk: () => longWalks.enter(account.baseUrl ?? undefined),
       maxIdlePages: state.lastErrorCode === STALLED ? MAX_IDLE_PAGES_STALLED : MAX_IDLE_PAGES,
       signal,
       onAnswer: () => {

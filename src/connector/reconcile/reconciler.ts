@@ -1,6 +1,14 @@
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
-import { askForPoll, POLL, pollNextAt, readDueAccounts, readDueAt } from '../accounts/poll-state.ts';
+import {
+  askForPoll,
+  POLL,
+  planPolls,
+  pollNextAt,
+  readDueAccounts,
+  readDueAt,
+} from '../accounts/poll-state.ts';
 import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
 import {
   type AccountPollerOptions,
@@ -13,7 +21,12 @@ import { type SyncOutcome, syncNow } from './sync-now.ts';
 
 /** Each period varies by up to this fraction, so that accounts and processes spread out. */
 const JITTER = 0.1;
-const CONCURRENCY = 4;
+/** A poll that is this late was due together with many others, so the next one is due at any time within a period. */
+const LATE_MS = 5_000;
+/** A poll mostly waits for the service and needs little memory until its walk reads on. */
+const CONCURRENCY = 512;
+/** Walks that read on keep up to `READ_AHEAD` pages in memory each. */
+const LONG_WALKS = 32;
 
 /**
  * About ten seconds, at 0.1 s per page. Then other accounts of the process get a turn; the poll continues at
@@ -32,7 +45,7 @@ export interface ReconcilerOptions extends AccountPollerOptions {
 export interface Reconciler {
   /** Takes part in polling: each account is polled once per period, by any of the processes. */
   start(): Promise<void>;
-  /** Starts to poll an account, the first time at once. Throws as `query` does. */
+  /** Starts to poll an account: at once if it was never polled, otherwise when it is due. Throws as `query` does. */
   begin(account: Account): Promise<void>;
   /** This process no longer polls an account. */
   end(accountId: string): Promise<void>;
@@ -50,13 +63,16 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { database, logger, clock, random, intervalMs } = options;
   const closing = new AbortController();
   const syncs = new Set<Promise<unknown>>();
-  const begun = new Set<string>();
+  /** The accounts that this process polls, each with the host of its service. */
+  const begun = new Map<string, string>();
+  const longWalks = createTurns(LONG_WALKS);
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
   const worker = createWorker(options, {
     kind: POLL,
     concurrency: CONCURRENCY,
-    readDue: (now, limit) => readDueAccounts(database, [...begun], now, limit),
+    groupOf: (accountId) => begun.get(accountId),
+    readDue: (now, limit) => readDueAccounts(database, [...begun.keys()], now, limit),
     readDueAt: (accountId) => readDueAt(database, accountId),
     run: pollInPeriod,
   });
@@ -64,9 +80,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function pollInPeriod({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
     const dueAt = await readDueAt(database, accountId);
     if (dueAt === null || dueAt > clock.now()) return 'idle';
-    const nextAt = clock.now() + Math.round(intervalMs * (1 - JITTER + 2 * JITTER * random()));
+    const spread = clock.now() - dueAt > LATE_MS ? 1 : 2 * JITTER;
+    const nextAt = clock.now() + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
     const signal = AbortSignal.any([lost, stopping]);
-    const request = { accountId, budget: PERIOD_BUDGET, fullSweep: false, impatient: false, signal };
+    const walks = { budget: PERIOD_BUDGET, longWalks };
+    const request = { accountId, ...walks, fullSweep: false, impatient: false, signal };
     const outcome = await pollUnderLease(options, request, lease);
     if (outcome.kind === 'stopped' || outcome.kind === 'idle') return 'stopped';
     const behind = outcome.kind === 'done' && outcome.cycle.behind;
@@ -89,7 +107,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** Polls without a budget, after any periodic poll in this process. `busy`: another process polls. */
   async function pollWhole(accountId: string, signal: AbortSignal): Promise<PollOutcome> {
-    const request = { accountId, budget: WHOLE_BUDGET, fullSweep: true, impatient: true, signal };
+    const walks = { budget: WHOLE_BUDGET, longWalks };
+    const request = { accountId, ...walks, fullSweep: true, impatient: true, signal };
     for (let free = false; ; ) {
       const outcome = await pollAccount(options, request);
       const own = worker.runOf(accountId);
@@ -114,9 +133,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   async function begin(account: Account): Promise<void> {
     if (begun.has(account.id) || !options.polls(account)) return;
-    const now = clock.now();
-    await askForPoll(database, account.id, { at: now, now, fullSweep: true });
-    begun.add(account.id);
+    await planPolls(database, account.id, { now: clock.now(), within: intervalMs });
+    begun.set(account.id, URL.parse(account.baseUrl ?? '')?.host ?? '');
     worker.notify(account.id);
   }
 

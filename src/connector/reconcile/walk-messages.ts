@@ -43,7 +43,13 @@ export async function walkAccount(
   );
   const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, pipeline.signal]) } as const;
   let end: string | null = null;
+  let leave = (): void => undefined;
+  let isLong = false;
   const read = async (cursor: string | null): Promise<ReadResult<PolledMessage>> => {
+    if (cursor !== null && !isLong) {
+      isLong = true;
+      leave = await context.enterLongWalk();
+    }
     const answer = await readPage(context, { ...request, cursor });
     if (answer === 'cursor_lost') return answer;
     if (!answer.page.hasMore) end = cursor;
@@ -62,7 +68,7 @@ export async function walkAccount(
     maxIdlePages,
     mayReadOn: () => clock.elapsed() - begun < (budget.coverageMs ?? 0),
   };
-  const result = await pipeline.run(walkCoverage(before, io, options));
+  const result = await pipeline.run(walkCoverage(before, io, options)).finally(() => leave());
   const { watermark } = result.progress;
   const reached = reachedTop(result.progress);
   context.metrics.coverageLag.set(
@@ -138,7 +144,10 @@ export async function walkOneGap(
     read: (cursor: string | null) => readPage(context, { ...request, cursor }),
     commit: pipeline.put,
   };
-  const result = await pipeline.run(walkGap(walk.gap, io, { maxPages, maxIdlePages: context.maxIdlePages }));
+  const leave = await context.enterLongWalk();
+  const result = await pipeline
+    .run(walkGap(walk.gap, io, { maxPages, maxIdlePages: context.maxIdlePages }))
+    .finally(leave);
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 

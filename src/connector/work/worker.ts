@@ -38,6 +38,8 @@ export interface Duty {
   readonly kind: string;
   /** Maximum number of keys that a process works on concurrently. The others wait in the order in which they came. */
   readonly concurrency: number;
+  /** Keys of one group leave room for others: alone, they have half of the concurrency. See `Turns`. */
+  groupOf?(key: string): string | undefined;
   /**
    * Up to `limit` keys that are due at `now` and not leased by a living process, in the order in which they became
    * due. Throws as `query` does.
@@ -136,7 +138,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       if (end === 'more' ? !moreDue : end === 'stopped' && stopping.signal.aborted)
         notifier.notify(kind, key);
       return end;
-    });
+    }, duty.groupOf?.(key));
     const entry: Running = { again: false, begun: begun.promise, ended };
     running.set(key, entry);
     return entry;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import {
   createReconciler,
   type Reconciler,
@@ -60,6 +61,41 @@ describe('the polling period', () => {
     await late.settle();
     expect(await readDueIn()).toBe(49_500);
     await late.close();
+  });
+
+  it('continues after a restart when it is due, and asks for no sweep of what was swept', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    await reconciler.close();
+    await bench.clock.advance(10_000);
+    const restarted = createReconciler(options);
+    await restarted.start();
+    await restarted.settle();
+    expect(countPolls()).toBe(1);
+    expect(await readDueIn()).toBe(30_500);
+    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ needsFullSweep: false });
+    await restarted.close();
+  });
+
+  it('does not wait for a time that a clock which was ahead has planned', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    await reconciler.close();
+    await bench.database.query('update connector.poll_states set due_at = due_at + 3600000');
+    const restarted = createReconciler(options);
+    await restarted.start();
+    expect(await readDueIn()).toBe(45_000);
+    await restarted.close();
+  });
+
+  it('spreads what was due together over the next period', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    await bench.clock.advance(60_000);
+    await reconciler.settle();
+    expect(countPolls()).toBe(2);
+    // The earliest time that is possible; at its latest it would be 49,500.
+    expect(await readDueIn()).toBe(4_500);
   });
 
   it('leaves out accounts of other processes', async () => {

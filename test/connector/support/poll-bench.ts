@@ -13,6 +13,7 @@ import { type Database, openDatabase } from '../../../src/runtime/database/datab
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing, generateSealingKey, type KeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { createTurns } from '../../../src/runtime/turns/turns.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { configureAccount } from './configure-account.ts';
@@ -94,6 +95,7 @@ export async function openPollBench(): Promise<PollBench> {
         {
           accountId: ACCOUNT,
           budget: { coverage: 40, visibility: 20, sweep: 40 },
+          longWalks: createTurns(8),
           fullSweep: false,
           impatient: false,
           signal: new AbortController().signal,

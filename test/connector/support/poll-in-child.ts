@@ -11,6 +11,7 @@ import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { createTurns } from '../../../src/runtime/turns/turns.ts';
 
 const { databaseUrl, sealingKey, accountId } = JSON.parse(process.argv[2] ?? '{}');
 const logger = createLogger({ level: 'silent', name: 'child' });
@@ -33,6 +34,7 @@ const outcome = await pollAccount(
   {
     accountId,
     budget: { coverage: 40, visibility: 20, sweep: 40 },
+    longWalks: createTurns(8),
     fullSweep: false,
     impatient: false,
     signal: new AbortController().signal,

@@ -33,3 +33,28 @@ it('admits two at once and the others in order, even after failures', async () =
   const leave = await turns.enter();
   leave();
 });
+
+it('leaves room for others beside a group whose work takes long', async () => {
+  const turns = createTurns(8);
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const begin = (name: string, group?: string): void => {
+    void turns.run(async () => {
+      begun.push(name);
+      await new Promise<void>((resolve) => ends.set(name, resolve));
+    }, group);
+  };
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) begin(name, 'a');
+  for (const name of ['b1', 'b2', 'b3']) begin(name, 'b');
+  begin('alone');
+  await nextTurn();
+  expect(begun).toEqual(['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'alone']);
+  expect(turns.waiting).toBe(3);
+  ends.get('b1')?.();
+  ends.get('a1')?.();
+  await nextTurn();
+  expect(begun.slice(7)).toEqual(['b3']);
+  ends.get('a2')?.();
+  await nextTurn();
+  expect(begun.slice(8)).toEqual(['a5']);
+});
