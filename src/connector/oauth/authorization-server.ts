@@ -1,4 +1,6 @@
 import * as client from 'openid-client';
+import { LIMITS } from '../../contract/service/limits.ts';
+import { readTokenAnswer } from '../../contract/service/read-answers.ts';
 import { classifyFailure } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
@@ -17,8 +19,8 @@ export interface IssuedTokens {
   readonly accessToken: string;
   /** Null if none was issued. After a refresh, the one that was used then stays valid. */
   readonly refreshToken: string | null;
-  /** From the response on, in milliseconds; null if not stated. */
-  readonly expiresInMs: number | null;
+  /** From the response on, in milliseconds. */
+  readonly expiresInMs: number;
   /** Null: as requested. */
   readonly scope: string | null;
 }
@@ -123,7 +125,8 @@ function readTokens(answer: client.TokenEndpointResponse): IssuedTokens {
   return {
     accessToken,
     refreshToken: refreshToken ?? null,
-    expiresInMs: expiresIn === undefined ? null : expiresIn * 1_000,
+    // [limits.tokens]
+    expiresInMs: expiresIn ? expiresIn * 1_000 : LIMITS.accessTokenLifetimeMs,
     scope: scope ?? null,
   };
 }
@@ -158,10 +161,10 @@ function boundedFetch(clock: Clock): client.CustomFetch {
         signal: AbortSignal.any(signals),
       });
       const bytes = await readBounded(answer);
-      return new Response(bytes.length === 0 ? null : bytes, {
-        status: answer.status,
-        headers: answer.headers,
-      });
+      return (
+        (answer.ok ? cleanTokens(bytes) : null) ??
+        new Response(bytes.length === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
+      );
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       if (deadline.signal.aborted) throw new OauthUnreachable('deadline');
@@ -170,6 +173,21 @@ function boundedFetch(clock: Clock): client.CustomFetch {
       cancel();
     }
   };
+}
+
+/**
+ * Tokens that were issued are used, whatever else the answer holds: the server has already invalidated the previous
+ * refresh token. The library refuses the whole answer for a field that is null or of another type. Null if the body
+ * contains no access token.
+ */
+function cleanTokens(bytes: Buffer): Response | null {
+  try {
+    const { access_token, ...others } = readTokenAnswer(JSON.parse(bytes.toString('utf8')));
+    const issued = Object.entries(others).filter(([, value]) => value !== null);
+    return Response.json({ access_token, token_type: 'Bearer', ...Object.fromEntries(issued) });
+  } catch {
+    return null;
+  }
 }
 
 async function readBounded(answer: Response): Promise<Buffer<ArrayBuffer>> {

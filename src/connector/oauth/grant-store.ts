@@ -32,7 +32,7 @@ export async function sealTokens(
     sealedAccessToken: await keyRing.seal(accessToken, tokenContext(accountId, 'access')),
     sealedRefreshToken:
       refreshToken === null ? null : await keyRing.seal(refreshToken, tokenContext(accountId, 'refresh')),
-    accessExpiresAt: expiresInMs === null ? null : now + expiresInMs,
+    accessExpiresAt: now + expiresInMs,
   };
 }
 
