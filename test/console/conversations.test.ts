@@ -3,6 +3,7 @@ import {
   conversationId,
   conversationsOf,
   messageOf,
+  nameContact,
   readConversationId,
 } from '../../src/console/screens/inbox/conversations.ts';
 import { describeSend } from '../../src/console/ui/describe-send.ts';
@@ -37,6 +38,17 @@ describe('conversations', () => {
       ['c1~2', 'b'],
       ['c1~', 'd'],
     ]);
+  });
+
+  it('show a number with a plus sign, and any other address as it is', () => {
+    expect(['447', '160958311837878@lid', '+447', 'x@g.us'].map(nameContact)).toEqual([
+      '+447',
+      '160958311837878@lid',
+      '+447',
+      'x@g.us',
+    ]);
+    const id = conversationId({ connectionId: 'c1', peer: '160958311837878@lid' });
+    expect(readConversationId(id)).toEqual({ connectionId: 'c1', peer: '160958311837878@lid' });
   });
 
   it('have ids that can be parsed again', () => {

@@ -22,7 +22,7 @@ export const connectorMessage = z.object({
     .string()
     .nullable()
     .describe(
-      "The other party: international digits, no `+`. Null if no source has named it. The service's message list does not name it, so a message first seen by polling has none.",
+      "The other party: international digits, no `+`; or another address, as the service names it (`…@lid`, a group). Null if no source has named it. The service's message list does not name it, so a message first seen by polling has none.",
     ),
   text: z
     .string()
@@ -63,10 +63,10 @@ export const listConnectorMessagesQuery = z.strictObject({
   connectionId: ofConnection,
   peer: z
     .string()
-    .regex(/^\d{1,64}$/, 'must contain only digits, without +')
+    .regex(/^[^\0]{1,64}$/, 'must be the `peer` of a message')
     .optional()
     .describe(
-      'Only messages with this other party: digits, no `+`. Messages without a known other party are omitted.',
+      'Only messages with this other party, written as in `peer`. Messages without a known other party are omitted.',
     ),
   direction: direction.optional().describe('Only `incoming` or only `outgoing` messages. If absent, both.'),
   ...pageQuery,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { connectorConnection, connectorConnectionList } from '../../../src/contract/connector/connections.ts';
 import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
@@ -8,7 +9,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { proves } from '../../support/proves.ts';
-import { silentLogger } from '../support/event-fixtures.ts';
+import { received, silentLogger } from '../support/event-fixtures.ts';
 import {
   type Answer,
   ConnectorWorld,
@@ -143,6 +144,20 @@ describe('messages', () => {
     expect(await readAll('accountId=other')).toEqual([]);
   });
 
+  it.each(['160958311837878@lid', '120363020000000000@g.us', '+447700900902', 'status@broadcast', 'Zoë 5%'])(
+    'are filtered by the other party %s, as it is shown',
+    async (peer) => {
+      const facts = received('c1', `of ${peer}`.replace(/[^\x21-\x7e]/g, '.'), {
+        accountId: 'default',
+        peer,
+      });
+      await commitBatch(world.database, { now: world.clock.now(), messages: [facts] });
+      const { body } = await get(`/v1/messages/${encodeURIComponent(facts.messageId)}`);
+      expect(await readAll(`peer=${encodeURIComponent(String(body['peer']))}`)).toEqual([facts.messageId]);
+      await world.database.query('DELETE FROM connector.messages WHERE id = $1', [facts.messageId]);
+    },
+  );
+
   it('can be read one at a time', async () => {
     const [id] = expectedIds;
     const { status, body } = await get(`/v1/messages/${id}`);
@@ -166,8 +181,8 @@ describe('messages', () => {
     ['cursor=AAAA', 'cursor'],
     ['cursor=%00', 'cursor'],
     ['peer=%00', 'peer'],
-    ['peer=%2B15550000000', 'peer'],
-    ['peer=+15550000000', 'peer'],
+    ['peer=', 'peer'],
+    [`peer=${'1'.repeat(65)}`, 'peer'],
     ['connectionId=a%00b', 'connectionId'],
     ['connection=c1', 'connection'],
   ])('refuse the query %s and name the parameter', async (query, field) => {

@@ -15,7 +15,7 @@ import { randomId } from '../../ui/random-id.ts';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';
 import { showDuration } from '../../ui/times.tsx';
-import { messageOf, readConversationId } from './conversations.ts';
+import { isNumber, messageOf, nameContact, readConversationId } from './conversations.ts';
 import { nameOf, useConnections } from './use-connections.ts';
 
 const SEEN: Readonly<Record<ConnectorMessage['firstSeenBy'], string>> = {
@@ -194,9 +194,9 @@ export function OpenConversation({ id }: { readonly id: string }) {
         body: { connectionId, ...(peer === null ? {} : { phone: peer }) },
       }),
   });
-  const name = peer === null ? 'unknown contact' : `+${peer}`;
+  const name = peer === null ? 'unknown contact' : nameContact(peer);
   const customer = rows.find(({ customerRef }) => customerRef !== null)?.customerRef;
-  const canWrite = mode().write && peer !== null;
+  const canWrite = mode().write && peer !== null && isNumber(peer);
   return (
     <div className="conversation">
       <header>
@@ -213,7 +213,7 @@ export function OpenConversation({ id }: { readonly id: string }) {
           )}
           {canWrite ? <Button action={read}>Mark as read</Button> : null}
           {read.data === undefined ? null : <span role="status">{read.data.marked} marked</span>}
-          {mode().mode === 'sandbox' && peer !== null ? (
+          {mode().mode === 'sandbox' && peer !== null && isNumber(peer) ? (
             <Link to="/phone/$id" params={{ id: peer }} search={{ list: 'contacts', with: connectionId }}>
               Open its phone
             </Link>

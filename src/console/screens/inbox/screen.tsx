@@ -11,7 +11,13 @@ import { EmptyState } from '../../ui/states.tsx';
 import { type Column, type ListControls, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/times.tsx';
 import { OpenConversation } from './conversation.tsx';
-import { type Conversation, conversationId, conversationsOf, messageOf } from './conversations.ts';
+import {
+  type Conversation,
+  conversationId,
+  conversationsOf,
+  messageOf,
+  nameContact,
+} from './conversations.ts';
 import { nameOf, useConnections } from './use-connections.ts';
 import './inbox.css';
 
@@ -82,7 +88,11 @@ function Conversations({ id }: { readonly id: string | undefined }) {
       heading: 'Contact',
       width: '118px',
       cell: ({ peer: number }) =>
-        number === null ? <span className="faint">unknown</span> : <span className="mono">+{number}</span>,
+        number === null ? (
+          <span className="faint">unknown</span>
+        ) : (
+          <span className="mono">{nameContact(number)}</span>
+        ),
     },
     {
       heading: 'Connection',
@@ -134,7 +144,7 @@ function Conversations({ id }: { readonly id: string | undefined }) {
             />
           ) : (
             <EmptyState
-              title={`No messages with +${peer} yet`}
+              title={`No messages with ${nameContact(peer)} yet`}
               hint="Write to it from:"
               action={
                 <p className="line">
@@ -164,8 +174,9 @@ function NumberFilter({ peer }: { readonly peer: string }) {
   const navigate = useNavigate();
   const [text, setText] = useState(peer);
   const apply = (value: string): void => {
-    const digits = value.replace(/\D/g, '');
-    void navigate({ to: '.', search: digits === '' ? {} : { peer: digits } });
+    // A number may be typed as people write it; another address is searched as it is.
+    const found = /^[+\d\s().-]*$/.test(value) ? value.replace(/\D/g, '') : value.trim();
+    void navigate({ to: '.', search: found === '' ? {} : { peer: found } });
   };
   return (
     <form
