@@ -18,6 +18,7 @@ describe('Calls', () => {
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Refused by the check credential' }).waitFor();
+    await page.getByRole('figure', { name: 'Response body' }).getByText('"error": "invalid_key"').waitFor();
     await expectAccessible(page);
     expect(complaints).toEqual([]);
 

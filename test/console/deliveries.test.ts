@@ -28,6 +28,19 @@ describe('Deliveries', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('shows what the receiver answered to an attempt that failed', async () => {
+    const id = await test.client.write(await test.client.qrConnection(), 'Hello');
+    const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
+    await page.getByRole('link', { name: /delivered message\.received/ }).click();
+    await page.getByRole('button', { name: 'Resend as …' }).click();
+    await page.getByRole('button', { name: 'Tamper with the signature' }).click();
+    await page.getByText('· 2 attempts').waitFor();
+    const attempts = page.getByRole('region', { name: 'Attempts' });
+    await attempts.getByText('content-type').last().waitFor();
+    await attempts.getByRole('figure', { name: 'Response body' }).getByText('"error"').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it('edits a copy and sends it with a new signature and a mark, by keyboard alone', async () => {
     const id = await test.client.write(await test.client.qrConnection(), 'The original');
     const { page, complaints } = await openPage(url(`/deliveries?q=message:${id}`));
@@ -59,7 +72,7 @@ describe('Deliveries', () => {
     await page.keyboard.insertText(`sha256=${hex}`);
     await page.keyboard.press('Enter');
     const result = panel.getByRole('status').filter({ hasText: 'differs' });
-    await result.getByText('A plain SHA-256 was computed, without the secret. Use HMAC-SHA256.').waitFor();
+    await result.getByText('A plain hash was computed, without the secret.').waitFor();
     await result.getByText('secret missing', { exact: true }).waitFor();
     const marked = await result.locator('mark').allTextContents();
     const sent = (await panel.locator('p.mono').textContent()) ?? '';

@@ -69,6 +69,7 @@ describe('tool calls in the sandbox', () => {
       status: 200,
       code: null,
       ms: 0,
+      requestBody: expect.stringContaining('"name":"send_messaging_message"'),
     };
     const admitted = [
       { check: 'credential', passed: true },

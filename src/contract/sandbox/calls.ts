@@ -14,15 +14,17 @@ export const gateStep = z.object({
 });
 export type GateStep = z.infer<typeof gateStep>;
 
-/**
- * A call to the service and the reason for its response. Only the id of the credential is shown. Queries and
- * bodies, which contain codes and tokens, are not shown.
- */
+const BOUND = 'At most 2 kB; one that is cut off ends with `…`.';
+const MASKED =
+  'The values of secrets, tokens, codes, verifiers and states are replaced by `…`, so that a call can be passed on.';
+
+/** A call to the service and the reason for its response. Only the id of the credential is shown. */
 export const apiCall = z.object({
   id: z.string().describe('Position of the call in the list.'),
   at: dateTime.describe('When the call arrived, in virtual time.'),
   method: z.string().describe('The HTTP method.'),
   path: z.string().describe('Relative to `{base_url}` or, for OAuth and tools, to `{auth_url}`.'),
+  query: z.string().optional().describe(`The query, without its question mark. ${BOUND} ${MASKED}`),
   tool: z.string().optional().describe('The tool that was called.'),
   credential: z
     .string()
@@ -45,6 +47,18 @@ export const apiCall = z.object({
   trace: z
     .array(gateStep)
     .describe('The checks that ran, in order. If the call was rejected, the last one rejected it.'),
+  requestBody: z
+    .string()
+    .optional()
+    .describe(
+      `The body of the request, as text and without its file; absent if the call was rejected before it was read. ${BOUND} ${MASKED}`,
+    ),
+  responseBody: z
+    .string()
+    .optional()
+    .describe(
+      `The body of the response, if it is JSON; absent for pages, files, the tool server, and responses of a fault. ${BOUND} ${MASKED}`,
+    ),
   faults: z.array(z.string()).optional().describe('Ids of the fault rules that affected the call.'),
 });
 export type ApiCall = z.infer<typeof apiCall>;

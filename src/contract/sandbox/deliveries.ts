@@ -21,6 +21,17 @@ export const deliveryAttempt = z.object({
   at: dateTime.describe('When the request started, by the wall clock.'),
   ms: z.number().min(0).describe('How long the request took.'),
   status: z.int().optional().describe("HTTP status of the receiver's response."),
+  response: z
+    .object({
+      headers: z
+        .record(z.string(), z.string())
+        .describe('Those headers that tell who answered, and what to do; their names are in lower case.'),
+      body: z.string().describe('At most 2 kB of the body, as text; one that is cut off ends with `…`.'),
+    })
+    .optional()
+    .describe(
+      "The beginning of the receiver's response; absent if it has none of these headers and no body.",
+    ),
   error: z
     .string()
     .optional()

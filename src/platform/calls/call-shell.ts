@@ -7,7 +7,7 @@ import { resolveCredential } from '../credentials/resolve-credential.ts';
 import { createDecisionTrace, type DecisionTrace } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { type Answer, writeAnswer } from './answer.ts';
-import { type OnCall, recordedPath } from './call-record.ts';
+import { type OnCall, recordedAnswer, recordedPath, recordedText } from './call-record.ts';
 
 /** A call before it is served. */
 export interface IncomingCall {
@@ -34,23 +34,26 @@ interface CallReport {
   tool: ToolName | null;
   /** The code of a refusal. */
   code: string | null;
+  answer: Answer | null;
   /** Writes the record; only the first call has an effect. A null status: no answer was sent. */
   write(status: number | null): void;
 }
 
 /** Begins the record of a request. */
 function openCallReport(
-  { method, path }: Request,
+  { method, path, originalUrl }: Request,
   { clock, systemClock, onCall }: Pick<Options, 'clock' | 'systemClock' | 'onCall'>,
 ): CallReport {
   const at = clock.now();
   const began = systemClock.elapsed();
   const trace = createDecisionTrace();
+  const query = originalUrl.split('?').slice(1).join('?');
   let written = false;
   const report: CallReport = {
     trace,
     tool: null,
     code: null,
+    answer: null,
     write(status) {
       if (written) return;
       written = true;
@@ -58,6 +61,9 @@ function openCallReport(
         at,
         method,
         path: recordedPath(path),
+        query: query === '' ? null : recordedText(query),
+        requestBody: trace.body === null || trace.body.length === 0 ? null : recordedText(trace.body),
+        responseBody: report.answer && recordedAnswer(report.answer),
         ...(report.tool === null ? {} : { tool: report.tool }),
         credentialId: trace.credentialId,
         workspaceId: trace.workspaceId,
@@ -151,6 +157,7 @@ export function createCallShell(options: Options): CallShell {
       if (refused === undefined) report.trace.seal();
       else report.trace.refuse(refused);
       report.code = refused?.code ?? null;
+      report.answer = answer;
       report.write(writeAnswer(response, answer) ? answer.status : null);
     }
     await handler.afterwards?.();

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import getRawBody from 'raw-body';
 import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { received } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -10,7 +11,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   try {
     const length = request.headers['content-length'];
-    return await getRawBody(request, length === undefined ? { limit } : { limit, length });
+    const bytes = await getRawBody(request, length === undefined ? { limit } : { limit, length });
+    received(bytes);
+    return bytes;
   } catch (error) {
     const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
     // [choice.body.too-large]

@@ -21,6 +21,8 @@ export interface DecisionTrace {
   readonly connectionId: string | null;
   /** The messages that the call sent or marked as read, up to a bound. */
   readonly messageIds: readonly string[];
+  /** The body of the request as far as it was read; null if it was not. */
+  readonly body: Buffer | null;
   /** Runs a part of the call; `passed`, `recognized` and `concerned` inside it write to this trace. */
   run<Result>(work: () => Result): Result;
   /** Ends the trace with the refusal. Later steps are not recorded. */
@@ -35,6 +37,7 @@ interface OpenTrace {
   workspaceId: string | null;
   connectionId: string | null;
   messageIds: readonly string[];
+  body: Buffer | null;
   sealed: boolean;
 }
 
@@ -76,6 +79,12 @@ export function concerned(of: {
   Object.assign(trace, { connectionId, messageIds: messageIds.slice(0, MAX_MESSAGES) });
 }
 
+/** Records the body of the request. */
+export function received(body: Buffer): void {
+  const trace = current.getStore();
+  if (trace !== undefined && !trace.sealed) trace.body = body;
+}
+
 export function createDecisionTrace(): DecisionTrace {
   const trace: OpenTrace = {
     steps: [],
@@ -83,6 +92,7 @@ export function createDecisionTrace(): DecisionTrace {
     workspaceId: null,
     connectionId: null,
     messageIds: [],
+    body: null,
     sealed: false,
   };
   return {
@@ -100,6 +110,9 @@ export function createDecisionTrace(): DecisionTrace {
     },
     get messageIds() {
       return trace.messageIds;
+    },
+    get body() {
+      return trace.body;
     },
     run: (work) => current.run(trace, work),
     refuse(error) {

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { declaresMore } from '../../runtime/http-server/request-body.ts';
 import { endedEarly, parseJson, requirePlain } from '../calls/read-body.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { received } from '../kernel/decision-trace.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { StoredBytes } from '../media/media-file.ts';
@@ -106,6 +107,7 @@ class SendBodyReader {
   async end(): Promise<SendBody> {
     if (this.#isTooLarge()) throw new PlatformError('payload_too_large');
     const bytes = Buffer.concat(this.#rest);
+    received(bytes);
     const value = bytes.length === 0 ? undefined : parseJson(bytes);
     const file = (await this.#upload?.finish()) ?? null;
     return { value, mark: this.mark, file, flaw: this.#upload?.flaw ?? null };

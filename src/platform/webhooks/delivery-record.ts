@@ -1,11 +1,19 @@
 import type { EventType } from '../../contract/service/events.ts';
 
+/** What a receiver answered: some of its headers, in lower case, and the beginning of its body as text. */
+export interface AttemptResponse {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** One attempt, or one copy of it. `at` is wall-clock epoch milliseconds, `ms` how long it took. */
 export interface Attempt {
   readonly at: number;
   readonly ms: number;
   /** The receiver's answer, if it gave one. */
   readonly status?: number;
+  /** Absent if it would be empty. */
+  readonly response?: AttemptResponse;
   /** Why the attempt has no answer, or why its answer is not valid. */
   readonly error?: string;
   /** Names of the changes that a port made to the attempt. */

@@ -2,6 +2,8 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { Beginning, beginningOf } from '../kernel/recorded-text.ts';
+import type { AttemptResponse } from './delivery-record.ts';
 
 const LARGEST_ANSWER_BYTES = ASSUMPTIONS.webhookAnswerBytes.value;
 
@@ -14,7 +16,31 @@ export interface AttemptRequest {
 /** The result of an attempt: the receiver's status, an error, or both if the answer was cut off. */
 export interface AttemptResult {
   readonly status?: number;
+  readonly response?: AttemptResponse;
   readonly error?: string;
+}
+
+/** The headers of an answer that are recorded: those that tell who answered, and what to do. */
+const RECORDED_HEADERS = [
+  'content-type',
+  'content-encoding',
+  'location',
+  'retry-after',
+  'server',
+  'via',
+  'www-authenticate',
+  'x-request-id',
+] as const;
+
+function recordedHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    RECORDED_HEADERS.flatMap((name) => {
+      const value = headers[name];
+      return value === undefined ? [] : [[name, beginningOf([value].flat().join(', '))]];
+    }),
+  );
 }
 
 const ERROR_WORDS: Readonly<Record<string, string>> = {
@@ -49,6 +75,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   readonly #cancelDeadline: () => void;
   #controller: Dispatcher.DispatchController | undefined;
   #status: number | undefined;
+  #headers: Readonly<Record<string, string>> = {};
+  readonly #body = new Beginning();
   #bytes = 0;
   #over = false;
 
@@ -68,13 +96,20 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     if (this.#over) controller.abort(new AttemptEnded('ended before it began'));
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
     // 1xx statuses are not final.
-    if (status >= 200) this.#status = status;
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = recordedHeaders(headers);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
+    this.#body.add(chunk);
     if (this.#bytes <= LARGEST_ANSWER_BYTES) return;
     this.#finish();
     controller.abort(new AttemptEnded('the answer is too long'));
@@ -92,8 +127,11 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     if (this.#over) return false;
     this.#over = true;
     this.#cancelDeadline();
+    const response = { headers: this.#headers, body: this.#body.text() };
+    const isEmpty = response.body === '' && Object.keys(response.headers).length === 0;
     this.#done({
       ...(this.#status === undefined ? {} : { status: this.#status }),
+      ...(isEmpty ? {} : { response }),
       ...(error === undefined ? {} : { error }),
     });
     return true;

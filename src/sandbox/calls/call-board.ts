@@ -4,7 +4,7 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf } from '../control/page-cursor.ts';
 import type { TouchedRecord } from '../faults/around-calls.ts';
 
-/** About a kilobyte each. They explain what just happened, so they need not outlive the process. */
+/** A few kilobytes each. They explain what just happened, so they need not outlive the process. */
 const MAX_CALLS = 5_000;
 
 /** Which calls to list. `before` is a position: only older ones. */
@@ -45,12 +45,13 @@ interface Numbered {
 
 function present(call: TouchedRecord, position: number): ApiCall {
   const { at, method, path, tool, credentialId, workspaceId, status, code, ms, trace, faults } = call;
-  const { connectionId, messageIds } = call;
+  const { connectionId, messageIds, query, requestBody, responseBody } = call;
   return {
     id: String(position),
     at: toIso(at),
     method,
     path,
+    ...(query === null ? {} : { query }),
     ...(tool === undefined ? {} : { tool }),
     credential: credentialId,
     workspaceId,
@@ -60,6 +61,8 @@ function present(call: TouchedRecord, position: number): ApiCall {
     code,
     ms: Math.round(ms * 10) / 10,
     trace: trace.map((step) => ({ ...step })),
+    ...(requestBody === null ? {} : { requestBody }),
+    ...(responseBody === null ? {} : { responseBody }),
     ...(faults.length === 0 ? {} : { faults: [...faults] }),
   };
 }
@@ -68,7 +71,16 @@ function present(call: TouchedRecord, position: number): ApiCall {
 function valuesOf(call: ApiCall, key: CallKey | null): readonly string[] {
   const { method, path, code, tool, credential, workspaceId, connectionId, messageIds, status, faults } =
     call;
-  if (key === null) return [path, code ?? '', ...call.trace.flatMap(({ check, why = '' }) => [check, why])];
+  const { query = '', requestBody = '', responseBody = '' } = call;
+  if (key === null)
+    return [
+      path,
+      code ?? '',
+      query,
+      requestBody,
+      responseBody,
+      ...call.trace.flatMap(({ check, why = '' }) => [check, why]),
+    ];
   const value = {
     ...{ status: String(status ?? 'none'), method, path, code, tool, credential },
     ...{ workspace: workspaceId, connection: connectionId, message: messageIds, fault: faults },

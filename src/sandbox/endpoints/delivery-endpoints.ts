@@ -45,9 +45,10 @@ export function presentDelivery(record: HoldableRecord): DeliveryAnswer {
     createdAt: toIso(createdAt),
     headers: { ...headers },
     body,
-    attempts: record.attempts.map(({ at, marks, error, ...attempt }) => ({
+    attempts: record.attempts.map(({ at, marks, error, response, ...attempt }) => ({
       at: toIso(at),
       ...attempt,
+      ...(response === undefined ? {} : { response: { ...response, headers: { ...response.headers } } }),
       ...(error === undefined ? {} : { error: explainError(error, url) }),
       ...(marks === undefined ? {} : { faults: [...marks] }),
     })),

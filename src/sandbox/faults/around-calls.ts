@@ -182,7 +182,7 @@ export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface']
       const { faults = [], lost = false } = current.getStore() ?? {};
       const names = faults.map(({ type, name = type }) => name);
       const trace = [...call.trace, ...faultSteps(faults)];
-      return { ...call, ...(lost ? { status: null } : {}), trace, faults: names };
+      return { ...call, ...(lost ? { status: null, responseBody: null } : {}), trace, faults: names };
     },
   };
 }

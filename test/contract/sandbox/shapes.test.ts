@@ -71,7 +71,7 @@ describe('answers', () => {
       'body',
       'attempts',
     ]);
-    expect(Object.keys(deliveryAttempt.shape)).toEqual(['at', 'ms', 'status', 'error', 'faults']);
+    expect(Object.keys(deliveryAttempt.shape)).toEqual(['at', 'ms', 'status', 'response', 'error', 'faults']);
     expect(Object.keys(phoneMessage.shape)).toEqual([
       'messageId',
       'connectionId',

@@ -44,12 +44,14 @@ describe('calls to the service in the control API', () => {
           at: now,
           method: 'GET',
           path: '/account',
+          query: 'x=1',
           credential: null,
           workspaceId: null,
           status: 401,
           code: 'invalid_key',
           ms: 0,
           trace: [{ check: 'credential', passed: false, why: 'no credential was sent' }],
+          responseBody: '{"error":"invalid_key"}',
         },
         {
           id: expect.stringMatching(/^\d+$/),
@@ -67,6 +69,7 @@ describe('calls to the service in the control API', () => {
             { check: 'scope', passed: true, why: 'the key has messaging.events' },
             { check: 'shape', passed: true },
           ],
+          responseBody: expect.stringMatching(/^\{"url":/),
         },
       ],
     });
@@ -129,6 +132,54 @@ describe('calls to the service in the control API', () => {
     expect(untouched).not.toHaveProperty('faults');
   });
 
+  it('show the query and both bodies, without the values of secrets', async () => {
+    const url = 'https://crm.example.com/hook';
+    const put = await test.service.call('PUT', '/webhook', { key, body: { url } });
+    const { secret } = put.body as { secret: string };
+    const query = 'limit=1&Access_Token=a1&code=b2&label=code';
+    await test.service.call('GET', `/connections?${query}`, { key });
+    const [read, written] = (await list()).entries;
+    expect(read.query).toBe('limit=1&Access_Token=…&code=…&label=code');
+    expect(read).not.toHaveProperty('requestBody');
+    expect(written).not.toHaveProperty('query');
+    expect(written.requestBody).toBe(JSON.stringify({ url }));
+    expect(JSON.parse(written.responseBody)).toMatchObject({ url, secret: '…' });
+    expect(JSON.stringify([read, written])).not.toContain(secret);
+    expect(await paths('?q=crm.example.com')).toEqual(['/webhook']);
+  });
+
+  it('show the body of a refused call that was read, and none of one that was not', async () => {
+    await test.service.call('PUT', '/webhook', { key, body: { url: 1, secret: 'a"b', clientSecret: 'c' } });
+    await test.service.call('PUT', '/webhook', { key: 'msk_nobody', body: { url: 'https://a.example.com' } });
+    const [unread, refused] = (await list()).entries;
+    expect(refused.requestBody).toBe('{"url":1,"secret":"…","clientSecret":"…"}');
+    expect(JSON.parse(refused.responseBody)).toMatchObject({ error: 'invalid_request', field: 'url' });
+    expect(unread).not.toHaveProperty('requestBody');
+  });
+
+  it('show at most 2 kB of a body, and hide a secret that is cut off', async () => {
+    const filler = 'é'.repeat(1_000);
+    await test.service.call('PUT', '/webhook', {
+      key,
+      body: { filler, secret: 'never-shown-'.repeat(10) },
+    });
+    const [{ requestBody }] = (await list()).entries;
+    expect(requestBody).toBe(`{"filler":"${filler}","secret":"…`);
+    await test.service.call('PUT', '/webhook', { key, body: { filler: 'é'.repeat(2_000) } });
+    expect((await list()).entries[0].requestBody).toBe(`{"filler":"${'é'.repeat(1_018)}…`);
+  });
+
+  it('show no response that a fault kept from the client', async () => {
+    const rules = [
+      { id: 'lost', match: { surface: 'api', path: '/webhook' }, action: { type: 'lost_answer' } },
+    ];
+    await test.call('PUT', '/faults', { rules });
+    await test.service.call('GET', '/webhook', { key, faulted: true }).catch(() => undefined);
+    await test.call('DELETE', '/faults');
+    const [call] = (await list()).entries;
+    expect([call.status, call.responseBody]).toEqual([null, undefined]);
+  });
+
   it('are deleted by a reset, and only the latest are kept', async () => {
     await test.service.call('GET', '/account');
     const board = createCallBoard(3);
@@ -138,6 +189,9 @@ describe('calls to the service in the control API', () => {
       workspaceId: null,
       connectionId: null,
       messageIds: [],
+      query: null,
+      requestBody: null,
+      responseBody: null,
       status: 404,
       code: 'not_found',
       ms: 0,

@@ -5,6 +5,7 @@ import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
+import { CodeView } from '../../ui/code.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { Loading, ReadFailure } from '../../ui/states.tsx';
@@ -144,6 +145,9 @@ function CallDetail({ id }: { readonly id: string }) {
         </ol>
         {data.faults === undefined ? null : <p>Affected by the fault {data.faults.join(', ')}.</p>}
       </section>
+      {data.query === undefined ? null : <CodeView text={data.query} label="Query" />}
+      {data.requestBody === undefined ? null : <CodeView text={data.requestBody} label="Request body" />}
+      {data.responseBody === undefined ? null : <CodeView text={data.responseBody} label="Response body" />}
       <About
         facts={[
           ['Answer', data.code === null ? String(data.status ?? 'reset') : `${data.status} ${data.code}`],

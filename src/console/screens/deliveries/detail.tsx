@@ -145,6 +145,7 @@ function SeriesView({ series, isFirst }: { readonly series: Series; readonly isF
               {showDuration(placed.attempt.ms)}
             </span>
             <SeriesNote attempt={placed.attempt} />
+            <ResponseNote attempt={placed.attempt} />
           </div>
         ))}
       </div>
@@ -159,6 +160,27 @@ function SeriesNote({ attempt: { error, faults } }: { readonly attempt: Delivery
       {error}
       {faults === undefined ? null : <span className="faint"> by the fault {faults.join(', ')}</span>}
     </p>
+  );
+}
+
+/** What the receiver answered, opened by itself if the attempt failed. */
+function ResponseNote({ attempt }: { readonly attempt: DeliveryAttempt }) {
+  const { response } = attempt;
+  if (response === undefined) return null;
+  const headers = Object.entries(response.headers);
+  return (
+    <details className="series-note" open={resultOf(attempt) === 'bad'}>
+      <summary>Response</summary>
+      <dl className="facts mono">
+        {headers.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {response.body === '' ? null : <CodeView text={response.body} label="Response body" />}
+    </details>
   );
 }
 
