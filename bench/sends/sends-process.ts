@@ -71,6 +71,7 @@ async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Prom
     random: Math.random,
     clientFor: async () => ({
       ...client,
+      host: 'service.example',
       async sendMessage({ text = '' }) {
         startedAt[text] = preciseNow();
         return { messageId: text, waMessageId: null, status: 'sent', persisted: true };

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { ALL_RIGHTS_NAME, RIGHTS } from '../contract/connector/rights.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
+import { inTurns } from '../runtime/database/in-turns.ts';
 import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { measureDatabase } from '../runtime/metrics/measure-database.ts';
@@ -9,6 +10,7 @@ import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
 import type { Notifier } from '../runtime/notifier/notifier.ts';
 import type { NamedHosts } from '../runtime/public-network/is-named-host.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
+import { createTurns } from '../runtime/turns/turns.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
 import { createAccounts } from './accounts/accounts.ts';
 import { type Admission, createAdmission } from './accounts/admission.ts';
@@ -46,6 +48,9 @@ import { startRetention } from './retention.ts';
 import { settleParts } from './settle-parts.ts';
 import { measureState } from './state/measure-state.ts';
 import { createPresence } from './work/presence.ts';
+
+/** Maximum number of statements of sends at the same time. */
+const CONCURRENT_STATEMENTS = 6;
 
 export interface ConnectorOptions {
   readonly database: Database;
@@ -188,10 +193,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     ownService: (accountId) => readOwnService(database, accountId),
   });
+  // Thousands of sends may begin at once; others, such as heartbeats, must find a free connection.
+  const ofSends = inTurns(database, createTurns(CONCURRENT_STATEMENTS));
   const outbox = createOutbox({
     ...working,
+    database: ofSends,
     metrics: createOutboxMetrics(metrics),
-    clientFor: (accountId) => openSendingClient({ database, keyRing, clock, grants, mayUse }, accountId),
+    clientFor: (accountId) =>
+      openSendingClient({ database: ofSends, keyRing, clock, grants, mayUse }, accountId),
     fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.notify(),
   });

@@ -81,6 +81,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/runtime/database/inspect-migrations.ts': 'reads the catalog and the journal of migrations',
   'src/runtime/database/saved-tables.ts': 'reads and writes the rows of any table, from the catalog',
   'src/runtime/database/orm.ts': 'runs the statements of drizzle',
+  'src/runtime/database/in-turns.ts': 'passes statements on, in turns',
   'src/runtime/notifier/postgres-notifier.ts': 'calls pg_notify',
   'src/commands/run-replay.ts': 'asks the catalog whether the tables exist',
   'src/commands/self-check.ts': 'creates and drops a database',

@@ -238,7 +238,8 @@ describe('send vectors', () => {
     const longest = isLost ? Math.min(Math.max(rule.longest, since_first_ms / 100), 300_000) : rule.longest;
     const own = Math.min(rule.first * 2 ** (attempts - 1), longest);
     const asked = refused?.retry_after_ms ?? null;
-    const wait_ms = asked === null ? own : Math.max(asked, 1_000);
+    const shortest = Math.min(1_000 * 2 ** (attempts - 1), 5_000);
+    const wait_ms = asked === null ? own : Math.max(asked, shortest);
     const doubt = rule.doubts || in_doubt;
     if (since_first_ms + wait_ms > last_attempt_after_ms) return { next: doubt ? 'unknown' : 'rejected' };
     return { next: 'repeat', wait_ms, in_doubt: doubt };
@@ -248,9 +249,8 @@ describe('send vectors', () => {
     if (code === 'invalid_key') return 'hold';
     if (repeats.has(code)) return code;
     if (specified.has(code)) return 'final';
-    if (status === 401) return 'hold';
-    if (status === 429) return 'rate_limited';
-    return status === 408 || status >= 500 ? 'lost' : 'final';
+    if (status === 413) return 'final';
+    return status === 429 ? 'rate_limited' : 'lost';
   }
 
   const specified = new Set<string>(ERROR_CODES);

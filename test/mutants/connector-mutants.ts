@@ -197,7 +197,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.send.shortest-wait',
     test: 'is at least a second',
-    find: 'Math.max(askedMs, SHORTEST_WAIT_MS)',
+    find: 'Math.max(askedMs, shortest)',
     replace: 'askedMs',
   },
   {

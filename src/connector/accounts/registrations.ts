@@ -12,7 +12,7 @@ import type { Replaced } from './replace-secret.ts';
 import { listDue, makeDue, noteDone, noteFailed, REGISTRATION, readDue } from './subscription-store.ts';
 
 /** Maximum number of webhooks that a process registers at the same time. */
-const CONCURRENCY = 4;
+const CONCURRENCY = 50;
 const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** While it is unknown which secret is valid, deliveries are refused. */
 const RETRY_IN_DOUBT = { ...RETRY, longestMs: 10_000 };

@@ -17,7 +17,7 @@ import {
 } from './creation-store.ts';
 
 /** Creations that a process asks about at a time. */
-const CONCURRENCY = 4;
+const CONCURRENCY = 50;
 
 export interface FinishCreationsOptions {
   readonly database: Database;

@@ -7,23 +7,30 @@ import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { HostedClient } from './open-client.ts';
 import type { QueueContext } from './queue-context.ts';
-import { beginAttempt, type QueuedSend, readFile, type WriteResult } from './queue-store.ts';
+import { beginAttempt, type QueuedSend, readFile, readFileSize, type WriteResult } from './queue-store.ts';
 import { giveUpSend, type Outcome, recordOutcome } from './record-outcome.ts';
+
+/** A file is in memory as bytes, as base64, and in the body that is being sent. */
+const MEMORY_PER_FILE_BYTE = 4;
 
 /** Makes one attempt and commits its outcome. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
   context: QueueContext,
   lease: Lease,
   send: QueuedSend,
-  client: ServiceClient,
+  client: HostedClient,
   signal: AbortSignal,
 ): Promise<WriteResult> {
-  if (send.mediaFingerprint === null) return await attempt(context, lease, send, client, null, signal);
-  return await context.fileSlots.run(async () => {
-    const bytes = await readFile(context.database, send.id);
-    if (bytes === null) return await giveUpSend(context, lease, send, 'file_expired');
-    return await attempt(context, lease, send, client, bytes, signal);
+  const { database, calls, fileMemory } = context;
+  const callWith = (bytes: Uint8Array | null): Promise<WriteResult> =>
+    calls.run(client.host, 1, () => attempt(context, lease, send, client, bytes, signal));
+  if (send.mediaFingerprint === null) return await callWith(null);
+  const size = await readFileSize(database, send.id);
+  return await fileMemory.run(client.host, (size ?? 0) * MEMORY_PER_FILE_BYTE, async () => {
+    const bytes = await readFile(database, send.id);
+    return bytes === null ? await giveUpSend(context, lease, send, 'file_expired') : await callWith(bytes);
   });
 }
 
@@ -36,7 +43,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<WriteResult> {
   const { database, clock, metrics } = context;
-  // A file may have waited for memory.
+  // It may have waited for memory or for its turn.
   if (signal.aborted) return 'lost';
   const attemptId = randomUUID();
   const startedAt = clock.now();

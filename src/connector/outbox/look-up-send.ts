@@ -24,6 +24,8 @@ const CLOCKS_APART_MS = 60_000;
 const OVERLAP_MS = SEND_DEADLINE_MS + 2 * CLOCKS_APART_MS;
 const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
+/** Memory of a file that is fetched, whose size is not known before: at most 12 MiB, twice while it is joined. */
+const LARGEST_FILE_MEMORY = 24 * 1024 * 1024;
 /** If more messages than this look alike, none of them is compared further. */
 const MAX_FETCHED = 3;
 
@@ -125,14 +127,14 @@ function looksLike(message: PolledMessage, send: QueuedSend): boolean {
 }
 
 async function readFingerprint(
-  { fetchFile, fileSlots, logger }: QueueContext,
+  { fetchFile, fileMemory, logger }: QueueContext,
   accountId: string,
   { id, mediaUrl }: PolledMessage,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (fetchFile === undefined || mediaUrl === null) return null;
   try {
-    return await fileSlots.run(async () =>
+    return await fileMemory.run('look-ups', LARGEST_FILE_MEMORY, async () =>
       fingerprintOf(await fetchFile({ url: mediaUrl, accountId }, signal)),
     );
   } catch (error) {

@@ -8,7 +8,12 @@ import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
  * (`elsewhere`), or it has no valid credential at the moment (`paused`): the service refuses its key, its
  * customer must consent again, or the authorization server fails.
  */
-export type SendingClient = ServiceClient | 'gone' | 'elsewhere' | 'paused';
+export type SendingClient = HostedClient | 'gone' | 'elsewhere' | 'paused';
+
+export interface HostedClient extends ServiceClient {
+  /** The host of its service: sends share memory and sockets by host. */
+  readonly host: string;
+}
 
 export interface OpenClientOptions extends CredentialOptions {
   /** Whether this process may use the credential of an account. */
@@ -39,7 +44,8 @@ export async function openSendingClient(
   try {
     const token = await credential.authorization();
     const client = clientWith({ ...credential, authorization: async () => token }, account, options.clock);
-    return { ...client, sendMessage: (...call) => client.sendMessage(...call).catch(noting) };
+    const { host } = new URL(account.baseUrl ?? 'http://none');
+    return { ...client, host, sendMessage: (...call) => client.sendMessage(...call).catch(noting) };
   } catch (error) {
     if (error instanceof ServiceError) return 'paused';
     throw error;

@@ -1,6 +1,6 @@
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
-import { createTurns } from '../../runtime/turns/turns.ts';
+import { createShares } from '../../runtime/turns/shares.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
@@ -17,10 +17,15 @@ import {
 } from './queue-store.ts';
 import { giveUpSend } from './record-outcome.ts';
 
-/** Maximum number of queues that run concurrently in a process. They mostly wait for the service. */
-const CONCURRENCY = 100;
-/** Maximum number of files in the memory of a process, at most 40 MB each. */
-const FILES = 4;
+/**
+ * Maximum number of queues that run concurrently in a process. They wait for the service, for minutes if it heals a
+ * session, and a queue that waits is only a lease: what is limited is what needs memory or the database.
+ */
+const CONCURRENCY = 10_000;
+/** Maximum number of calls at the same time. Each needs a socket, and about 50 kB. */
+const CALLS = 4_000;
+/** Maximum size of the files in the memory of a process. A file waits for memory, a text does not. */
+const FILE_MEMORY = 256 * 1024 * 1024;
 /**
  * Maximum number of steps of one run, so that a long queue does not occupy its place in the process for too
  * long.
@@ -28,7 +33,7 @@ const FILES = 4;
 const MAX_STEPS = 50;
 
 export interface OutboxOptions
-  extends Omit<QueueContext, 'fileSlots' | 'aborting' | 'unanswered' | 'onServiceBack'> {
+  extends Omit<QueueContext, 'fileMemory' | 'calls' | 'aborting' | 'unanswered' | 'onServiceBack'> {
   readonly presence: Presence;
   readonly notifier: Notifier;
   readonly checkEveryMs?: number;
@@ -50,7 +55,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const { database, clock, logger } = options;
   const shared = {
     ...options,
-    fileSlots: createTurns(FILES),
+    fileMemory: createShares(FILE_MEMORY),
+    calls: createShares(CALLS),
     unanswered: new Set<string>(),
     onServiceBack: (accountId: string) => void resumeSends(accountId),
   };
@@ -85,7 +91,10 @@ export function createOutbox(options: OutboxOptions): Outbox {
  * their positions, except that some sends may pass one to another recipient that is being looked up. Returns
  * `stopped` if this process may not send for the account now. Throws what the database throws.
  */
-async function runQueue(context: QueueContext, { key, lease, lost, stopping }: Run): Promise<RunEnd> {
+async function runQueue(
+  context: QueueContext,
+  { key, lease, lost, stopping, othersWait }: Run,
+): Promise<RunEnd> {
   const { database, clock } = context;
   const signal = AbortSignal.any([lost, stopping]);
   for (let steps = 0; steps < MAX_STEPS; steps += 1) {
@@ -94,6 +103,7 @@ async function runQueue(context: QueueContext, { key, lease, lost, stopping }: R
     const next = await readNextSend(database, key, now);
     if (next === null || !isDue(next, now)) return 'idle';
     if ((await takeStep(context, lease, next, signal)) === 'lost') return 'stopped';
+    if (othersWait()) break;
   }
   return 'more';
 }

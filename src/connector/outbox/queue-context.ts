@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Turns } from '../../runtime/turns/turns.ts';
+import type { Shares } from '../../runtime/turns/shares.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 
@@ -23,8 +23,10 @@ export interface QueueContext {
   readonly clientFor: (accountId: string) => Promise<SendingClient>;
   /** If absent, files cannot be compared: a file whose answer was lost stays `unknown`. */
   readonly fetchFile?: FetchFile | undefined;
-  /** Maximum number of files in memory at the same time. */
-  readonly fileSlots: Turns;
+  /** Bytes of memory for files, shared by the hosts of the services. */
+  readonly fileMemory: Shares;
+  /** Concurrent calls to send, shared by the hosts of the services. */
+  readonly calls: Shares;
   /** Aborts when calls in flight must end. This may be some time after the process was asked to stop. */
   readonly aborting: AbortSignal;
   /** Accounts whose last attempt in this process received no answer from the service. */

@@ -88,12 +88,22 @@ SELECT l.connection_id AS "connectionId"
    AND NOT EXISTS (SELECT FROM connector.accounts a
                      JOIN connector.poll_states p ON p.account_id = a.id
                     WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
+ ORDER BY o.next_attempt_at NULLS FIRST
  LIMIT $2::integer`;
 
-/** Up to `limit` queues that have a send due and no owner. */
+/** Up to `limit` queues that have a send due and no owner, longest wait first. */
 export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ connectionId: string }>(DUE, [now, limit]);
   return rows.map((row) => row.connectionId);
+}
+
+/** The size of the file of a send in bytes; null if it was deleted. */
+export async function readFileSize(db: Queryable, outboundId: string): Promise<number | null> {
+  const [row] = await db.query<{ size: number }>(
+    'select octet_length(bytes) as size from connector.outbound_media where outbound_id = $1',
+    [outboundId],
+  );
+  return row?.size ?? null;
 }
 
 /** The bytes of the file of a send. */

@@ -5,6 +5,7 @@ import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Lease } from '../db/lease.ts';
 import { leases } from '../db/lease-tables.ts';
 
@@ -21,6 +22,8 @@ export const SILENT_MS = 3_500;
  */
 const BLIND_MS = 2_000;
 const HEARTBEAT_DEADLINE_MS = 2_000;
+/** Maximum number of leases that are being taken or released at the same time. */
+const CONCURRENT_LEASES = 4;
 
 export interface PresenceOptions {
   readonly database: Database;
@@ -135,6 +138,8 @@ DELETE FROM connector.leases WHERE owner = $1`;
  */
 export function createPresence(options: PresenceOptions): Presence {
   const { database, clock, logger, works } = options;
+  // Thousands of leases may be taken at once, and heartbeats must not wait behind all of them.
+  const turns = createTurns(CONCURRENT_LEASES);
   const takers = new Map<string, (id: string) => void>();
   const returning: (() => void)[] = [];
   /** The counters of the others, and since when each has not changed. */
@@ -145,7 +150,9 @@ export function createPresence(options: PresenceOptions): Presence {
   let stopped = false;
 
   async function join(joining: Life): Promise<void> {
-    await database.query(JOIN, [joining.id, hostname(), works, clock.now()], { deadlineMs: HEARTBEAT_DEADLINE_MS });
+    await database.query(JOIN, [joining.id, hostname(), works, clock.now()], {
+      deadlineMs: HEARTBEAT_DEADLINE_MS,
+    });
     life = joining;
   }
 
@@ -213,7 +220,7 @@ export function createPresence(options: PresenceOptions): Presence {
 
   async function release(leases: readonly Lease[]): Promise<readonly string[]> {
     const params = [leases.map(({ name }) => name), leases.map(({ fence }) => fence)];
-    const rows = await database.query<{ name: string }>(RELEASE, params);
+    const rows = await turns.run(() => database.query<{ name: string }>(RELEASE, params));
     return rows.map(({ name }) => name);
   }
 
@@ -246,7 +253,7 @@ export function createPresence(options: PresenceOptions): Presence {
       const hold: Hold = { lost: new AbortController() };
       holds.set(name, hold);
       try {
-        const [taken] = await database.query<{ fence: number }>(TAKE, [name, id]);
+        const [taken] = await turns.run(() => database.query<{ fence: number }>(TAKE, [name, id]));
         if (taken === undefined) return { held: false };
         const lease = { name, fence: taken.fence };
         hold.fence = taken.fence;

@@ -93,6 +93,7 @@ export class OutboxBench {
     });
     const client = {
       ...real,
+      host: 'service.example',
       sendMessage: async (body: SendMessageRequest, signal?: AbortSignal) => {
         this.calls.push(body);
         return await this.answer(body, signal ?? new AbortController().signal);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
+import { readDueQueues } from '../../../src/connector/outbox/queue-store.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
@@ -143,6 +144,39 @@ describe('a queue of sends', () => {
     await bench.clock.advance(5_000);
     await outbox.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 1 });
+  });
+});
+
+describe('the sends of many connections', () => {
+  it('begin although hundreds of others wait for the service', async () => {
+    const connections = await Promise.all(Array.from({ length: 300 }, () => bench.addConnection()));
+    for (const connectionId of connections) await bench.queueText(connectionId, 'slow');
+    const [all, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    bench.answer = async ({ text }) => {
+      if (text === 'slow') {
+        if (bench.calls.length === 300) all.resolve();
+        await gate.promise;
+      }
+      return sentAs(`m${Math.random()}`);
+    };
+    const outbox = await bench.running();
+    await all.promise;
+    const later = await bench.addConnection();
+    const id = await bench.queueText(later, 'quick');
+    await outbox.runNow(later);
+    expect(await bench.stateOf(id)).toBe('sent');
+    gate.resolve();
+    await outbox.settle();
+  });
+
+  it('begin in the order in which they became due', async () => {
+    const ids = ['c3', 'c1', 'c2'].map((name) => `${name}-${Math.random()}`);
+    for (const connectionId of ids) {
+      await bench.addConnection(connectionId);
+      await bench.queueText(connectionId, connectionId);
+      await bench.clock.advance(1_000);
+    }
+    expect(await readDueQueues(bench.database, bench.clock.now(), 10)).toEqual(ids);
   });
 });
 

@@ -27,4 +27,5 @@ SELECT l.connection_id AS "connectionId"
    AND NOT EXISTS (SELECT FROM connector.accounts a
                      JOIN connector.poll_states p ON p.account_id = a.id
                     WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
+ ORDER BY o.next_attempt_at NULLS FIRST
  LIMIT $2::integer
