@@ -1,0 +1,118 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { Deadline } from '../../runtime/clock/deadline.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
+import { type Database, sqlState } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { RawDelivery } from '../db/facts.ts';
+import { endOfPartition } from '../db/inbox-partitions.ts';
+import {
+  deleteDeliveries,
+  listInvalidDeliveries,
+  listUnreadPartitions,
+  markPartitionRead,
+} from '../db/invalid-deliveries.ts';
+import type { Lease } from '../db/lease.ts';
+import type { Presence } from '../work/presence.ts';
+import { assignAccounts } from './assign-accounts.ts';
+import { commitDeliveries } from './commit-deliveries.ts';
+import { interpretBody, READER_VERSION } from './interpret-body.ts';
+
+const EVERY_MS = 60 * 60_000;
+/** The name of the lease. */
+const LEASE = 'reading:inbox';
+const PAGE = 50;
+const PAGE_DEADLINE_MS = 30_000;
+const ASSIGN_WITHIN_MS = 5_000;
+const UNDEFINED_TABLE = '42P01';
+
+export interface ReadAgainOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly presence: Presence;
+  readonly onCommitted: () => void;
+}
+
+/**
+ * Reads kept deliveries again that an earlier version stored as invalid. What this version can read is merged as if it
+ * had just arrived, and takes the place of the invalid delivery. Each day is read once per `READER_VERSION`, by one
+ * process: now, or an hour later if it fails. A day that has not ended is read a second time an hour later, because
+ * processes of the earlier version may still add to it.
+ */
+export function startReadingAgain(options: ReadAgainOptions): {
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+} {
+  const { database, clock, logger, presence } = options;
+  const seen = new Set<string>();
+
+  async function readAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
+    for (const name of await listUnreadPartitions(database, READER_VERSION)) {
+      const isReadWhole = await readDay(options, name, stopping);
+      if (!isReadWhole) return;
+      if (seen.has(name) || endOfPartition(name) <= clock.now())
+        await markPartitionRead(database, name, READER_VERSION);
+      seen.add(name);
+    }
+  }
+
+  const runs = repeat({
+    clock,
+    everyMs: EVERY_MS,
+    run: async (stopping) => void (await presence.hold(LEASE, readAll, stopping)),
+    onError: (err) => logger.warn({ err }, 'kept deliveries could not be read again; retrying in an hour'),
+  });
+  runs.start();
+  runs.trigger();
+  return runs;
+}
+
+/** Resolves with whether the day was read to its end. One that is dropped meanwhile was. */
+async function readDay(options: ReadAgainOptions, name: string, stopping: AbortSignal): Promise<boolean> {
+  const { database, logger } = options;
+  let count = 0;
+  for (let after = 0, full = true; full; ) {
+    if (stopping.aborted) return false;
+    const rows = await listInvalidDeliveries(database, name, after, PAGE).catch((error: unknown) => {
+      if (sqlState(error) === UNDEFINED_TABLE) return [];
+      throw error;
+    });
+    after = rows.at(-1)?.id ?? after;
+    full = rows.length === PAGE;
+    const readable = rows.flatMap(({ id, secretVersion, ...row }) => {
+      const { kind, ...content } = interpretBody(Buffer.from(row.body), row);
+      const verified = secretVersion === null ? {} : { secretVersion };
+      return kind === 'message' || kind === 'connection'
+        ? [{ id, delivery: { ...row, ...verified, ...content } }]
+        : [];
+    });
+    await store(
+      options,
+      readable.map(({ delivery }) => delivery as RawDelivery),
+    );
+    await deleteDeliveries(
+      database,
+      name,
+      readable.map(({ id }) => id),
+    );
+    count += readable.length;
+  }
+  if (count > 0)
+    logger.info({ count, day: name }, 'deliveries that were invalid for an earlier version were read');
+  return true;
+}
+
+/** Throws if one of them could not be stored. */
+async function store(options: ReadAgainOptions, deliveries: readonly RawDelivery[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  const { database, clock, logger, onCommitted } = options;
+  const deadline = new Deadline(clock, PAGE_DEADLINE_MS);
+  try {
+    const assigned = await assignAccounts(database, deliveries, ASSIGN_WITHIN_MS);
+    const failed = await commitDeliveries({ database, clock, logger, deadline, onCommitted }, assigned);
+    if (failed.size > 0)
+      throw new Error(`${failed.size} of ${deliveries.length} deliveries could not be stored`);
+  } finally {
+    deadline.done();
+  }
+}
