@@ -19,6 +19,7 @@ const REASONS: Readonly<Record<string, string>> = {
   // Other programs do not report when they are ready.
   'test/support/haproxy.ts': 'asks the proxy until all servers are up',
   'test/support/pgbouncer.ts': 'connects until the pooler listens',
+  'test/support/postgres-pair.ts': 'real servers that catch up, which tell nobody',
   'test/support/read-connector.ts': 'reads until no send is open',
   // The test is about real time.
   'test/conformance/broken-courier.ts': 'a sender with a timeout of a second',

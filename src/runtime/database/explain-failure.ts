@@ -1,4 +1,4 @@
-import { describeLocation, type Host, parseUrl } from './database-url.ts';
+import { describeLocation, type Host, parseUrl, prefersPrepared } from './database-url.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded, QueryFailed, type UnavailableReason } from './errors.ts';
 
 interface Explanation {
@@ -41,15 +41,22 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
     advice: 'all connections are in use; raise max_connections or lower the pool sizes',
   },
   '57P03': { reason: 'not_ready', advice: 'the server is starting or stopping; try again soon' },
-  '08P01': {
-    reason: 'rejected_session',
-    advice:
-      'the server rejected a session setting; behind pgbouncer in transaction mode add ?prepare=false to the URL',
-  },
 };
 
 /** The codes with which Node and OpenSSL report problems of a certificate or a handshake. */
 const TLS_CODES = /CERT|SIGNATURE|SELF_SIGNED|^ERR_(?:SSL|TLS)_/;
+
+/** A pooler uses this code for all of its own errors. */
+const PROTOCOL_VIOLATION = '08P01';
+
+function explainProtocol(message: string, url: string): Explanation {
+  if (!/startup p|option/.test(message))
+    return { reason: 'not_ready', advice: `it reports "${message}"; see its log` };
+  const advice = prefersPrepared(url)
+    ? 'behind pgbouncer in transaction mode add ?prepare=false to the URL'
+    : 'add the parameter to ignore_startup_parameters of pgbouncer';
+  return { reason: 'rejected_session', advice: `the session was rejected with "${message}"; ${advice}` };
+}
 
 function explainCode(code: string | undefined): Explanation {
   const known = code === undefined ? undefined : BY_CODE[code];
@@ -81,7 +88,10 @@ export function explainConnectFailure(error: unknown, url: string, host: Host): 
     error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
   if (isExplained) return error;
   const code = error instanceof Error ? textProperty(error, 'code') : undefined;
-  const { reason, advice } = explainCode(code);
+  const { reason, advice } =
+    code === PROTOCOL_VIOLATION && error instanceof Error
+      ? explainProtocol(error.message, url)
+      : explainCode(code);
   const user = decodeURIComponent(parseUrl(url).username);
   const who = user === '' ? '' : ` as ${user}`;
   return new DatabaseUnavailable(

@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { withDatabase } from '../../../src/runtime/database/database-url.ts';
 import { orm } from '../../../src/runtime/database/orm.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -39,6 +40,27 @@ describe.skipIf(PGBOUNCER === undefined)(
       const unaware = openDatabase({ url: pooler.url, name: 'test', clock: systemClock, logger });
       await expect(unaware.ping()).rejects.toThrow(/pgbouncer in transaction mode add \?prepare=false/);
       await unaware.close();
+    });
+
+    it('reports what is wrong with the pooler, not a setting that is set', async () => {
+      const unknown = openDatabase({
+        url: `${withDatabase(pooler.url, 'unknown_to_it')}?prepare=false`,
+        name: 'test',
+        clock: systemClock,
+        logger,
+      });
+      const failure = unknown.ping();
+      await expect(failure).rejects.toThrow(/it reports "(?:bouncer config error|no such database)/);
+      await expect(failure).rejects.not.toThrow(/prepare=false/);
+      await unknown.close();
+      const extra = openDatabase({
+        url: `${pooler.url}?prepare=false&lock_timeout=5`,
+        name: 'test',
+        clock: systemClock,
+        logger,
+      });
+      await expect(extra.ping()).rejects.toThrow(/lock_timeout.*ignore_startup_parameters/);
+      await extra.close();
     });
 
     it('serves more callers than the pooler has connections', async () => {
