@@ -12,9 +12,10 @@ export class CallRefused extends Error {
   readonly body: unknown;
 
   constructor(call: string, status: number, body: unknown) {
-    const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
+    const { error, message, field, hint } = (body ?? {}) as Readonly<Record<string, unknown>>;
     const code = typeof error === 'string' ? error : null;
-    super(`${call} answered ${[status, code ?? [], message ?? []].flat().join(' ')}`);
+    const reason = message ?? (field === undefined ? [] : [field, hint ?? []].flat().join(' '));
+    super(`${call} answered ${[status, code ?? [], reason].flat().join(' ')}`);
     this.status = status;
     this.code = code;
     this.body = body;

@@ -21,6 +21,7 @@ import { record } from '../scenario/replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
 import { type Client, createClient } from './client.ts';
 import { createOwnDatabase } from './own-database.ts';
+import { remindToClose } from './remind-to-close.ts';
 import { openSharedServer } from './shared-server.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -162,7 +163,16 @@ export async function startTestLoop(options: TestLoopOptions = {}): Promise<Test
 
 function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
   const { sandboxUrl } = loop.info();
-  const sandbox = createClient(SANDBOX_CALLS, () => `${sandboxUrl}/sandbox/v1`);
+  const reminder = remindToClose(systemClock, (text) => void process.stderr.write(text));
+  const at = (path: string): string => {
+    reminder.used();
+    return sandboxUrl + path;
+  };
+  const sandbox = createClient(SANDBOX_CALLS, () => at('/sandbox/v1'));
+  const closeAll = (): Promise<void> => {
+    reminder.cancel();
+    return close();
+  };
 
   /** After a timeout: a busy machine is slow, not wrong. A handler that never returns is not waited for. */
   const finish = async (): Promise<void> => {
@@ -185,10 +195,10 @@ function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
     info: loop.info,
     sandbox,
     // Through the port of the sandbox, which records the calls and adds the credentials.
-    service: createClient(SERVICE_ENDPOINTS, () => `${sandboxUrl}/service`),
+    service: createClient(SERVICE_ENDPOINTS, () => at('/service')),
     connector: createClient(CONNECTOR_ENDPOINTS, () => {
       if (loop.info().connectorUrl === null) throw new Error('This loop was started without a connector.');
-      return `${sandboxUrl}/connector`;
+      return at('/connector');
     }),
     async advance(time) {
       const body = typeof time === 'number' ? { ms: time } : readAdvance(time);
@@ -212,7 +222,7 @@ function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
       const { scenario } = await record(callPortAt(sandboxUrl));
       await writeFile(file, writeScenario(scenario));
     },
-    close,
-    [Symbol.asyncDispose]: close,
+    close: closeAll,
+    [Symbol.asyncDispose]: closeAll,
   };
 }

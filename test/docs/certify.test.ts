@@ -147,6 +147,18 @@ describe('npm run certify', () => {
   });
 });
 
+describe('the package', () => {
+  it.each([
+    '.github/actions/certify/action.yml',
+    'examples/receivers/README.md',
+    'README.md',
+    'docs/certify.md',
+  ])('is never downloaded under a name that nobody owns: %s', (file) => {
+    const calls = readProjectFile(file).match(/npx[^\n]* messaging-connector(?! is)/g) ?? [];
+    for (const call of calls) expect(call).toContain('npx --no-install messaging-connector');
+  });
+});
+
 describe('the action for GitHub', () => {
   it('passes its inputs to the command as environment variables, so that none is run as a script', () => {
     const action = parse(readProjectFile('.github/actions/certify/action.yml')) as {

@@ -40,7 +40,7 @@ it('the example for Jest is the one for Vitest without types', () => {
     const source = stripTypeScriptTypes(readProjectFile(`examples/testing/${name}`));
     return source.slice(source.indexOf('const CONTACT')).replace(/[\s;]+/g, '');
   };
-  expect(bodyOf('jest.test.js')).toBe(bodyOf('vitest.test.ts'));
+  expect(bodyOf('jest.test.mjs')).toBe(bodyOf('vitest.test.ts'));
 });
 
 it('docs/testing.md shows the example for Vitest, and how the others begin', () => {
@@ -52,5 +52,5 @@ it('docs/testing.md shows the example for Vitest, and how the others begin', () 
   expect(parse(ci)).toMatchObject({
     jobs: { test: { env: { DATABASE_URL: expect.stringMatching(/^postgres:/) } } },
   });
-  expect(readProjectFile('examples/testing/jest.test.js').startsWith(`${jest}\n\nconst`)).toBe(true);
+  expect(readProjectFile('examples/testing/jest.test.mjs').startsWith(`${jest}\n\nconst`)).toBe(true);
 });

@@ -161,8 +161,14 @@ describe('a test loop', () => {
       name: 'CallRefused',
       status: expect.any(Number),
       code: expect.stringMatching(/^\w+$/),
-      message: expect.stringMatching(/^POST \/messages answered 4\d\d \w+$/),
+      message: expect.stringMatching(/^POST \/messages answered 4\d\d \w+/),
     });
+  });
+
+  it('names the field that the service refuses', async () => {
+    const [entry] = (await loop.sandbox.listConnections({ query: { phoneNumber: '447700900101' } })).entries;
+    const refused = loop.service.sendMessage({ body: { connectionId: entry?.id ?? '', to: '1', text: 'a' } });
+    await expect(refused).rejects.toThrow(/^POST \/messages answered 400 invalid_request to /);
   });
 
   it('resets with other ids', async () => {

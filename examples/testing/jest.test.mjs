@@ -17,7 +17,7 @@ beforeAll(async () => {
   const { entries } = await loop.sandbox.listConnections({ query: { phoneNumber: '447700900101' } });
   connectionId = entries[0]?.id ?? '';
   prepared = await loop.snapshot();
-});
+}, 60_000);
 afterAll(() => loop.close());
 beforeEach(async () => {
   await loop.restore(prepared);
