@@ -30,6 +30,7 @@ import type { ChangeHandlers } from './dispatch/handlers.ts';
 import { createFeed } from './feed/feed.ts';
 import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
+import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { createLicenseWatch } from './licenses/license-watch.ts';
@@ -258,6 +259,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     registers: service !== undefined && options.webhookPublicUrl !== undefined,
   });
   let stopRetention = (): Promise<void> => Promise.resolve();
+  let readingAgain: ReturnType<typeof startReadingAgain> | undefined;
   const probes = {
     ...base,
     notifier,
@@ -344,7 +346,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
       keeper.start();
-      if (role !== 'web') licenses.start();
+      if (role !== 'web') {
+        licenses.start();
+        readingAgain = startReadingAgain({ ...base, presence, onCommitted: () => feed.notify() });
+      }
       web?.tally.start();
       if (appAdmission.isAdmitted) await oauth?.start();
       await accounts.start();
@@ -361,7 +366,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       calls.watches.close();
     },
     settle: () =>
-      settleParts({ writers: [web?.receiver, oauth, accounts, reconciler, outbox, calls], feed, dispatch }),
+      settleParts({
+        writers: [web?.receiver, readingAgain, oauth, accounts, reconciler, outbox, calls],
+        feed,
+        dispatch,
+      }),
     async close() {
       stopWatching();
       readiness.close();
@@ -378,6 +387,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         calls.close(),
         keeper.close(),
         stopRetention(),
+        readingAgain?.stop(),
         licenses.close(),
         web?.tally.close(),
       ]);

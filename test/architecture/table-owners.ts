@@ -94,6 +94,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/connection-rows.ts':
     'writes a row and its change in one statement, each a comparison of the row before and after',
   'src/connector/db/inbox-partitions.ts': 'makes, attaches and drops partitions',
+  'src/connector/db/invalid-deliveries.ts': 'reads the catalog and writes the comments of partitions',
   'src/connector/doctor/checks/connections.ts': 'reads the catalog of the server',
   'src/connector/doctor/checks/rights.ts': 'reads the catalog of the server',
   'src/connector/doctor/examine.ts': 'asks the server for its version',

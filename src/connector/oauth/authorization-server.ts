@@ -125,7 +125,6 @@ function readTokens(answer: client.TokenEndpointResponse): IssuedTokens {
   return {
     accessToken,
     refreshToken: refreshToken ?? null,
-    // [limits.tokens]
     expiresInMs: expiresIn ? expiresIn * 1_000 : LIMITS.accessTokenLifetimeMs,
     scope: scope ?? null,
   };
