@@ -70,7 +70,7 @@ async function main(words: readonly string[]): Promise<number> {
     const suite =
       sandbox === undefined
         ? receiverSuite(given.words['url'], options, observer)
-        : integrationSuite(sandbox, options);
+        : integrationSuite(sandbox, options, observer);
     let only = listOf(text(options, 'only'));
     if (suite.count(only) === 0) throw new UsageError('--only matches no check. See --list.');
     await suite.demandConsent?.();

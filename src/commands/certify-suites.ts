@@ -7,12 +7,12 @@ import {
   selectIntegrationChecks,
 } from '../conformance/integration/run-integration-suite.ts';
 import type { ReceiverInputs } from '../conformance/receiver/context.ts';
-import { createObserver, type Observer } from '../conformance/receiver/observer.ts';
 import { PROFILES } from '../conformance/receiver/profile.ts';
 import { isLoopback, type Tier } from '../conformance/receiver/receiver-check.ts';
 import { quote, runReceiverSuite, selectChecks } from '../conformance/receiver/run-receiver-suite.ts';
 import type { Report } from '../conformance/report/report.ts';
 import type { SuiteRun } from '../conformance/run-suite.ts';
+import { createObserver, type Observer } from '../conformance/runner/observer.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
@@ -132,7 +132,10 @@ export interface Suite {
 }
 
 /** Options of level I that describe the integration. */
-const OF_INTEGRATION = ['sandbox', 'workspace', 'send-command', 'pair-command', 'oauth', 'patient'] as const;
+const OF_INTEGRATION = [
+  ...['sandbox', 'workspace', 'send-command', 'pair-command', 'oauth', 'patient'],
+  ...['observe', 'observe-command', 'observe-sql', 'database-url'],
+];
 
 /** The command that runs one check of an integration again. */
 function repeatCommand(options: CommandOptions, id: string): string {
@@ -145,7 +148,11 @@ function repeatCommand(options: CommandOptions, id: string): string {
 }
 
 /** Judges an integration by what its sandbox sees. */
-export function integrationSuite(sandbox: string, options: CommandOptions): Suite {
+export function integrationSuite(
+  sandbox: string,
+  options: CommandOptions,
+  observer: Observer | undefined,
+): Suite {
   if (!URL.canParse(sandbox) || !isLoopback(sandbox))
     throw new UsageError('--sandbox must be the address of a sandbox on this machine.');
   const [send, pair] = [text(options, 'send-command'), text(options, 'pair-command')];
@@ -158,6 +165,7 @@ export function integrationSuite(sandbox: string, options: CommandOptions): Suit
         : async (what: { readonly to: string; readonly text: string }) =>
             void (await shell(send.replaceAll('{to}', what.to).replaceAll('{text}', what.text))),
     pair: pair === undefined ? undefined : async () => void (await shell(pair)),
+    observer,
     oauth: options['oauth'] === true,
     patient: options['patient'] === true,
   };

@@ -4,6 +4,7 @@ import {
   runIntegrationSuite,
 } from '../../src/conformance/integration/run-integration-suite.ts';
 import type { Report } from '../../src/conformance/report/report.ts';
+import { createObserver } from '../../src/conformance/runner/observer.ts';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { obtainTokens, REDIRECT_URI } from '../sandbox/oauth-client.ts';
@@ -35,8 +36,18 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+interface Options {
+  /** It has no webhook. */
+  readonly onlyPolls?: true;
+  /** Nobody observes what it stores. */
+  readonly unobserved?: true;
+  /** The license of its number has ended. */
+  readonly unlicensed?: true;
+  readonly only?: readonly string[];
+}
+
 /** Runs all checks on an integration with these mistakes, which has its own app and workspace. */
-async function certify(mistakes: Mistakes): Promise<Report> {
+async function certify(mistakes: Mistakes, options: Options = {}): Promise<Report> {
   const { sandbox, info } = service;
   number += 1;
   time = new ManualClock(systemClock.now());
@@ -67,7 +78,10 @@ async function certify(mistakes: Mistakes): Promise<Report> {
   );
   await sandbox('PUT', `/hosts/${host}`, { target: integration.webhookTarget });
   const { key } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
-  await createCaller(info.baseUrl, key)('PUT', '/webhook', { url: `https://${host}/webhooks` });
+  if (options.onlyPolls !== true)
+    await createCaller(info.baseUrl, key)('PUT', '/webhook', { url: `https://${host}/webhooks` });
+  if (options.unlicensed === true)
+    await sandbox('PUT', `/connections/${connection.id}/licence`, { status: 'expired' });
   /** Advances the clocks of the integration and of the service together. */
   const sleep = async (ms: number): Promise<void> => {
     const end = time.elapsed() + ms;
@@ -92,9 +106,11 @@ async function certify(mistakes: Mistakes): Promise<Report> {
         workspaceId: workspace.id,
         send: (send) => integration.send(send),
         pair: () => integration.pair(),
+        ...(options.unobserved === true ? {} : { observer: createObserver(integration.observe) }),
         oauth: true,
         patient: true,
       },
+      only: options.only,
       clock,
       signal: new AbortController().signal,
     });
@@ -114,17 +130,48 @@ describe('a correct integration', () => {
     },
     SLOW_MS,
   );
+
+  it(
+    'passes without an observer if it only polls, and is not asked what hides events',
+    async () => {
+      const { verdict, results } = await certify({}, { onlyPolls: true, unobserved: true });
+      expect(results.filter(({ result }) => result !== 'pass').map(({ id, unlock }) => [id, unlock])).toEqual(
+        [['poll.past-event', 'a webhook']],
+      );
+      expect(verdict).toBe('conforms');
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'is not judged while its license has ended, which is said',
+    async () => {
+      const { verdict, results } = await certify({}, { unlicensed: true });
+      expect(results.filter(({ result }) => result === 'fail' || result === 'harness')).toEqual([]);
+      expect(results.find(({ id }) => id === 'poll.pages')?.reason).toMatch(
+        /license of connection \w+ is expired/,
+      );
+      expect(results.find(({ id }) => id === 'send.key')?.reason).toMatch(
+        /license of connection \w+ is expired/,
+      );
+      expect(verdict).toBe('unknown');
+    },
+    SLOW_MS,
+  );
 });
 
 describe('the gallery of faulty integrations', () => {
   it.each(WRONG_INTEGRATIONS)(
-    '$name: fails exactly its checks',
-    async ({ mistakes, fails }) => {
-      const { results } = await certify(mistakes);
-      const failed = results.filter(({ result }) => result !== 'pass');
+    '$name: fails exactly its checks, and is told why',
+    async ({ mistakes, fails, told }) => {
+      const areas = new Set(fails.map((id) => id.replace(/\..*/, '.')));
+      const { results } = await certify(mistakes, { only: [...areas] });
+      // A check is skipped if an earlier finding has the same cause.
+      const failed = results.filter(({ result }) => result === 'fail' || result === 'harness');
       expect(failed.map(({ id, result }) => `${id} ${result}`).sort()).toEqual(
         fails.map((id) => `${id} fail`).sort(),
       );
+      for (const { id, hint } of failed) expect(hint, id).toMatch(told);
     },
     SLOW_MS,
   );

@@ -5,6 +5,8 @@ import {
   INTEGRATION_CHECKS,
   runIntegrationSuite,
 } from '../../src/conformance/integration/run-integration-suite.ts';
+import { createObserver } from '../../src/conformance/runner/observer.ts';
+import type { ConnectorMessageList } from '../../src/contract/connector/messages.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { Browser } from '../support/browser.ts';
 import { readEvents } from '../support/event-reader.ts';
@@ -95,6 +97,9 @@ describe('the connector, graded like any other integration', () => {
             authorization: `Bearer ${loop.connectorToken}`,
           });
         },
+        observer: createObserver(
+          async () => await loop.connector<ConnectorMessageList>('GET', '/v1/messages?limit=1000'),
+        ),
         oauth: true,
         patient: true,
       },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createObserver } from '../../src/conformance/receiver/observer.ts';
 import { PROFILES } from '../../src/conformance/receiver/profile.ts';
 import { runReceiverSuite } from '../../src/conformance/receiver/run-receiver-suite.ts';
+import { createObserver } from '../../src/conformance/runner/observer.ts';
 import type { ConnectorMessageList } from '../../src/contract/connector/messages.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';

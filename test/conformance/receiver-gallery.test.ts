@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ReceiverInputs } from '../../src/conformance/receiver/context.ts';
-import { createObserver } from '../../src/conformance/receiver/observer.ts';
 import { PROFILES } from '../../src/conformance/receiver/profile.ts';
 import type { Tier } from '../../src/conformance/receiver/receiver-check.ts';
 import { RECEIVER_CHECKS, runReceiverSuite } from '../../src/conformance/receiver/run-receiver-suite.ts';
 import type { Clock } from '../../src/conformance/runner/clock.ts';
+import { createObserver } from '../../src/conformance/runner/observer.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { signWrongly } from '../../src/sandbox/deliveries/sign-wrongly.ts';
 import { OLD_SECRET, SECRET, startGalleryReceiver, type Ways } from './gallery/receiver.ts';

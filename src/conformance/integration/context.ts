@@ -3,6 +3,7 @@ import type { Clock } from '../runner/clock.ts';
 import type { Exchange } from '../runner/exchange.ts';
 import { createHttpClient } from '../runner/http-client.ts';
 import { createJournal, type Journal } from '../runner/journal.ts';
+import type { Observer } from '../runner/observer.ts';
 import { createOnce, type Once } from '../runner/once.ts';
 import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
 
@@ -16,6 +17,8 @@ export interface IntegrationInputs {
   readonly send?: ((send: { readonly to: string; readonly text: string }) => Promise<void>) | undefined;
   /** Has the integration create a connection and show its QR code; resolves once the request was made. */
   readonly pair?: (() => Promise<void>) | undefined;
+  /** Tells which messages the integration has stored. */
+  readonly observer?: Observer | undefined;
   /** True if the integration uses OAuth. */
   readonly oauth?: boolean;
   /** True also runs checks that take minutes. */
@@ -57,8 +60,8 @@ export interface IntegrationContext {
   sleep(ms: number): Promise<void>;
   /** A phone number that no check has used. */
   newPhone(): string;
-  /** A live connection of the workspace that emits events. @throws Skip if there is none */
-  connection(): Promise<string>;
+  /** A live and licensed connection of the workspace, which emits events if its kind is `qr`. @throws Skip if there is none */
+  connection(provider?: 'qr'): Promise<string>;
   /** Has the integration send a text to a new number, which the result names. */
   send(text?: string): Promise<string>;
 }
@@ -71,7 +74,7 @@ export interface Mark {
   until(
     method: string,
     path: string,
-    holds: (calls: readonly RecordedCall[]) => boolean,
+    holds: (calls: readonly RecordedCall[]) => boolean | Promise<boolean>,
     ms: number,
   ): Promise<readonly RecordedCall[] | undefined>;
 }
@@ -171,7 +174,7 @@ export async function createContext(
           const end = clock.elapsed() + ms;
           for (;;) {
             const found = await calls(method, path);
-            if (holds(found)) return found;
+            if (await holds(found)) return found;
             if (clock.elapsed() >= end) return undefined;
             await context.sleep(Math.min(LOOK_MS, end - clock.elapsed()));
           }
@@ -182,18 +185,27 @@ export async function createContext(
       numbers.next += 1;
       return `4478${String(numbers.next).padStart(8, '0').slice(-8)}`;
     },
-    async connection() {
+    async connection(provider) {
       const list = entriesOf(
         await control('GET', `/connections?workspaceId=${workspaceId}&limit=${LONGEST_PAGE}`),
       );
-      const found = list.find(
-        ({ provider, status, needsReconnect }) =>
-          provider === 'qr' && status === 'connected' && needsReconnect === false,
+      const live = list.filter(
+        (one) =>
+          (provider ?? one['provider']) === one['provider'] &&
+          one['status'] === 'connected' &&
+          one['needsReconnect'] === false,
       );
-      if (found === undefined) throw new Skip('the workspace has no live connection of the kind qr');
-      return String(found['id']);
+      const licensed = live.find(({ licenseStatus }) => /^(?:active|trial)$/.test(String(licenseStatus)));
+      if (licensed !== undefined) return String(licensed['id']);
+      const [{ id, licenseStatus, licenseExpires } = {}] = live;
+      if (id === undefined)
+        throw new Skip(`the workspace has no live connection${provider ? ` of the kind ${provider}` : ''}`);
+      throw new Skip(
+        `the license of connection ${id} is ${licenseStatus} (until ${licenseExpires}; a trial lasts 7 days), so it sends nothing and emits no events. Set one: PUT ${baseUrl}/connections/${id}/licence with {"status":"active","expiresAt":"…"}`,
+      );
     },
     async send(text = 'Certify') {
+      await context.connection();
       const to = context.newPhone();
       await inputs.send?.({ to, text });
       return to;
@@ -202,8 +214,13 @@ export async function createContext(
   return context;
 }
 
-/** @throws Violation with the calls as evidence */
-export function violate(expected: string, actual: string, calls: readonly RecordedCall[] = []): never {
+/** @throws Violation with the calls as evidence, and with a hint if they show more than that the rule is violated */
+export function violate(
+  expected: string,
+  actual: string,
+  calls: readonly RecordedCall[] = [],
+  hint?: string,
+): never {
   const [first] = calls;
   const shown = calls
     .map(({ at, status, method, path }) => {
@@ -211,5 +228,6 @@ export function violate(expected: string, actual: string, calls: readonly Record
       return `${seconds} s ${method} ${path} ${status ?? 'reset'}`;
     })
     .slice(0, 10);
-  throw new Violation(expected, shown.length === 0 ? actual : `${actual} (${shown.join(', ')})`);
+  const found = shown.length === 0 ? actual : `${actual} (${shown.join(', ')})`;
+  throw new Violation(expected, found, undefined, hint);
 }

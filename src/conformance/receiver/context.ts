@@ -4,10 +4,10 @@ import { Violation } from '../runner/check.ts';
 import type { Clock } from '../runner/clock.ts';
 import type { Exchange } from '../runner/exchange.ts';
 import { createJournal, type Journal } from '../runner/journal.ts';
+import type { Observer } from '../runner/observer.ts';
 import { createOnce, type Once } from '../runner/once.ts';
 import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
 import { createEvents, type Events } from './events.ts';
-import type { Observer } from './observer.ts';
 import type { Header, Profile, ToSign } from './profile.ts';
 import { createSender } from './send.ts';
 

@@ -1,7 +1,7 @@
 import { Skip, Violation } from '../runner/check.ts';
+import type { Observed, Seen } from '../runner/observer.ts';
 import { type Delivery, isSuccess, type ReceiverContext } from './context.ts';
 import { newId, TEST_CONNECTION } from './events.ts';
-import type { Observed, Seen } from './observer.ts';
 import { isLoopback, type ReceiverCheck } from './receiver-check.ts';
 
 /** What is wrong with what the receiver has; undefined if the rule is kept. */

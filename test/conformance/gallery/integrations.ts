@@ -25,7 +25,10 @@ interface Item {
 export interface Mistakes {
   /** Time between two polls in milliseconds; null for none. */
   readonly pollMs?: number | null;
-  readonly firstPageOnly?: boolean;
+  /** How many pages of the list it reads. */
+  readonly pages?: number;
+  /** How it stores what a poll or an event reports. */
+  readonly stores?: (rows: string[], id: string, by: 'poll' | 'event') => void;
   /** An event moves the watermark. */
   readonly eventMovesMark?: boolean;
   readonly newKeyOnRetry?: boolean;
@@ -46,6 +49,8 @@ export interface GalleryIntegration {
   readonly webhookTarget: string;
   send(send: { readonly to: string; readonly text: string }): Promise<void>;
   pair(): Promise<void>;
+  /** The messages that it has stored. */
+  observe(): Promise<readonly { readonly id: string }[]>;
   /** Resolves when no call is in progress, except unanswered sends. */
   idle(): Promise<void>;
   close(): Promise<void>;
@@ -61,6 +66,10 @@ export interface IntegrationOptions {
   readonly tokens: { readonly access_token: string; readonly refresh_token: string };
 }
 
+function storeOnce(rows: string[], id: string): void {
+  if (!rows.includes(id)) rows.push(id);
+}
+
 /** Starts an integration that is correct except for its mistakes. */
 export async function startGalleryIntegration(
   options: IntegrationOptions,
@@ -68,10 +77,14 @@ export async function startGalleryIntegration(
 ): Promise<GalleryIntegration> {
   const { baseUrl, authUrl, connectionId, clock, app } = options;
   const { pollMs = POLL_MS, pairMs = SHORTEST_WAIT_MS + 1_000, reads = (outcome) => outcome } = mistakes;
+  const { stores = storeOnce } = mistakes;
   const over = new AbortController();
+  const rows: string[] = [];
   const known = new Set<string>();
   const seen = new Set<string>();
   let coverage = NOTHING_SEEN;
+  /** How many pages the current walk has read. */
+  let pages = 0;
   let working = 0;
   /** Unanswered sends, with the time at which each began. */
   const open = new Set<number>();
@@ -125,7 +138,8 @@ export async function startGalleryIntegration(
       hasMore: boolean;
     };
     const items = messages.map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }));
-    const continues = mistakes.firstPageOnly === true ? false : hasMore;
+    pages = cursor === null ? 1 : pages + 1;
+    const continues = pages < (mistakes.pages ?? Number.POSITIVE_INFINITY) && hasMore;
     return { page: { items, nextCursor, hasMore: continues } };
   }
 
@@ -136,6 +150,7 @@ export async function startGalleryIntegration(
         items.every(({ id }) => seen.has(id) || (mistakes.eventMovesMark === true && known.has(id))),
       async commit(items: readonly Item[], progress: typeof coverage) {
         for (const { id } of items) {
+          if (!seen.has(id)) stores(rows, id, 'poll');
           known.add(id);
           seen.add(id);
         }
@@ -247,6 +262,7 @@ export async function startGalleryIntegration(
         inBackground(restartAlways);
       if (event.event === 'message.received') {
         known.add(event.message.id);
+        stores(rows, event.message.id, 'event');
         if (mistakes.eventMovesMark === true) {
           coverage = { ...coverage, watermark: Number.MAX_SAFE_INTEGER };
         }
@@ -269,6 +285,7 @@ export async function startGalleryIntegration(
       const { connection } = (await answer.json()) as { connection: { id: string } };
       inBackground(() => showPairing(connection.id));
     },
+    observe: async () => rows.map((id) => ({ id })),
     async idle() {
       const isHeld = (since: number): boolean => systemClock.elapsed() - since > HELD_MS;
       while (working > [...open].filter(isHeld).length) await setImmediate();
@@ -289,6 +306,8 @@ export interface WrongIntegration {
   readonly mistakes: Mistakes;
   /** The checks that it fails. */
   readonly fails: readonly string[];
+  /** What the hint of each of its findings says. */
+  readonly told: RegExp;
 }
 
 const asFailed: SendOutcome = { kind: 'refused', status: 502, code: 'send_failed', retryAfterMs: 2_000 };
@@ -307,60 +326,91 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
     name: 'never polls',
     mistake: 'It trusts events, and never polls.',
     mistakes: { pollMs: null },
-    fails: ['poll.often', 'poll.pages', 'poll.past-event'],
+    told: /[Pp]oll GET \/messages every 30 to 60 s|keep polling/,
+    fails: ['poll.often', 'poll.pages'],
   },
   {
     name: 'polls every five minutes',
     mistake: 'It polls every five minutes.',
     mistakes: { pollMs: 300_000 },
-    fails: ['poll.often', 'poll.pages', 'poll.past-event'],
+    told: /Poll GET \/messages every 30 to 60 s|keep polling/,
+    fails: ['poll.often', 'poll.pages'],
   },
   {
     name: 'polls all the time',
     mistake: 'It polls every five seconds.',
     mistakes: { pollMs: 5_000 },
+    told: /30 to 60 s are enough/,
     fails: ['poll.sparing'],
   },
   {
     name: 'reads the first page only',
     mistake: 'It reads the first page, and never the next one.',
-    mistakes: { firstPageOnly: true },
-    fails: ['poll.pages', 'poll.past-event'],
+    mistakes: { pages: 1 },
+    told: /follow nextCursor/,
+    fails: ['poll.pages'],
+  },
+  {
+    name: 'reads two pages',
+    mistake: 'It reads the first two pages, and never a third one.',
+    mistakes: { pages: 2 },
+    told: /follow nextCursor/,
+    fails: ['poll.pages'],
+  },
+  {
+    name: 'stores a message twice',
+    mistake: 'It stores what a poll reports next to what an event has reported.',
+    mistakes: { stores: (rows, id) => void rows.push(id) },
+    told: /a unique index on the message id/,
+    fails: ['poll.past-event'],
+  },
+  {
+    name: 'reads and does not store',
+    mistake: 'It reads all pages, and stores only what events report.',
+    mistakes: { stores: (rows, id, by) => void (by === 'event' && rows.push(id)) },
+    told: /follow nextCursor/,
+    fails: ['poll.pages'],
   },
   {
     name: 'lets events move the watermark',
     mistake: 'It reads nothing older than the last event.',
     mistakes: { eventMovesMark: true },
+    told: /Only a poll may move the mark/,
     fails: ['poll.past-event'],
   },
   {
     name: 'creates a new key',
     mistake: 'It creates a new idempotencyKey for each attempt.',
     mistakes: { newKeyOnRetry: true },
+    told: /Create the key once/,
     fails: ['send.key'],
   },
   {
     name: 'repeats what was not stored',
     mistake: 'It treats persisted false as a failure, and sends again.',
     mistakes: { reads: repeats((outcome) => outcome.kind === 'accepted' && !outcome.stored) },
+    told: /never send it again/,
     fails: ['send.not-persisted'],
   },
   {
     name: 'repeats 402',
     mistake: 'It repeats a send that was refused with 402.',
     mistakes: { reads: repeats(isRefused('license_inactive')) },
+    told: /Someone must pay/,
     fails: ['send.license'],
   },
   {
     name: 'repeats 422',
     mistake: 'It repeats a send to a number that is not on the network.',
     mistakes: { reads: repeats(isRefused('recipient_not_on_whatsapp')) },
+    told: /permanent for the number/,
     fails: ['send.absent'],
   },
   {
     name: 'repeats 401',
     mistake: 'It repeats a send although the key was refused.',
     mistakes: { reads: repeats(isRefused('invalid_key')) },
+    told: /hold all sends/,
     fails: ['send.key-refused'],
   },
   {
@@ -369,30 +419,35 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
     mistakes: {
       reads: repeats(isRefused('rate_limited')),
     },
+    told: /Wait as long as Retry-After/,
     fails: ['send.retry-after'],
   },
   {
     name: 'sends once',
     mistake: 'It gives up on a message after the first failure.',
     mistakes: { neverRepeats: true },
+    told: /try again with the same key/,
     fails: ['send.failed', 'send.key', 'send.retry-after'],
   },
   {
     name: 'gives up after 30 s',
     mistake: 'It waits for a send for 30 s.',
     mistakes: { sendTimeoutMs: 30_000 },
+    told: /180 s or more/,
     fails: ['send.waits'],
   },
   {
     name: 'keeps the first QR code',
     mistake: 'It asks for the QR code every 30 s.',
     mistakes: { pairMs: 30_000 },
+    told: /stale within seconds/,
     fails: ['pair.polls'],
   },
   {
     name: 'restarts a disconnected connection',
     mistake: 'It restarts a connection that needs its owner every five seconds.',
     mistakes: { restartsAlways: true },
+    told: /only a scan by the owner helps/,
     fails: ['session.broken'],
   },
   {
@@ -400,6 +455,7 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
     mistake:
       'Each call that is refused refreshes the token, which ends the grant; then it repeats what is refused.',
     mistakes: { refreshesAlone: true },
+    told: /run one at a time|hold all sends/,
     fails: ['oauth.refresh', 'send.key-refused'],
   },
 ];

@@ -11,8 +11,11 @@ const ONE_POLL_MS = 10_000;
 /** A page that is read so soon after another one belongs to the same poll. */
 const NEXT_PAGE_MS = 2_000;
 const WATCHED_MS = 200_000;
-/** More than the largest page. */
-const MORE_THAN_A_PAGE = 101;
+/** More than two of the largest pages. */
+const LOST = 201;
+const PAGES = 3;
+/** How often the delivery of an event is looked up. */
+const DELIVERY_READS = 10;
 const TIMEOUT_MS = 150_000;
 
 /** Calls that follow each other closely are one poll. */
@@ -40,29 +43,61 @@ function watch(context: IntegrationContext) {
   });
 }
 
-/** A contact writes more messages than fit on a page, and no event reports them. */
-async function loseEvents(context: IntegrationContext, connectionId: string): Promise<Mark> {
-  await context.fault({ match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' });
-  const from = context.newPhone();
-  const body = { connectionId, text: 'Certify', times: MORE_THAN_A_PAGE };
-  await context.control('POST', `/contacts/${from}/messages`, body);
-  await context.control('DELETE', '/faults');
-  return await context.mark();
+/** Messages that no event has reported, and the calls since then. */
+interface Gap {
+  readonly mark: Mark;
+  readonly ids: readonly string[];
 }
 
-/** @throws Violation unless the next polls read more than a page of one list */
-async function demandPages(mark: Mark): Promise<void> {
+/** A contact writes more messages than fit on two pages, and no event reports them. */
+async function loseEvents(context: IntegrationContext, connectionId: string): Promise<Gap> {
+  await context.fault({ match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' });
+  const from = context.newPhone();
+  const body = { connectionId, text: 'Certify', times: LOST };
+  await context.control('POST', `/contacts/${from}/messages`, body);
+  await context.control('DELETE', '/faults');
+  const written = entriesOf(
+    await context.control('GET', `/messages?q=${encodeURIComponent(`contact:${from}`)}&limit=${LOST}`),
+  );
+  return { mark: await context.mark(), ids: written.map(({ id }) => String(id)) };
+}
+
+/** @throws Violation unless all are stored once, or, without an observer, the next poll reads as many pages */
+async function demandRepair(context: IntegrationContext, { mark, ids }: Gap): Promise<void> {
+  const { observer } = context.inputs;
   const isDeep = (calls: readonly RecordedCall[]): boolean =>
     groupPolls(calls).some((poll) =>
       [...Map.groupBy(poll, ({ connectionId }) => connectionId).values()].some(
-        (pages) => pages.filter(({ status }) => status === 200).length > 1,
+        (pages) => pages.filter(({ status }) => status === 200).length >= PAGES,
       ),
     );
-  const found = await mark.until('GET', '/messages', isDeep, LONGEST_MS + ONE_POLL_MS);
-  if (found !== undefined) return;
+  let counts: readonly number[] = [];
+  const isRepaired = async (calls: readonly RecordedCall[]): Promise<boolean> => {
+    if (observer === undefined) return isDeep(calls);
+    const seen = await observer();
+    counts = ids.map((id) => seen.get(id)?.count ?? 0);
+    return counts.every((count) => count === 1);
+  };
+  if ((await mark.until('GET', '/messages', isRepaired, LONGEST_MS + ONE_POLL_MS)) !== undefined) return;
   const calls = await mark.calls('GET', '/messages');
-  violate('a second page is read', calls.length === 0 ? 'no GET /messages' : 'only first pages', calls);
+  if (calls.length === 0) violate('GET /messages at least every 60 s', 'no GET /messages', calls, POLL);
+  if (observer === undefined) violate(`${PAGES} pages are read`, 'fewer pages in each poll', calls);
+  const [once, often] = [counts.filter((count) => count === 1), counts.filter((count) => count > 1)];
+  const twice = often.length === 0 ? '' : `, ${often.length} are there more than once`;
+  const found = `${once.length} are${twice}`;
+  violate(`${ids.length} messages are stored once`, found, calls, often.length > 0 ? ONCE : undefined);
 }
+
+/** Polls that read back far enough. */
+const readBack = (context: IntegrationContext): Promise<void> =>
+  context.once('polls that read back far enough', async () =>
+    demandRepair(context, await loseEvents(context, await context.connection('qr'))),
+  );
+
+const POLL =
+  'Poll GET /messages every 30 to 60 s, and follow nextCursor until you reach what an earlier poll has seen: src/patterns/reconcile-walk.ts.';
+const ONCE =
+  'A message that an event and a poll report is one: a unique index on the message id, which is the same in both.';
 
 /** How an integration reads what no event reported. Implements `Delivery and signature`. */
 export const pollChecks: readonly IntegrationCheck[] = [
@@ -70,13 +105,11 @@ export const pollChecks: readonly IntegrationCheck[] = [
     id: 'poll.pages',
     tier: 'I',
     section: SECTION,
-    rule: 'After events were lost, the next poll reads as many pages as the gap has.',
+    rule: 'After events were lost, the next poll reads as many pages as the gap has, and what it reads is stored.',
     level: 'must',
     timeoutMs: TIMEOUT_MS,
-    hint: 'Poll GET /messages every 30 to 60 s, and follow nextCursor until you reach what an earlier poll has seen: src/patterns/reconcile-walk.ts.',
-    async run(context) {
-      await demandPages(await loseEvents(context, await context.connection()));
-    },
+    hint: POLL,
+    run: readBack,
   },
   {
     id: 'poll.past-event',
@@ -87,20 +120,25 @@ export const pollChecks: readonly IntegrationCheck[] = [
     timeoutMs: TIMEOUT_MS,
     hint: 'Only a poll may move the mark up to which everything was seen, never an event: src/patterns/reconcile-walk.ts.',
     async run(context) {
-      const connectionId = await context.connection();
-      const mark = await loseEvents(context, connectionId);
+      await readBack(context);
+      const connectionId = await context.connection('qr');
+      const { mark, ids } = await loseEvents(context, connectionId);
       const body = { connectionId, text: 'Certify, after the gap' };
       const written = await context.control('POST', `/contacts/${context.newPhone()}/messages`, body);
       const { messageId } = written.json as { messageId: string };
       for (let reads = 0; ; reads++) {
-        const [delivery] = entriesOf(
-          await context.control('GET', `/deliveries?q=message:${messageId}&limit=1`),
-        );
-        if (delivery?.['status'] === 'delivered' || delivery?.['outcome'] === 'delivered') break;
-        if (reads === 10) throw new Skip('the integration has no webhook that takes events');
-        await context.sleep(500);
+        const list = await context.control('GET', `/deliveries?q=message:${messageId}&limit=1`);
+        const [delivery] = entriesOf(list);
+        if (delivery?.['outcome'] === 'delivered') break;
+        if (delivery?.['url'] === null)
+          throw new Skip('the integration has no webhook, so no event hides anything', 'a webhook');
+        if (reads < DELIVERY_READS) await context.sleep(500);
+        else
+          throw new Skip(
+            `the webhook of the integration takes no events: ${delivery?.['outcome'] ?? 'none was sent'}`,
+          );
       }
-      await demandPages(mark);
+      await demandRepair(context, { mark, ids: [...ids, messageId] });
     },
   },
   {

@@ -37,10 +37,13 @@ async function demandFinal(context: IntegrationContext, mark: Mark, answer: stri
   if (calls.length > 1) violate(`no retry after ${answer}`, `${calls.length} calls`, calls);
 }
 
+const POLICY = 'src/patterns/send-policy.ts has a rule for each code.';
+const AGAIN = `Keep the message, and try again with the same key. ${POLICY}`;
+
 async function demandRepeat(mark: Mark, after: string): Promise<Calls> {
   const calls = await mark.until('POST', '/messages', (all) => all.length > 1, REPEATS_MS);
   if (calls !== undefined) return calls;
-  return violate(`a retry after ${after}`, 'none within 90 s', await mark.calls('POST', '/messages'));
+  return violate(`a retry after ${after}`, 'none within 90 s', await mark.calls('POST', '/messages'), AGAIN);
 }
 
 /** A send whose first answer is final. */
@@ -60,8 +63,6 @@ function final(id: string, rule: string, answer: string, action: object, hint: s
     },
   };
 }
-
-const POLICY = 'src/patterns/send-policy.ts has a rule for each code.';
 
 /** It stops an integration permanently, so it comes last. */
 export const refusedKeyChecks: readonly IntegrationCheck[] = [
@@ -156,7 +157,7 @@ export const sendChecks: readonly IntegrationCheck[] = [
     level: 'must',
     needs: ['send'],
     timeoutMs: TIMEOUT_MS,
-    hint: `Keep the message, and try again with the same key. ${POLICY}`,
+    hint: AGAIN,
     async run(context) {
       const { mark } = await sendOnce(context, { type: 'status', code: 502, error: 'send_failed' });
       await demandRepeat(mark, '502 send_failed');

@@ -52,7 +52,7 @@ export const sessionChecks: readonly IntegrationCheck[] = [
     timeoutMs: TIMEOUT_MS,
     hint: 'After needs_reconnect only a scan by the owner helps: show it, and restart once the owner asks for a code.',
     async run(context) {
-      const id = await context.connection();
+      const id = await context.connection('qr');
       await context.control('POST', `/connections/${id}/outage`, { cause: 'session_lost' });
       await context.control('POST', '/clock/advance', { ms: DETECTED_MS });
       const mark = await context.mark();

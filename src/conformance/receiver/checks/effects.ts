@@ -1,4 +1,5 @@
 import { Skip, Violation } from '../../runner/check.ts';
+import type { Observed, Seen } from '../../runner/observer.ts';
 import { type Delivery, isSuccess, otherSecret, type ReceiverContext } from '../context.ts';
 import {
   demand,
@@ -13,7 +14,6 @@ import {
   storeMessage,
 } from '../effect.ts';
 import { newId } from '../events.ts';
-import type { Observed, Seen } from '../observer.ts';
 import type { ReceiverCheck } from '../receiver-check.ts';
 import { statusEffects } from './statuses.ts';
 

@@ -1,9 +1,9 @@
 import { Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
+import type { Seen } from '../../runner/observer.ts';
 import { isSuccess, type ReceiverContext } from '../context.ts';
 import { type Effect, type Judge, look, settle } from '../effect.ts';
 import { newId } from '../events.ts';
-import type { Seen } from '../observer.ts';
 
 const SECTION = 'Message status ladder';
 const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Skip } from '../runner/check.ts';
+import { Skip } from './check.ts';
 
 const text = z.string().nullish();
 
