@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { record } from '../scenario/replay.ts';
+import { describeDifference } from '../scenario/report-replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
 import { UsageError } from './command-line.ts';
 import { advanceOf, readText, type Subcommand } from './subcommand.ts';
@@ -26,9 +27,7 @@ export const RECORD: Subcommand = {
       `${causes.length} causes and ${observations.length} observations are in ${file}`,
       ...(complete ? [] : ['earlier causes are missing, so a replay may differ: reset the sandbox first']),
       ...(unknownIds.length === 0 ? [] : [`the origin of these ids is not known: ${unknownIds.join(', ')}`]),
-      ...differences.map(
-        ({ of, field, expected, actual }) => `${of}: ${field} is ${actual}, but should be ${expected}`,
-      ),
+      ...differences.map((difference) => `${difference.of}: ${describeDifference(difference)}`),
     ].join('\n');
     return { json: { file, causes: causes.length, observations: observations.length, differences }, text };
   },

@@ -53,7 +53,12 @@ await runCommand(COMMAND, async (context) => {
   if (!Object.hasOwn(ACTIONS, action)) {
     throw new UsageError(`"${action}" is no action; use replay, view or shrink. See --help.`);
   }
-  await ACTIONS[action as keyof typeof ACTIONS](readFile(file), context);
+  const scenario = readFile(file);
+  if (action !== 'view' && scenario.causes.length === 0)
+    throw new UsageError(
+      `${file} has no causes, so nothing can be repeated. Record it after a call of the sandbox.`,
+    );
+  await ACTIONS[action as keyof typeof ACTIONS](scenario, context);
 });
 
 function readFile(file: string): Scenario {
@@ -98,7 +103,10 @@ async function runShrink(scenario: Scenario, context: CommandContext): Promise<v
     }),
   );
   progress('');
-  if (small === null) throw new Error('Its replay shows no difference, so there is nothing to shrink.');
+  if (small === null)
+    throw new Error(
+      'Two replays in succession show no same difference between the connector and the service, so there is nothing to shrink. What "replay" compares with the recording cannot be shrunk: fewer causes lead to another state.',
+    );
   put(writeScenario(small), context);
   const of = `${small.causes.length} of ${scenario.causes.length} causes are left`;
   process.stderr.write(`${of}. Replay them with: messaging-connector scenario replay FILE\n`);

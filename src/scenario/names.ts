@@ -7,12 +7,15 @@ import type { World } from './world.ts';
 export type Answers = ReadonlyMap<number, unknown>;
 
 const ID = /\bc[a-z0-9]{24}\b/g;
+const IS_ID = /^c[a-z0-9]{24}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 /** A name in a text. */
 export const NAME = /\$[a-z]+\d+/gi;
 const START = /^\$start([+-]\d+)$/;
 /** Shorter strings of a response, such as a status, are not worth a name. */
 const SHORTEST = 6;
+/** A word of the API, such as `message.status`: it means the same in each replay. */
+const WORD = /^[a-z]+(?:[._-][a-z]+)*$/;
 const DELIVERY_PATH = /^(\/deliveries\/)(\d+)(?=[/?]|$)/;
 
 /** The status that a delivery reports; null if it reports none. */
@@ -56,6 +59,8 @@ export class Namer {
   readonly #known = new Map<string, string>();
   readonly #answered = new Map<string, { readonly cause: number; readonly at: Path }>();
   readonly #counts = new Map<string, number>();
+  /** What causes have sent, so that no response is its origin. */
+  readonly #sent = new Set<string>();
 
   /** `startedAt` in epoch milliseconds of virtual time. What `literal` contains becomes no name. */
   constructor(world: World, startedAt: number, literal: string) {
@@ -67,7 +72,9 @@ export class Namer {
   /** Remembers the response of a cause, for the causes after it. */
   learn(cause: number, answer: unknown): void {
     for (const [text, at] of textsOf(answer)) {
-      if (text.length >= SHORTEST && !this.#answered.has(text)) this.#answered.set(text, { cause, at });
+      const isMade =
+        text.length >= SHORTEST && (!WORD.test(text) || IS_ID.test(text)) && !this.#sent.has(text);
+      if (isMade && !this.#answered.has(text)) this.#answered.set(text, { cause, at });
     }
   }
 
@@ -105,6 +112,7 @@ export class Namer {
   }
 
   #text(text: string): string {
+    this.#sent.add(text);
     if (TIME.test(text)) return `$start${offset(Date.parse(text) - this.#startedAt)}`;
     const answered = this.#answered.get(text);
     if (answered !== undefined) {

@@ -23,6 +23,11 @@ export function writeDifferences(scenario: Scenario, differences: readonly Diffe
   );
 }
 
+/** A difference in one line. */
+export function describeDifference({ field, expected, actual }: Difference): string {
+  return `${field}: expected ${expected}, found ${actual}`;
+}
+
 function describeCause({ causes }: Scenario, number: number): string {
   const found = causes.find(({ cause }) => cause === number);
   if (found === undefined) return String(number);
@@ -36,8 +41,7 @@ export function writeReplayJunit(scenario: Scenario, differences: readonly Diffe
   const cases = [...names].map((name) => {
     const open = `    <testcase classname="scenario" name="${escapeMarkup(name)}"`;
     const failures = (byName.get(name) ?? []).map(
-      ({ field, expected, actual }) =>
-        `<failure message="${escapeMarkup(`${field}: expected ${expected}, found ${actual}`)}"/>`,
+      (difference) => `<failure message="${escapeMarkup(describeDifference(difference))}"/>`,
     );
     return failures.length === 0 ? `${open}/>` : `${open}>${failures.join('')}</testcase>`;
   });

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { Namer } from '../../src/scenario/names.ts';
+
+const ID = 'cmconn0000000000000000001';
+const EMPTY = {
+  workspaceId: 'cworkspace00000000000001a',
+  hasConnector: true,
+  connections: [],
+  messages: [],
+  deliveries: [],
+  apiKeys: [],
+};
+
+describe('the names of a recording', () => {
+  it('stand for what a response has made: ids, secrets and codes', () => {
+    const namer = new Namer(EMPTY, 0, '');
+    namer.learn(1, { id: ID, secret: 'whsec_c2VjcmV0', pairingCode: 'ABCDEFGH' });
+    expect(namer.body([ID, 'whsec_c2VjcmV0', 'ABCDEFGH'])).toEqual(['$id1', '$secret1', '$pairingCode1']);
+    expect(namer.names).toMatchObject({ $id1: { cause: 1, at: ['id'] } });
+  });
+
+  it('do not stand for words of the API, wherever a response has them', () => {
+    const namer = new Namer(EMPTY, 0, '');
+    namer.learn(1, { events: ['message.received', 'message.status'], surface: 'webhook', type: 'reorder' });
+    const body = { match: { surface: 'webhook', event: 'message.status' }, action: { type: 'reorder' } };
+    expect(namer.body(body)).toEqual(body);
+    expect(namer.path('sandbox', '/deliveries?event=message.received')).toBe(
+      '/deliveries?event=message.received',
+    );
+    expect(namer.names).toEqual({});
+  });
+
+  it('do not stand for what a cause had sent before a response repeated it', () => {
+    const namer = new Namer(EMPTY, 0, '');
+    const body = { phoneNumber: '447700900177', label: 'Desk 2' };
+    expect(namer.body(body)).toEqual(body);
+    namer.learn(1, { ...body, id: ID });
+    expect(namer.body(body)).toEqual(body);
+    expect(namer.names).toEqual({});
+  });
+});
