@@ -10,6 +10,7 @@ import { CONNECTOR_SHUTDOWN_MS } from '../../src/commands/connector-shutdown.ts'
 import { allSettings } from '../../src/commands/settings.ts';
 import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
 import { variablesOf } from '../../src/runtime/config/read-settings.ts';
+import { hostsOf } from '../../src/runtime/database/database-url.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { readComposeFile } from '../support/compose-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -64,10 +65,16 @@ describe('docs/deploy.md', () => {
       'kill -HUP "$SUPERVISOR"',
       'haproxy -c -f examples/haproxy/haproxy.cfg',
       expect.stringMatching(/^mkdir -m 700 secrets\n/),
+      expect.stringMatching(/^DATABASE_URL=/),
     ]);
     expect(new Set(BLOCKS.map(({ language }) => language))).toEqual(
       new Set(['sh', 'console', 'yaml', 'text']),
     );
+  });
+
+  it('names several hosts in a URL that the connector can read', () => {
+    const url = textsOf('sh').at(-1)?.replace('DATABASE_URL=', '') ?? '';
+    expect(hostsOf(url).map(({ name }) => name)).toEqual(['db1:5432', 'db2:5432']);
   });
 
   it(
