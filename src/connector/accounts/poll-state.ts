@@ -11,6 +11,7 @@ export const POLL = 'poll';
 export type PollState = Readonly<
   Pick<
     typeof pollStates.$inferSelect,
+    | 'dueAt'
     | 'lastStartedAt'
     | 'lastGoodAt'
     /** Service time. */
@@ -27,6 +28,7 @@ export type PollState = Readonly<
 >;
 
 const FRESH: PollState = {
+  dueAt: null,
   lastStartedAt: null,
   lastGoodAt: null,
   lastGoodReference: null,

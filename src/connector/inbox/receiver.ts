@@ -17,6 +17,7 @@ import { checkHeaders, checkSignature } from './check-signature.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
 import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
 import { interpretBody } from './interpret-body.ts';
+import { createNewConnections } from './new-connections.ts';
 import { createReceiverMetrics } from './receiver-metrics.ts';
 import type { ReceiverTally } from './receiver-tally.ts';
 import type { SubscriptionSecrets } from './subscription-secrets.ts';
@@ -83,7 +84,8 @@ export interface ReceiverOptions {
   /** Called after each commit: notifies the feed. */
   readonly onCommitted?: () => void;
   /**
-   * Called after a commit with connection events: the account should be polled. It may be an
+   * Called after a commit with connection events, or with the first message of a connection whose number is not known:
+   * the account should be polled. It may be an
    * `unclaimedAccount`: then any account of its subscription may list the connection.
    */
   readonly onConnectionEvent?: (accountId: string) => void;
@@ -150,6 +152,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     return new Set(batch.filter((_, index) => isIn(failed, assigned[index])));
   }
 
+  const findNew = createNewConnections(database);
+
   function announce(result: BatchResult, deliveries: readonly RawDelivery[]): void {
     metrics.committed(result, deliveries);
     options.onCommitted?.();
@@ -160,9 +164,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       ({ accountId, message, connection }) =>
         connection !== undefined || (message !== undefined && claimingSubscription(accountId) !== null),
     );
-    for (const accountId of new Set(relevant.map((delivery) => delivery.accountId))) {
-      options.onConnectionEvent(accountId);
-    }
+    const report = (accountIds: Iterable<string>): void => {
+      for (const accountId of new Set(accountIds)) options.onConnectionEvent?.(accountId);
+    };
+    report(relevant.map(({ accountId }) => accountId));
+    // If it fails, the next poll finds the number.
+    void findNew(deliveries).then(report, () => undefined);
   }
 
   /** Runs the checks in order, then the commit. Undefined if the delivery was committed. */

@@ -1,4 +1,4 @@
-import { and, eq, gte, lte, max, sql } from 'drizzle-orm';
+import { and, count, eq, gte, lte, max, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { DELIVERY_WAITS_MS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
@@ -59,6 +59,20 @@ export async function readRepairedAt(db: Queryable, accountId: string): Promise<
   return row?.at ?? null;
 }
 
+const r = alias(repairs, 'r');
+const OF_MESSAGE = and(eq(m.connectionId, r.connectionId), eq(m.id, r.messageId));
+const NOT_DELIVERED = sql`not coalesce(${sql.raw(CAME)}, false)`;
+
+/** How many repairs wait for their judgement, and have not been delivered since. */
+export async function countUndecided(db: Queryable, accountId: string): Promise<number> {
+  const [row] = await orm(db)
+    .select({ count: count() })
+    .from(r)
+    .leftJoin(m, OF_MESSAGE)
+    .where(and(eq(r.accountId, accountId), NOT_DELIVERED));
+  return row?.count ?? 0;
+}
+
 /** All attempts of a delivery are over by then if each is refused at once. Includes a margin. */
 const REFUSED_MS = DELIVERY_WAITS_MS + 3_500;
 
@@ -68,18 +82,11 @@ const REFUSED_MS = DELIVERY_WAITS_MS + 3_500;
  */
 export async function readMissedAt(db: Queryable, accountId: string, now: number): Promise<number | null> {
   const repairedAt = await readRepairedAt(db, accountId);
-  const r = alias(repairs, 'r');
   const [row] = await orm(db)
     .select({ at: max(r.observedAt) })
     .from(r)
-    .leftJoin(m, and(eq(m.connectionId, r.connectionId), eq(m.id, r.messageId)))
-    .where(
-      and(
-        eq(r.accountId, accountId),
-        lte(r.observedAt, now - REFUSED_MS),
-        sql`not coalesce(${sql.raw(CAME)}, false)`,
-      ),
-    );
+    .leftJoin(m, OF_MESSAGE)
+    .where(and(eq(r.accountId, accountId), lte(r.observedAt, now - REFUSED_MS), NOT_DELIVERED));
   const observedAt = row?.at ?? null;
   return repairedAt === null && observedAt === null ? null : Math.max(repairedAt ?? 0, observedAt ?? 0);
 }

@@ -10,9 +10,12 @@ import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
 import { repairTotals } from '../db/schema.ts';
 import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
 import { type Progress, readProgress } from '../reconcile/progress.ts';
+import { countUndecided } from './deliveries.ts';
 
 /** A repair this long ago says nothing about webhooks today. */
 const LATELY_MS = 24 * 60 * 60_000;
+/** A poll that was asked for starts within seconds; every worker checks what is due every 5 s. */
+const LEAST_OVERDUE_MS = 15_000;
 /** Number of the newest messages of a connection and direction that are checked for the last webhook. */
 const SAMPLE = 100;
 
@@ -104,11 +107,13 @@ async function reportAccount(
     oldestOpenStatus: open[0] ?? null,
     unresolvedStatuses: state.unresolved,
     lastPoll: reportLastPoll(state),
+    pollOverdue: !awaitsConsent && isOverdue(state, now),
     lastGoodPollAt: toIsoOrNull(state.lastGoodAt),
     repaired: {
       messages: sum(rows, (row) => row.repairedMessages ?? 0),
       statuses: sum(rows, (row) => row.repairedStatuses ?? 0),
     },
+    undecidedRepairs: await countUndecided(database, accountId),
     statusConflicts: sum(rows, (row) => row.conflicts),
     webhookHealth: worst(connections.map((connection) => connection.webhookHealth)),
     lastWebhookAt: toIsoOrNull(latest(rows.map((row) => row.lastWebhookAt))),
@@ -140,6 +145,13 @@ function reportLastPoll(state: PollState): AccountSync['lastPoll'] {
     error: state.lastErrorCode,
     notBefore: toIsoOrNull(state.notBefore),
   };
+}
+
+/** Whether a poll that is due has not started for longer than the time between polls. */
+function isOverdue({ lastStartedAt, dueAt, lastErrorCode, notBefore }: PollState, now: number): boolean {
+  if (lastStartedAt === null || dueAt === null || dueAt <= lastStartedAt || lastErrorCode !== null)
+    return false;
+  return now - Math.max(dueAt, notBefore ?? 0) > Math.max(dueAt - lastStartedAt, LEAST_OVERDUE_MS);
 }
 
 /** Only `qr` connections emit events, so nothing is known about others. */

@@ -78,8 +78,16 @@ export const accountSync = z.object({
     'Messages whose status has been open for more than seven days and is no longer checked.',
   ),
   lastPoll: lastPoll.nullable().describe('The most recent poll; null if there was none.'),
+  pollOverdue: z
+    .boolean()
+    .describe(
+      'Whether the next poll is late by more than the time between polls, although nothing prevents it: no process polls the account.',
+    ),
   lastGoodPollAt: dateTime.nullable().describe('When a poll last succeeded; null if none has.'),
   repaired,
+  undecidedRepairs: count.describe(
+    'What polling found and no webhook has delivered yet, while one may still do so. It is counted in `repaired` or left out by the first poll after that.',
+  ),
   statusConflicts: count.describe('Messages of the last seven days that were reported both read and failed.'),
   webhookHealth: webhookHealth.describe(`The worst value of its connections. ${HEALTH_WORDS}`),
   lastWebhookAt: dateTime.nullable().describe('The latest value of its connections; null if none.'),

@@ -188,6 +188,15 @@ describe('a delivery that is accepted', () => {
     await send(JSON.stringify({ event: 'connection.connected', connection_id: newId() }));
     expect(fixture.polled).toEqual([FIRST.accountId]);
   });
+
+  it('is reported once if it is of a connection whose number is not known', async () => {
+    const body = receivedBody();
+    await send(body);
+    await expect.poll(() => fixture.polled).toEqual([FIRST.accountId]);
+    await send(body);
+    await send(JSON.stringify({ event: 'connection.connected', connection_id: newId() }));
+    await expect.poll(() => fixture.polled).toHaveLength(2);
+  });
 });
 
 describe('the address of a webhook', () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { askForPoll } from '../../../src/connector/accounts/poll-state.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { ConnectionStateFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
@@ -100,6 +101,32 @@ describe('the state of an account', () => {
       },
       lastGoodPollAt: new Date(good).toISOString(),
     });
+  });
+
+  it('says that the next poll is overdue once it is late by more than the time between polls', async () => {
+    await bench.poll();
+    const now = bench.clock.now();
+    await askForPoll(bench.database, ACCOUNT, { at: now + 40_000, now, fullSweep: false });
+    await bench.clock.advance(80_000);
+    expect(await report()).toMatchObject({ pollOverdue: false });
+    await bench.clock.advance(1);
+    expect(await report()).toMatchObject({ pollOverdue: true });
+    bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
+    await bench.poll();
+    await bench.clock.advance(DAY);
+    expect(await report()).toMatchObject({ pollOverdue: false, lastPoll: { ok: false } });
+  });
+
+  it('counts a repair as undecided until its webhook arrives, or can no longer arrive', async () => {
+    await bench.poll();
+    const late = bench.service.addMessage('c1', bench.clock.now());
+    bench.service.addMessage('c1', bench.clock.now());
+    await bench.poll();
+    expect(await report()).toMatchObject({ undecidedRepairs: 2, repaired: { messages: 0, statuses: 0 } });
+    await bring(received('c1', late.id, { createdAt: late.createdAt }));
+    expect(await report()).toMatchObject({ undecidedRepairs: 1, repaired: { messages: 0, statuses: 0 } });
+    await pollLater();
+    expect(await report()).toMatchObject({ undecidedRepairs: 0, repaired: { messages: 1, statuses: 0 } });
   });
 
   it('counts messages that were reported both as read and as failed', async () => {
