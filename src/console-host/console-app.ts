@@ -3,7 +3,7 @@ import { forward } from '../runtime/http-server/forward.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import { demandJson, LocalRefusal, localOnly } from '../runtime/http-server/local-only.ts';
 import type { ConsoleDoor } from './console-door.ts';
-import { consoleHost } from './console-host.ts';
+import { consoleHost, strayPage } from './console-host.ts';
 
 export interface ConsoleAppOptions {
   /** The address of this server. */
@@ -82,7 +82,7 @@ export function createConsoleApp(options: ConsoleAppOptions): Express {
   app.use(
     consoleHost({ mode: () => ({ mode: 'production', write, connector: true, deployment }), refuseMethod }),
   );
-  app.use(() => {
+  app.use(strayPage, () => {
     throw new ConsoleRefusal(404, 'not_found', `There is no such address. The console is at ${ownUrl()}/.`);
   });
   app.use(respond);

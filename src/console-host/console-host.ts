@@ -62,6 +62,33 @@ function explain({ message, details }: PageNotBuilt): ReturnType<typeof renderPa
   });
 }
 
+/** Serves the document of the page, or says why there is none. */
+function serveDocument(status: number, ensure: () => Promise<void>): RequestHandler {
+  return async (request, response) => {
+    try {
+      await ensure();
+    } catch (error) {
+      if (!(error instanceof PageNotBuilt)) throw error;
+      const { html: text, headers } = explain(error);
+      response.status(503).set(headers).send(text);
+      return;
+    }
+    withHeaders(request, response, () => undefined);
+    response.status(status).setHeader('Cache-Control', 'no-store');
+    response.sendFile('index.html', { root: BUILT_PAGE, cacheControl: false, lastModified: false });
+  };
+}
+
+/** Addresses that programs call: their answers are JSON, whoever calls. */
+const OF_PROGRAMS = /^\/(?:api|assets|connector|sandbox|service)\//;
+
+/** Tells a person who follows a wrong address so, by the page. Other requests are passed on. */
+export const strayPage: RequestHandler = (request, response, next) => {
+  const isPerson = request.method === 'GET' && request.accepts(['json', 'html']) === 'html';
+  if (!isPerson || OF_PROGRAMS.test(request.path)) return next();
+  return serveDocument(404, ensurePage)(request, response, next);
+};
+
 /** Serves the page: its document at each of its addresses, its files, and `/console.json`. */
 export function consoleHost({ mode, refuseMethod, ensure = ensurePage }: ConsoleHostOptions): Router {
   const router = strictRouter();
@@ -72,19 +99,7 @@ export function consoleHost({ mode, refuseMethod, ensure = ensurePage }: Console
     response.setHeader('Cache-Control', 'no-store');
     response.json(mode());
   });
-  get(PAGE, async (request, response) => {
-    try {
-      await ensure();
-    } catch (error) {
-      if (!(error instanceof PageNotBuilt)) throw error;
-      const { html: text, headers } = explain(error);
-      response.status(503).set(headers).send(text);
-      return;
-    }
-    withHeaders(request, response, () => undefined);
-    response.setHeader('Cache-Control', 'no-store');
-    response.sendFile('index.html', { root: BUILT_PAGE, cacheControl: false, lastModified: false });
-  });
+  get(PAGE, serveDocument(200, ensure));
   // Their names contain a hash of what is in them.
   router.use(
     '/assets',

@@ -1,5 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { consoleHost } from '../console-host/console-host.ts';
+import { consoleHost, strayPage } from '../console-host/console-host.ts';
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { type ForwardTarget, forward, type WatchForward } from '../runtime/http-server/forward.ts';
@@ -176,7 +176,7 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
       const text = await scenario();
       response.attachment('scenario.jsonl').type('application/jsonl').send(text);
     });
-  app.use(() => {
+  app.use(strayPage, () => {
     throw new SandboxError(
       'not_found',
       `This address does not exist. The calls of the sandbox are under ${options.serverUrl()} (openapi.json there lists them), ` +

@@ -117,13 +117,29 @@ describe('the console on the sandbox', () => {
     '/assets/nothing.js',
     '/assets/../index.html',
     '/assets/%2e%2e/index.html',
-    '/Deliveries',
-    '/deliveries/1/2',
-    '/index.html',
   ])('answers %s with 404, not with the page', async (path) => {
     const { status, text } = await call(port, path, { headers: { accept: 'text/html' } });
     expect([status, JSON.parse(text).error]).toEqual([404, 'not_found']);
   });
+
+  it.each(['/nope', '/deliveries/1/2', '/index.html'])(
+    'answers %s with 404: a person with the page, a program with JSON',
+    async (path) => {
+      const person = await call(port, path, { headers: { accept: 'text/html,*/*;q=0.8' } });
+      expect([person.status, person.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(person.headers['content-security-policy']).toBe(POLICY);
+      expect(person.text).toContain('<div id="root"></div>');
+      for (const accept of ['application/json', '*/*']) {
+        const { status, text } = await call(port, path, { headers: { accept } });
+        expect([status, JSON.parse(text).error]).toEqual([404, 'not_found']);
+      }
+      expect(
+        (await call(port, path, { method: 'POST', headers: { accept: 'text/html' } })).headers[
+          'content-type'
+        ],
+      ).toBe('application/json; charset=utf-8');
+    },
+  );
 
   it.each(['/', '/deliveries', '/console.json', '/assets/x.js', '/icon.svg'])(
     'refuses %s to pages of another origin and under a foreign host name',
