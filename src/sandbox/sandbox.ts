@@ -169,6 +169,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     connectorToken: connector?.token ?? null,
     workspaceId: seed.workspaceId,
     apiKey: seed.apiKey,
+    selfCheckWorkspaceId: ports.hidden().at(-1) ?? null,
     now: toIso(platform.time.now()),
   });
 

@@ -126,10 +126,10 @@ describe('the concerns of connections', () => {
 
 describe('the concerns of a connector', () => {
   const account = { id: 'a1', label: 'Acme', state: 'active', secretInDoubt: false };
-  const concerns = (given: object, count = 0, lastPoll: object | null = null) =>
+  const concerns = (given: object, count = 0, lastPoll: object | null = null, pollOverdue = false) =>
     connectorConcerns({
       accounts: [{ ...account, ...given }],
-      sync: { accounts: [{ lastPoll }] },
+      sync: { accounts: [{ lastPoll, pollOverdue }] },
       deadLetters: { count, hasMore: count === 100 },
     } as never).map(({ title, to }) => [title, to]);
 
@@ -147,5 +147,6 @@ describe('the concerns of a connector', () => {
     expect(concerns({}, 0, { ok: false, error: 'service_unreachable' })).toEqual([
       ['Polls fail: service_unreachable', '/sync'],
     ]);
+    expect(concerns({}, 0, { ok: true, error: null }, true)).toEqual([['Polls are late', '/sync']]);
   });
 });

@@ -20,6 +20,9 @@ describe('Deliveries', () => {
     await page.getByRole('heading', { name: 'message.received' }).waitFor();
     await page.getByText('1 attempt', { exact: false }).waitFor();
     await page.keyboard.press('r');
+    await page.getByRole('button', { name: 'Resend now' }).waitFor();
+    await page.getByText('· 1 attempt').waitFor();
+    await page.keyboard.press('Enter');
     await page.getByText('· 2 attempts').waitFor();
 
     await page.keyboard.press('Escape');

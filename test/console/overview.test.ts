@@ -20,17 +20,40 @@ describe('Overview', () => {
     await test.client.clearFaults();
   });
 
-  it('is the start screen: the first message is one click away, and is counted', async () => {
+  it('is the start screen: first steps tick off, lead to what they made, and stay until they are hidden', async () => {
     await test.sandbox('POST', '/reset');
+    const check = await test.loop.check();
+    expect(check).toMatchObject({ webhookMs: expect.any(Number) });
     const { page, complaints } = await openPage(url('/'));
     await page.waitForURL('**/overview');
+    const steps = page.getByRole('region', { name: 'First steps' });
+    await steps.getByText('0 of 3 done').waitFor();
+    // The self-check has lost a webhook on purpose.
+    await page.getByRole('link', { name: '0 dropped' }).waitFor();
     await page.getByRole('button', { name: 'Say hello' }).click();
+    await steps.getByText('1 of 3 done').waitFor();
     await page.getByRole('link', { name: '1 delivered' }).click();
-    await page.waitForURL('**/deliveries?q=status%3Adelivered');
+    await page.waitForURL('**/deliveries?q=status%3Adelivered*');
     await page.getByRole('link', { name: /delivered message\.received/ }).waitFor();
+    expect(await page.getByRole('link', { name: /delivered/ }).count()).toBe(1);
     await page.goBack();
-    await page.getByRole('link', { name: '1 delivered' }).waitFor();
-    expect(await page.getByRole('region', { name: 'First steps' }).count()).toBe(0);
+    await steps.getByRole('link', { name: 'Journey' }).click();
+    await page.getByText('A webhook reported it first.').waitFor();
+    await page.goBack();
+    await steps.getByRole('link', { name: 'Delivery' }).click();
+    await page.getByRole('heading', { name: 'message.received' }).waitFor();
+    await page.goBack();
+    await steps.getByRole('link', { name: 'Inbox' }).click();
+    await KEYBOARD.write(page.getByRole('textbox', { name: /^Answer/ }), 'Good morning');
+    await KEYBOARD.press(page.getByRole('button', { name: 'Send' }));
+    await page.getByRole('log').getByText('Good morning').waitFor();
+    await page.goBack();
+    await steps.getByText('2 of 3 done').waitFor();
+    await steps.getByRole('button', { name: 'Hide' }).click();
+    await steps.waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('link', { name: /delivered/ }).waitFor();
+    expect(await steps.count()).toBe(0);
     expect(complaints).toEqual([]);
   });
 

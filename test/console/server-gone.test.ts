@@ -25,7 +25,7 @@ it('is covered while the server is down, and shows the current state when it is 
   expect(await page.getByText('The server does not respond').count()).toBe(0);
 
   await test.close();
-  await page.getByRole('alert').getByText('The server does not respond').waitFor();
+  await page.getByRole('alert').getByRole('heading', { name: 'The server does not respond' }).waitFor();
   await page.getByText('no server', { exact: true }).waitFor();
 
   test = await startTestLoop({ ports });
@@ -59,7 +59,7 @@ it('advises what to try while the server fails, and retries what failed, by keyb
   const { page } = await openPage('about:blank');
   const failing = /\/(sandbox|connector)\/v1\/(?!events)/;
   const fail = (route: Route) => route.fulfill({ status: 500, json: { error: 'internal_error' } });
-  // Without the stream, nothing is reloaded automatically.
+  // Without the stream, nothing is reloaded before the next interval.
   await page.route('**/sandbox/v1/events', () => undefined);
   await page.goto(`${test.loop.info().sandboxUrl}/calls/999999`);
   await page.getByRole('heading', { name: 'No call has this id' }).waitFor();

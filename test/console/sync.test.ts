@@ -74,11 +74,11 @@ describe('Sync', () => {
     await setAside(['one', 'two', 'three']);
     const { page } = await openPage(heard('/sync'));
     await expect.poll(() => letters(page).count()).toBe(3);
-    // A replay ends when everything is read again, of which this is a part.
     const reading = Promise.withResolvers<void>();
-    await page.route('**/v1/outbound?*', async (route) => {
+    await page.route('**/replay', async (route) => {
+      const response = await route.fetch();
       await reading.promise;
-      await route.continue();
+      await route.fulfill({ response });
     });
     await letters(page).first().getByRole('button', { name: 'Replay' }).click();
     await expect.poll(() => letters(page).count()).toBe(2);

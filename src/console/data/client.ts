@@ -100,21 +100,30 @@ const REFUSALS: Readonly<Record<string, string>> = {
   rate_limited: 'There were too many requests. Try again later.',
 };
 
+/** How long a read may take, in milliseconds. Writes may wait for a poll or for time to pass, so they have no limit. */
+export const READ_LIMIT_MS = 4_500;
+
 async function send(
   { method, path, body }: RequestShape,
   { headers = {}, signal }: { headers?: Readonly<Record<string, string>>; signal?: AbortSignal },
 ): Promise<unknown> {
   const call = `${method} ${path.split('?')[0]}`;
+  const limit = method === 'GET' ? AbortSignal.timeout(READ_LIMIT_MS) : undefined;
+  const signals = [signal, limit].filter((each) => each !== undefined);
+  const fail = (error: unknown): never => {
+    if (signal?.aborted === true) throw error;
+    if (limit?.aborted !== true) throw new ApiError(call, 0, 'unreachable', 'The server does not respond.');
+    throw new ApiError(call, 0, 'timeout', `There was no response within ${READ_LIMIT_MS / 1_000} s.`);
+  };
   const response = await fetch(path, {
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
-  }).catch((error: unknown) => {
-    if (signal?.aborted === true) throw error;
-    throw new ApiError(call, 0, 'unreachable', 'The server does not respond.');
-  });
-  const answer: unknown = await response.json().catch(() => undefined);
+    signal: AbortSignal.any(signals),
+  }).catch(fail);
+  const answer: unknown = await response
+    .json()
+    .catch(() => (limit?.aborted === true ? fail(undefined) : undefined));
   if (response.ok) return answer;
   const { error, message, field, hint } = (answer ?? {}) as Readonly<Record<string, string | undefined>>;
   // The command was started again: the server replaces this page by one that says how to be admitted.

@@ -57,7 +57,7 @@ export class LiveList<Row> {
   #changed = new Map<string, Row>();
   #cursor: string | undefined;
   #isStale = false;
-  #isReading = false;
+  #reading: Promise<void> | undefined;
   readonly #listeners = new Set<() => void>();
 
   constructor(source: LiveListSource<Row>) {
@@ -70,12 +70,6 @@ export class LiveList<Row> {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
-
-  /** Follows a stream until the answer is called. */
-  follow(listen: (listener: (event: StreamEvent) => void) => () => void): () => void {
-    void this.#readHead();
-    return listen((event) => this.hear(event));
-  }
 
   pause(): void {
     if (!this.#state.isPaused && this.source.pauses !== false) this.#set({ isPaused: true });
@@ -92,7 +86,7 @@ export class LiveList<Row> {
 
   /** Reads the next older page. */
   async readMore(): Promise<void> {
-    if (this.#isReading || !this.#state.hasMore) return;
+    if (this.#reading !== undefined || !this.#state.hasMore) return;
     await this.#read(this.#cursor, ({ entries, nextCursor }) => {
       const known = new Set(this.#state.rows.map(this.source.idOf));
       const older = entries.filter((row) => !known.has(this.source.idOf(row)));
@@ -125,7 +119,7 @@ export class LiveList<Row> {
 
   readonly #gather = gathered(() => {
     this.#applyChanged();
-    if (this.#isStale) void this.#readHead();
+    if (this.#isStale) void this.readHead();
   });
 
   /** Takes over what events carried: known rows in place, others at the top. */
@@ -154,30 +148,26 @@ export class LiveList<Row> {
     } else this.#set(this.#cut([...rows, ...this.#state.rows]));
   }
 
-  async #readHead(): Promise<void> {
-    if (this.#isReading) {
-      this.#isStale = true;
-      return;
-    }
-    this.#isStale = false;
-    await this.#read(undefined, (page) => this.#mergeHead(page));
+  /** Reads the newest page; if a page is being read already, that one for now. Answers with the failure, or null. */
+  async readHead(): Promise<unknown> {
+    this.#isStale = this.#reading !== undefined;
+    await (this.#reading ?? this.#read(undefined, (page) => this.#mergeHead(page)));
+    return this.#state.error ?? null;
   }
 
   /** Reads a page, and changes the state once, when the next page can be read. */
-  async #read(
-    cursor: string | undefined,
-    merge: (page: Page<Row>) => Partial<LiveListState<Row>>,
-  ): Promise<void> {
-    this.#isReading = true;
-    let change: Partial<LiveListState<Row>>;
-    try {
-      change = { error: undefined, ...merge(await this.source.read(cursor)) };
-    } catch (error) {
-      change = { error };
-    }
-    this.#isReading = false;
-    this.#set({ ...change, isLoading: false });
-    if (this.#isStale) this.#gather();
+  #read(cursor: string | undefined, merge: (page: Page<Row>) => Partial<LiveListState<Row>>): Promise<void> {
+    const read = async (): Promise<void> => {
+      const change = await this.source.read(cursor).then(
+        (page) => ({ error: undefined, ...merge(page) }),
+        (error: unknown) => ({ error }),
+      );
+      this.#reading = undefined;
+      this.#set({ ...change, isLoading: false });
+      if (this.#isStale) this.#gather();
+    };
+    this.#reading = read();
+    return this.#reading;
   }
 
   /** Puts the newest page in the place of the rows that it covers. Rows that no longer match vanish with them. */

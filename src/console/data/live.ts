@@ -1,21 +1,19 @@
 import { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { ConsoleMode } from '../../contract/console/screens.ts';
-import { ApiError } from './client.ts';
 import { createInvalidator } from './invalidate.ts';
+import { REFRESH_MS } from './reading.ts';
 import { type EventStream, openEventStream, type StreamState } from './stream.ts';
 import type { StreamEvent } from './stream-event.ts';
 
-/** The queries of the page. The stream says when they are stale, so nothing is read again by age or by focus. */
+/**
+ * The queries of the page. The stream says which of them have changed; it may be silent because something has failed,
+ * so what is on display is also read again by itself. The server is on this machine: no browser is offline for it.
+ */
 export const queries = new QueryClient({
   defaultOptions: {
-    queries: {
-      staleTime: Number.POSITIVE_INFINITY,
-      gcTime: 60_000,
-      refetchOnWindowFocus: false,
-      refetchOnReconnect: false,
-      retry: (failures, error) => error instanceof ApiError && error.status === 0 && failures < 3,
-    },
+    queries: { gcTime: 60_000, refetchInterval: REFRESH_MS, retry: false, networkMode: 'always' },
+    mutations: { networkMode: 'always' },
   },
 });
 

@@ -1,10 +1,9 @@
-import { readMode } from './client.ts';
 import type { StreamEvent } from './stream-event.ts';
 
-/** `live`: events arrive. `gone`: the server does not respond; the browser keeps trying. */
+/** `live`: the stream is open, and something of it was heard lately. `gone`: it broke, and is opened again. */
 export type StreamState = 'connecting' | 'live' | 'gone';
 
-/** A message from one tab to the others. */
+/** A message from one tab to the others. A `state` is repeated with each heartbeat. */
 type TabMessage =
   | { readonly kind: 'event'; readonly event: StreamEvent }
   | { readonly kind: 'state'; readonly state: StreamState }
@@ -18,8 +17,34 @@ export interface EventStream {
 }
 
 const NAME = 'console-stream';
-/** A refused stream (too many readers) is not retried by the browser itself. */
-const RETRY_MS = 2_000;
+const RETRY_MS = 1_000;
+/** The server sends a heartbeat every 15 s. Without one, the stream is not live, whatever the connection seems to be. */
+const SILENT_MS = 20_000;
+
+/** Reads a stream of server-sent events to its end. `onHeard` is called for all that arrives, heartbeats included. */
+async function readEvents(url: string, onHeard: () => void, onData: (data: string) => void): Promise<void> {
+  const silent = new AbortController();
+  let timer = setTimeout(() => silent.abort(), SILENT_MS);
+  try {
+    const { ok, body } = await fetch(url, { signal: silent.signal });
+    if (!ok || body === null) return;
+    let rest = '';
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      clearTimeout(timer);
+      timer = setTimeout(() => silent.abort(), SILENT_MS);
+      onHeard();
+      const blocks = `${rest}${part.value}`.split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const line of blocks.flatMap((block) => block.split('\n')))
+        if (line.startsWith('data: ')) onData(line.slice('data: '.length));
+    }
+  } catch {
+    // It broke, or was silent for too long: the caller opens it again.
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /**
  * One stream for the whole browser, because HTTP/1.1 permits six connections to an origin. One tab holds a lock and
@@ -38,7 +63,10 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
   const hear = (event: StreamEvent): void => {
     for (const listener of listeners) listener(event);
   };
+  let silence: ReturnType<typeof setTimeout> | undefined;
   const setState = (next: StreamState): void => {
+    clearTimeout(silence);
+    if (next === 'live') silence = setTimeout(() => setState('connecting'), SILENT_MS);
     if (state === next) return;
     state = next;
     for (const listener of stateListeners) listener();
@@ -53,7 +81,7 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
     };
   post({ kind: 'hello' });
 
-  const lead = (): void => {
+  const lead = async (): Promise<never> => {
     const share = (event: StreamEvent): void => {
       post({ kind: 'event', event });
       hear(event);
@@ -62,27 +90,24 @@ export function openEventStream(url: string, read: (data: string) => StreamEvent
       post({ kind: 'state', state: next });
       setState(next);
     };
-    const source = new EventSource(url);
-    source.onopen = () => {
-      shareState('live');
-      share({ type: 'changed', what: 'everything' });
-    };
-    source.onmessage = ({ data }: MessageEvent<string>) => share(read(data));
-    source.onerror = () => {
+    for (;;) {
+      let isOpen = false;
+      const onHeard = (): void => {
+        shareState('live');
+        if (!isOpen) share({ type: 'changed', what: 'everything' });
+        isOpen = true;
+      };
+      await readEvents(url, onHeard, (data) => share(read(data)));
       shareState('gone');
-      if (source.readyState !== EventSource.CLOSED) return;
-      setTimeout(lead, RETRY_MS);
-      // A stream does not say why it was refused; this call notices that the session has ended.
-      void readMode().catch(() => undefined);
-    };
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
   };
 
-  if (locks === undefined) lead();
-  // Held until the tab closes: the promise never resolves.
+  if (locks === undefined) void lead();
+  // Held until the tab closes.
   void locks?.request(NAME, () => {
     isLeader = true;
-    lead();
-    return new Promise<never>(() => undefined);
+    return lead();
   });
 
   return {

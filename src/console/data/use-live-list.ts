@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { stream } from './live.ts';
 import { LiveList, type LiveListSource, type LiveListState } from './live-list.ts';
@@ -16,10 +17,18 @@ function keep<Row>(source: LiveListSource<Row>): LiveList<Row> {
   return list;
 }
 
-/** A live list for a component; it follows the stream while the component is mounted. */
+/** A live list for a component; while it is mounted, it follows the stream, and its newest page is read again by itself. */
 export function useLiveList<Row>(source: LiveListSource<Row>): [LiveListState<Row>, LiveList<Row>] {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the source
   const list = useMemo(() => keep(source), [source.key]);
-  useEffect(() => list.follow(stream().listen), [list]);
+  useEffect(() => stream().listen((event) => list.hear(event)), [list]);
+  useQuery({
+    queryKey: ['rows', source.key],
+    async queryFn() {
+      const failure = await list.readHead();
+      if (failure !== null) throw failure;
+      return null;
+    },
+  });
   return [useSyncExternalStore(list.subscribe, list.snapshot), list];
 }

@@ -1,15 +1,15 @@
-import { type ComponentType, lazy, Suspense, useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { mode } from '../data/live.ts';
 import { Button } from '../ui/button.tsx';
-import { useKeys } from '../ui/keys.tsx';
-import { takeFocus } from '../ui/take-focus.ts';
+import { useKeys } from '../ui/keys.ts';
+import { lazyPart } from '../ui/lazy-part.tsx';
 
 /** A pane of the dock. */
 interface Pane {
   readonly name: string;
   readonly label: string;
   readonly key: string;
-  readonly load: () => Promise<ComponentType>;
+  readonly Content: (props: object) => ReactNode;
 }
 
 /** The panes in their order; each opens over any screen. */
@@ -18,19 +18,15 @@ const PANES: readonly Pane[] = [
     name: 'time',
     label: 'Time',
     key: 't',
-    load: () => import('../screens/dock/time.tsx').then(({ TimePane }) => TimePane),
+    Content: lazyPart('time', async () => (await import('../screens/dock/time.tsx')).TimePane),
   },
   {
     name: 'faults',
     label: 'Faults',
     key: 'f',
-    load: () => import('../screens/dock/faults.tsx').then(({ FaultsPane }) => FaultsPane),
+    Content: lazyPart('faults', async () => (await import('../screens/dock/faults.tsx')).FaultsPane),
   },
 ];
-
-const COMPONENTS = new Map(
-  PANES.map(({ name, load }) => [name, lazy(async () => ({ default: await load() }))]),
-);
 
 /** The bottom pane. It stays open while screens change. It takes the focus, and Esc gives it back. */
 export function Dock() {
@@ -56,7 +52,7 @@ export function Dock() {
     ...(open === undefined ? [] : [{ keys: 'Escape', label: 'Close the dock', run: close }]),
   ]);
   if (mode().mode !== 'sandbox') return null;
-  const Content = open === undefined ? undefined : COMPONENTS.get(open);
+  const Content = PANES.find(({ name }) => name === open)?.Content;
   return (
     <aside
       className="dock"
@@ -84,11 +80,9 @@ export function Dock() {
         ))}
       </div>
       {Content === undefined ? null : (
-        <Suspense key={open}>
-          <div className="pane" ref={takeFocus}>
-            <Content />
-          </div>
-        </Suspense>
+        <div className="pane" key={open}>
+          <Content />
+        </div>
       )}
     </aside>
   );

@@ -2,12 +2,12 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
-  lazyRouteComponent,
   redirect,
   stringifySearchWith,
 } from '@tanstack/react-router';
 import { screensOf } from '../../contract/console/screens.ts';
 import { mode } from '../data/live.ts';
+import { lazyPart } from '../ui/lazy-part.tsx';
 import { NotFound, ScreenError, Shell } from './shell.tsx';
 
 /** A text of the search parameters; absent if empty. */
@@ -36,14 +36,20 @@ const start = createRoute({
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/overview',
-  component: lazyRouteComponent(() => import('../screens/overview/screen.tsx'), 'OverviewScreen'),
+  component: lazyPart(
+    'overview',
+    async () => (await import('../screens/overview/screen.tsx')).OverviewScreen,
+  ),
 });
 
 const connections = createRoute({
   getParentRoute: () => root,
   path: '/connections',
   validateSearch: listSearch,
-  component: lazyRouteComponent(() => import('../screens/connections/screen.tsx'), 'ConnectionsScreen'),
+  component: lazyPart(
+    'connections',
+    async () => (await import('../screens/connections/screen.tsx')).ConnectionsScreen,
+  ),
 });
 const connection = createRoute({ getParentRoute: () => connections, path: '$id' });
 
@@ -51,7 +57,10 @@ const deliveries = createRoute({
   getParentRoute: () => root,
   path: '/deliveries',
   validateSearch: listSearch,
-  component: lazyRouteComponent(() => import('../screens/deliveries/screen.tsx'), 'DeliveriesScreen'),
+  component: lazyPart(
+    'deliveries',
+    async () => (await import('../screens/deliveries/screen.tsx')).DeliveriesScreen,
+  ),
 });
 const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id' });
 
@@ -59,7 +68,7 @@ const calls = createRoute({
   getParentRoute: () => root,
   path: '/calls',
   validateSearch: listSearch,
-  component: lazyRouteComponent(() => import('../screens/calls/screen.tsx'), 'CallsScreen'),
+  component: lazyPart('calls', async () => (await import('../screens/calls/screen.tsx')).CallsScreen),
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
 
@@ -81,7 +90,7 @@ const phones = createRoute({
   getParentRoute: () => root,
   path: '/phone',
   validateSearch: phoneSearch,
-  component: lazyRouteComponent(() => import('../screens/phone/screen.tsx'), 'PhoneScreen'),
+  component: lazyPart('phone', async () => (await import('../screens/phone/screen.tsx')).PhoneScreen),
 });
 const phone = createRoute({ getParentRoute: () => phones, path: '$id' });
 
@@ -92,7 +101,7 @@ const inbox = createRoute({
     const peer = text(search['peer']);
     return peer === undefined ? {} : { peer };
   },
-  component: lazyRouteComponent(() => import('../screens/inbox/screen.tsx'), 'InboxScreen'),
+  component: lazyPart('inbox', async () => (await import('../screens/inbox/screen.tsx')).InboxScreen),
 });
 const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
 
@@ -103,20 +112,20 @@ const sync = createRoute({
     const state = text(search['state']);
     return state === undefined ? {} : { state };
   },
-  component: lazyRouteComponent(() => import('../screens/sync/screen.tsx'), 'SyncScreen'),
+  component: lazyPart('sync', async () => (await import('../screens/sync/screen.tsx')).SyncScreen),
 });
 
 const journeys = createRoute({
   getParentRoute: () => root,
   path: '/journey',
-  component: lazyRouteComponent(() => import('../screens/journey/screen.tsx'), 'JourneyScreen'),
+  component: lazyPart('journey', async () => (await import('../screens/journey/screen.tsx')).JourneyScreen),
 });
 const journey = createRoute({ getParentRoute: () => journeys, path: '$id' });
 
 const access = createRoute({
   getParentRoute: () => root,
   path: '/access',
-  component: lazyRouteComponent(() => import('../screens/access/screen.tsx'), 'AccessScreen'),
+  component: lazyPart('access', async () => (await import('../screens/access/screen.tsx')).AccessScreen),
 });
 const credential = createRoute({ getParentRoute: () => access, path: '$id' });
 
@@ -136,7 +145,6 @@ export const router = createRouter({
   // Plain texts: `?q=1` stays a text.
   parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: stringifySearchWith(String),
-  defaultPreload: 'intent',
   defaultErrorComponent: ScreenError,
 });
 

@@ -1,35 +1,54 @@
 import { type ErrorComponentProps, Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useState } from 'react';
-import { screensOf } from '../../contract/console/screens.ts';
-import { mode, useStreamState } from '../data/live.ts';
+import { useEffect, useRef, useState } from 'react';
+import { describeMode, screensOf } from '../../contract/console/screens.ts';
+import { mode } from '../data/live.ts';
+import { useOutage, useScreenReading } from '../data/read.ts';
+import type { Outage } from '../data/reading.ts';
+import { useConcerns } from '../screens/overview/use-concerns.ts';
 import { Button } from '../ui/button.tsx';
-import { KeyOverlay, useKeys } from '../ui/keys.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { lazyPart } from '../ui/lazy-part.tsx';
 import { ErrorState } from '../ui/states.tsx';
+import { showTime } from '../ui/times.tsx';
 import { Dock } from './dock.tsx';
 import { Strip } from './strip.tsx';
 import { applyTheme, nextTheme, readTheme } from './theme.ts';
 
-/** What surrounds every screen. */
+const KeyOverlay = lazyPart('keys', async () => (await import('../ui/key-overlay.tsx')).KeyOverlay);
+
+/** What surrounds every screen. Its heading names the screen, and takes the focus after `g` and a letter. */
 export function Shell() {
   const navigate = useNavigate();
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const heading = useRef<HTMLHeadingElement>(null);
   const [keysShown, showKeys] = useState(false);
+  const screens = screensOf(mode());
+  const label = screens.find(({ path: own }) => path.startsWith(own))?.label ?? 'Console';
+  const outage = useOutage();
+  const problems = useConcerns().concerns.length + (isBlind(outage) ? 1 : 0);
+  useEffect(() => {
+    document.title = `${problems === 0 ? '' : `(${problems}) `}${label} · ${describeMode(mode())}`;
+  }, [problems, label]);
   useKeys('Everywhere', [
-    ...screensOf(mode()).map(({ path, label, key }) => ({
+    ...screens.map(({ path: to, label: name, key }) => ({
       keys: `g ${key}`,
-      label,
-      run: () => void navigate({ to: path }),
+      label: name,
+      run: () => void navigate({ to }).then(() => heading.current?.focus()),
     })),
     { keys: '?', label: 'These keys', run: () => showKeys(true) },
   ]);
   return (
     <div className="frame">
-      <Strip />
+      <Strip outage={outage} />
       <Navigation onKeys={() => showKeys(true)} />
-      <main className="main" id="main">
+      {isBlind(outage) ? <Blind outage={outage} /> : null}
+      <main className="screen" data-blind={isBlind(outage)}>
+        <h1 className="visually-hidden" tabIndex={-1} ref={heading}>
+          {label}
+        </h1>
         <Outlet />
       </main>
       <Dock />
-      <Veil />
       {keysShown ? <KeyOverlay onClose={() => showKeys(false)} /> : null}
     </div>
   );
@@ -76,20 +95,31 @@ function Navigation({ onKeys }: { readonly onKeys: () => void }) {
   );
 }
 
-/** Lies over the page while the server is gone, and lifts by itself when it is back. */
-function Veil() {
-  if (useStreamState() !== 'gone') return null;
-  const { mode: world } = mode();
+/** An outage because of which the page cannot read. While the service fails, the page reads that it does. */
+type BlindOutage = Exclude<Outage, 'service'>;
+const isBlind = (outage: Outage | null): outage is BlindOutage => outage !== null && outage !== 'service';
+
+const BLIND: Readonly<Record<BlindOutage, readonly [title: string, hint: string]>> = {
+  server: ['The server does not respond', 'The command that serves this page has stopped or hangs.'],
+  connector: [
+    'The connector does not respond',
+    'The server of this page runs, but receives no answer from it.',
+  ],
+  database: ['The database does not respond', 'The server runs, but cannot read what it has stored.'],
+  reads: ['Not everything can be read', 'Some figures of this screen could not be read again.'],
+};
+
+/** Says that the page cannot read, and how old what it shows is. It leaves by itself. */
+function Blind({ outage }: { readonly outage: BlindOutage }) {
+  const { at } = useScreenReading();
+  const [title, hint] = BLIND[outage];
   return (
-    <div className="veil">
-      <div className="panel" role="alert">
-        <h1>The server does not respond</h1>
-        <p>
-          {world === 'sandbox'
-            ? 'Start it again with npm start. This page continues by itself.'
-            : 'The console command or its connector has stopped. This page continues by itself.'}
-        </p>
-      </div>
+    <div className="outage" role="alert">
+      <h2 className="bad">{title}</h2>
+      <p>
+        {hint} {at === undefined ? '' : `What is shown is as of ${showTime(at)}. `}This page continues by
+        itself.
+      </p>
     </div>
   );
 }

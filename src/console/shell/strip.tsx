@@ -1,15 +1,25 @@
-import { useQuery } from '@tanstack/react-query';
 import { describeMode } from '../../contract/console/screens.ts';
 import { sandbox } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
 import { mode, useStreamState } from '../data/live.ts';
+import { useRead, useScreenReading } from '../data/read.ts';
+import type { Outage } from '../data/reading.ts';
 import { showDate, showTime } from '../ui/times.tsx';
 
-const STATES = { connecting: 'connecting', live: 'live', gone: 'no server' } as const;
+/** What the strip says instead of `live`, in a word. */
+const OUT: Readonly<Record<Outage, string>> = {
+  server: 'no server',
+  connector: 'no connector',
+  database: 'no database',
+  reads: 'not current',
+  service: 'service fails',
+};
+const STATES = { connecting: 'connecting', live: 'live', gone: 'connecting' } as const;
 
 /** The permanent strip: which world this is, what time it is there, and what has been made to fail. */
-export function Strip() {
+export function Strip({ outage }: { readonly outage: Outage | null }) {
   const state = useStreamState();
+  const { at } = useScreenReading();
   return (
     <header className="strip">
       <span className="world">
@@ -27,8 +37,9 @@ export function Strip() {
       </span>
       {mode().mode === 'sandbox' ? <SandboxFacts /> : null}
       <span className="end">
-        <span className="pulse" data-state={state} role="status">
-          {STATES[state]}
+        {at === undefined ? null : <span className="faint">as of {showTime(at)}</span>}
+        <span className="pulse" data-state={outage === null ? state : 'out'} role="status">
+          {outage === null ? STATES[state] : OUT[outage]}
         </span>
       </span>
     </header>
@@ -37,7 +48,7 @@ export function Strip() {
 
 function SandboxFacts() {
   const time = useVirtualNow();
-  const { data: faults } = useQuery({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults') });
+  const { data: faults } = useRead({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults') });
   const armed = faults?.rules.length;
   return (
     <dl>

@@ -1,6 +1,6 @@
 import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
 import { Button } from './button.tsx';
-import { useKeys } from './keys.tsx';
+import { useKeys } from './keys.ts';
 import { Failure } from './states.tsx';
 import './thread.css';
 

@@ -1,8 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ListedConnection } from '../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
+import { useRead } from '../data/read.ts';
 import { Button } from './button.tsx';
 import { Loading, ReadFailure } from './states.tsx';
 import './qr-code.css';
@@ -19,7 +19,7 @@ export function QrCode({
   readonly children: (qr: string, isOld: boolean) => ReactNode;
 }) {
   const time = useVirtualNow();
-  const { data, error, refetch } = useQuery({
+  const { data, error, refetch } = useRead({
     queryKey: ['qr', id, status],
     queryFn: async () => {
       const headers = { 'x-workspace-id': workspaceId };

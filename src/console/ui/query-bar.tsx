@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { isOf } from '../data/client.ts';
-import { useKeys } from './keys.tsx';
+import { useKeys } from './keys.ts';
 import './screen.css';
 
 /** A key of the filter, what it means, and its values if they are few. */

@@ -1,4 +1,4 @@
-import { type KeyBinding, useKeys } from './keys.tsx';
+import { type KeyBinding, useKeys } from './keys.ts';
 
 /** What moves through rows: how many there are, which has the focus or else is open, and how one gets the focus. */
 interface Rows {

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useKeys } from './keys.tsx';
+import { useKeys } from './keys.ts';
 import './screen.css';
 
 /**

@@ -131,8 +131,10 @@ export function Table<Row>(props: TableProps<Row>) {
           if (currentTarget.scrollTop > ROW_HEIGHT) list.pause();
         }}
       >
-        {/* The filter bar shows what is wrong with the filter. */}
-        {isOf(state.error, 'q') ? null : <Failure error={state.error} onRetry={() => list.refresh()} />}
+        {/* The filter bar shows what is wrong with the filter, and the shell how old the rows are. */}
+        {rows.length > 0 || isOf(state.error, 'q') ? null : (
+          <Failure error={state.error} onRetry={() => list.refresh()} />
+        )}
         {state.isLoading ? <Loading label={`Loading ${label}`} /> : null}
         {!state.isLoading && state.error === undefined && rows.length === 0 ? empty : null}
         <ul style={{ height: virtual.getTotalSize() }} aria-label={label}>

@@ -17,6 +17,10 @@ export const sandboxInfo = z.object({
     ),
   workspaceId: z.string().describe('The workspace that the sandbox starts with.'),
   apiKey: z.string().describe('An API key of that workspace with all scopes.'),
+  selfCheckWorkspaceId: z
+    .string()
+    .nullable()
+    .describe('The workspace of the messages of the self-check; null if there was none.'),
   webhookUrl: z.string().nullable().describe('The webhook URL that the attached connector registers.'),
   now: dateTime.describe('The current virtual time.'),
 });

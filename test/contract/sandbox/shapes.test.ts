@@ -42,6 +42,7 @@ describe('answers', () => {
       'connectorToken',
       'workspaceId',
       'apiKey',
+      'selfCheckWorkspaceId',
       'webhookUrl',
       'now',
     ]);

@@ -1,9 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -16,8 +16,8 @@ import { Secrets } from './secrets.tsx';
 
 /** An OAuth app, its webhook, and its grants. */
 export function AppDetail({ clientId }: { readonly clientId: string }) {
-  const { data, error } = useQuery(APPS);
-  const grants = useQuery(GRANTS).data?.filter((grant) => grant.clientId === clientId) ?? [];
+  const { data, error } = useRead(APPS);
+  const grants = useRead(GRANTS).data?.filter((grant) => grant.clientId === clientId) ?? [];
   const set = useAction({
     mutationFn: (url: string) =>
       sandbox('PUT', '/oauth-apps/{id}/webhook', { params: { id: clientId }, body: { url } }),
@@ -102,7 +102,7 @@ const FIELDS = ['name', 'redirectUris', 'scopes', 'webhookUrl', 'ownerWorkspaceI
 
 /** Registers an app; its secrets are shown once. */
 export function RegisterApp() {
-  const workspaces = useQuery(WORKSPACES).data ?? [];
+  const workspaces = useRead(WORKSPACES).data ?? [];
   const register = useAction({
     mutationFn: (form: FormData) => {
       const text = (name: string): string => String(form.get(name));

@@ -1,9 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
@@ -16,7 +16,7 @@ import { GRANTS, type Grant } from './lists.ts';
 
 /** What a customer granted to an app, and the family of its refresh tokens. */
 export function GrantDetail({ id }: { readonly id: string }) {
-  const { data, error } = useQuery(GRANTS);
+  const { data, error } = useRead(GRANTS);
   const reread = (): Promise<void> => queries.invalidateQueries(GRANTS);
   const narrow = useAction({
     mutationFn: (form: FormData) =>

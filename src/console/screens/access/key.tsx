@@ -1,10 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { ApiKeyAccess } from '../../../contract/sandbox/access.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
@@ -33,7 +33,7 @@ function readLimits(form: HTMLFormElement): Limits {
 
 /** An API key: what it may do, and from where. */
 export function KeyDetail({ id }: { readonly id: string }) {
-  const { data, error } = useQuery(WORKSPACES);
+  const { data, error } = useRead(WORKSPACES);
   const reread = (): Promise<void> => queries.invalidateQueries(WORKSPACES);
   const change = useAction({
     mutationFn: (body: Limits) => sandbox('PATCH', '/api-keys/{id}', { params: { id }, body }),
@@ -171,7 +171,7 @@ function LimitFields({
   readonly limits: Limits;
   readonly error: unknown;
 }) {
-  const connections = useQuery(connectionsOf(workspaceId)).data ?? [];
+  const connections = useRead(connectionsOf(workspaceId)).data ?? [];
   const [isLimited, setLimited] = useState(limits.connectionIds !== null);
   return (
     <>

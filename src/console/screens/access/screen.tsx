@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useRead } from '../../data/read.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { useRowKeys } from '../../ui/row-keys.ts';
@@ -46,9 +46,9 @@ function Detail({ id }: { readonly id: string }) {
 }
 
 function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
-  const workspaces = useQuery(WORKSPACES);
-  const apps = useQuery(APPS);
-  const grants = useQuery(GRANTS);
+  const workspaces = useRead(WORKSPACES);
+  const apps = useRead(APPS);
+  const grants = useRead(GRANTS);
   const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('.access .row')];
   useRowKeys({
     count: () => rows().length,
@@ -63,7 +63,7 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
   if (workspaces.data === undefined || apps.data === undefined || grants.data === undefined)
     return <Loading label="Loading credentials" />;
   const nameOf = (clientId: string): string =>
-    apps.data.find((app) => app.clientId === clientId)?.name ?? clientId;
+    apps.data?.find((app) => app.clientId === clientId)?.name ?? clientId;
   return (
     <div className="access table-body" tabIndex={-1}>
       {workspaces.data.map((workspace) => (

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { copyText } from '../../ui/copy-text.ts';
 import { takeFocus } from '../../ui/take-focus.ts';
@@ -9,19 +10,18 @@ export function Secrets({ secrets }: { readonly secrets: readonly (readonly [str
   return (
     <section aria-label="Secrets" ref={takeFocus}>
       <p className="note">Copy this now: the service shows it only once.</p>
-      <dl className="facts">
-        {secrets.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="mono">
-              {value}{' '}
-              <Button kind="quiet" onClick={() => void copyText(value).then(() => setCopied(name))}>
-                Copy
-              </Button>
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        valueClass="mono"
+        facts={secrets.map(([name, value]) => [
+          name,
+          <span key={name}>
+            {value}{' '}
+            <Button kind="quiet" onClick={() => void copyText(value).then(() => setCopied(name))}>
+              Copy
+            </Button>
+          </span>,
+        ])}
+      />
       <span className="faint" role="status">
         {copied === undefined ? '' : `${copied} copied`}
       </span>

@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import type { ApiCall, CallKey } from '../../../contract/sandbox/calls.ts';
 import { sandbox } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
@@ -108,7 +108,7 @@ export function CallsScreen() {
 
 /** A call: what it asked for, and every check that it passed or failed. */
 function CallDetail({ id }: { readonly id: string }) {
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['calls', id],
     queryFn: () => sandbox('GET', '/calls/{id}', { params: { id } }),
   });

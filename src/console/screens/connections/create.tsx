@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { sandbox, service } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
@@ -15,7 +15,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
   const [workspace, setWorkspace] = useState('');
   // A repeated submit of the same form is the same connection.
   const [key] = useState(() => randomId());
-  const { data: workspaces = [] } = useQuery({
+  const { data: workspaces = [] } = useRead({
     queryKey: ['workspaces', 'ids'],
     queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,
   });

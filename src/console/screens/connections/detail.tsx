@@ -1,8 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useId } from 'react';
 import type { OutageCause, ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Button, MenuButton } from '../../ui/button.tsx';
@@ -17,7 +17,7 @@ import { badgeOf, CAUSES, OUTAGES, stateOf } from './states.ts';
 
 /** A connection: the state it is in and why, and everything that can be done to it. */
 export function ConnectionDetail({ id }: { readonly id: string }) {
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['connections', id],
     queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
   });
@@ -147,7 +147,7 @@ function Outage({
   readonly cause: OutageCause;
 }) {
   const isFound = connection.status !== 'connected';
-  const timers = useQuery({
+  const timers = useRead({
     queryKey: ['timers', 'outage', connection.id],
     enabled: !isFound,
     queryFn: async () => {

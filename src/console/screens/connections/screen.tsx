@@ -5,7 +5,7 @@ import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { useKeys } from '../../ui/keys.tsx';
+import { useKeys } from '../../ui/keys.ts';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table } from '../../ui/table.tsx';

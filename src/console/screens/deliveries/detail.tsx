@@ -1,17 +1,18 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useId, useState } from 'react';
+import { type ReactNode, useId, useRef, useState } from 'react';
 import type { Delivery, DeliveryAttempt, ResendRequest } from '../../../contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { About } from '../../ui/about.tsx';
+import { About, Facts } from '../../ui/about.tsx';
 import { Button, MenuButton } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
-import { useKeys } from '../../ui/keys.tsx';
+import { useKeys } from '../../ui/keys.ts';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { EditCopy } from './copy.tsx';
 import { outcomeOf, REASONS } from './describe.ts';
@@ -23,7 +24,7 @@ const RESEND = '/deliveries/{id}/resend';
 
 /** A delivery: what was sent, how each attempt went, and what can be done with it. */
 export function DeliveryDetail({ id }: { readonly id: string }) {
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['deliveries', id],
     queryFn: () => sandbox('GET', '/deliveries/{id}', { params: { id } }),
   });
@@ -81,8 +82,13 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
       }),
     onSuccess: store,
   });
+  const question = useRef<HTMLDivElement>(null);
+  const ask = (): void => {
+    question.current?.showPopover();
+    takeFocus(question.current);
+  };
   useKeys('Delivery', [
-    { keys: 'r', label: 'Resend the same bytes', run: () => resend.mutate({}) },
+    { keys: 'r', label: 'Resend the same bytes, after a question', run: ask },
     { keys: 'e', label: 'Edit a copy and send it', run: () => setEditing(true) },
   ]);
   const more: readonly (readonly [string, ResendRequest])[] = [
@@ -98,6 +104,12 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
         <Button kind="main" isPending={resend.isPending} onClick={() => resend.mutate({})}>
           Resend
         </Button>
+        <div ref={question} popover="auto" className="menu confirm">
+          <p>The webhook receives the same bytes again.</p>
+          <MenuButton isPending={resend.isPending} onClick={() => resend.mutate({})}>
+            Resend now
+          </MenuButton>
+        </div>
         <Button popoverTarget={menu}>Resend as …</Button>
         <div id={menu} popover="auto" className="menu">
           {more.map(([label, body]) => (
@@ -171,14 +183,7 @@ function ResponseNote({ attempt }: { readonly attempt: DeliveryAttempt }) {
   return (
     <details className="series-note" open={resultOf(attempt) === 'bad'}>
       <summary>Response</summary>
-      <dl className="facts mono">
-        {headers.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={headers} valueClass="mono" />
       {response.body === '' ? null : <CodeView text={response.body} label="Response body" />}
     </details>
   );
@@ -193,14 +198,7 @@ function Request({ delivery: { url, headers, body } }: { readonly delivery: Deli
       {lines.length === 0 ? (
         <p className="soft">It has no headers before its first attempt.</p>
       ) : (
-        <dl className="facts mono">
-          {lines.map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts facts={lines} valueClass="mono" />
       )}
       <CodeView text={body} label="Body" />
     </section>

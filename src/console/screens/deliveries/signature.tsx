@@ -3,11 +3,12 @@ import type { Delivery } from '../../../contract/sandbox/deliveries.ts';
 import type { ExplainSignatureRequest, SignatureExplanation } from '../../../contract/sandbox/signatures.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
-import { useKeys } from '../../ui/keys.tsx';
+import { useKeys } from '../../ui/keys.ts';
 
 const EXPLAIN = '/deliveries/{id}/explain-signature';
 
@@ -165,30 +166,24 @@ function Explanation({
         ))}
       </div>
       <p>{explained.explanation}</p>
-      <dl className="facts mono">
-        <dt>Sent</dt>
-        <dd>
-          <Marked text={expected} at={at} />
-        </dd>
-        <dt>Yours</dt>
-        <dd>
-          <Marked text={given} at={at} />
-        </dd>
-      </dl>
+      <Facts
+        valueClass="mono"
+        facts={[
+          ['Sent', <Marked key="s" text={expected} at={at} />],
+          ['Yours', <Marked key="y" text={given} at={at} />],
+        ]}
+      />
       {at === undefined ? null : <p className="soft">They differ from character {at + 1} on.</p>}
       {bodyDifference === undefined ? null : (
         <>
           <p className="soft">The bodies differ from byte {bodyDifference.index + 1} on:</p>
-          <dl className="facts mono">
-            <dt>Sent</dt>
-            <dd>
-              <bdi>{bodyDifference.expected}</bdi>
-            </dd>
-            <dt>Yours</dt>
-            <dd>
-              <bdi>{bodyDifference.actual}</bdi>
-            </dd>
-          </dl>
+          <Facts
+            valueClass="mono"
+            facts={[
+              ['Sent', <bdi key="s">{bodyDifference.expected}</bdi>],
+              ['Yours', <bdi key="y">{bodyDifference.actual}</bdi>],
+            ]}
+          />
         </>
       )}
       {matches ? null : (

@@ -1,5 +1,6 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import { sandbox } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 import { ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import { mergeDue } from './due.ts';
@@ -10,12 +11,12 @@ const SHOWN = 8;
 /** Everything that is due, or due by `until`. */
 export function useDue(until: number | undefined, now: number) {
   const iso = until === undefined ? undefined : new Date(until).toISOString();
-  const timers = useQuery({
+  const timers = useRead({
     queryKey: ['timers', 'due', iso],
     queryFn: () => sandbox('GET', '/clock/due', { query: { until: iso, limit: String(SHOWN) } }),
     placeholderData: keepPreviousData,
   });
-  const connections = useQuery({
+  const connections = useRead({
     queryKey: ['connections', 'licenses'],
     queryFn: async () => (await sandbox('GET', '/connections', { query: { limit: '1000' } })).entries,
   });

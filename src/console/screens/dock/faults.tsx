@@ -1,15 +1,16 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { FaultActionType, FaultRule, FaultSurface, Faults } from '../../../contract/sandbox/faults.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Field, FormFailure, type InputProps } from '../../ui/form.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 import { EVENTS } from '../deliveries/describe.ts';
 import {
   actionsOf,
@@ -33,14 +34,14 @@ const remove = (id: string): Promise<Faults> => sandbox('DELETE', '/faults/{id}'
 
 /** The fault rules: the active ones with their hits, presets, and a custom rule. */
 export function FaultsPane() {
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['faults'],
     queryFn: () => sandbox('GET', '/faults'),
   });
   if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the faults" />;
   return (
-    <div className="dock-grid faults">
+    <div className="dock-grid faults" ref={takeFocus}>
       <Presets armed={data.rules} />
       <Armed rules={data.rules} />
       <OwnRule />

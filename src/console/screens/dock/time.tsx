@@ -7,6 +7,7 @@ import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field, FormFailure } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { countDue } from './due.ts';
 import { DueList, useDue } from './due-list.tsx';
@@ -56,7 +57,7 @@ export function TimePane() {
     next === undefined ? undefined : next.at > now ? { to: new Date(next.at).toISOString() } : { ms: 0 };
   const target = advance.variables;
   return (
-    <div className="dock-grid">
+    <div className="dock-grid" ref={takeFocus}>
       <section aria-label="Virtual time">
         <div className="line">
           <Button action={turn} disabled={time === undefined}>

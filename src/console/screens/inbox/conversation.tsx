@@ -144,7 +144,8 @@ function arrange(
 /** The messages with one contact over one connection, and an answer. */
 export function OpenConversation({ id }: { readonly id: string }) {
   const { connectionId, peer } = readConversationId(id);
-  const connection = useConnections().get(connectionId);
+  const connections = useConnections();
+  const connection = connections.get(connectionId);
   const [{ rows, isLoading, error, hasMore }, list] = useLiveList<ConnectorMessage>({
     key: `conversation ${id}`,
     name: 'connector',
@@ -194,6 +195,14 @@ export function OpenConversation({ id }: { readonly id: string }) {
         body: { connectionId, ...(peer === null ? {} : { phone: peer }) },
       }),
   });
+  const isEmpty = !isLoading && error === undefined && rows.length === 0;
+  if (isEmpty && connection === undefined && connections.size > 0)
+    return (
+      <EmptyState
+        title="There is no such conversation"
+        hint="The connector knows no connection with this id."
+      />
+    );
   const name = peer === null ? 'unknown contact' : nameContact(peer);
   const customer = rows.find(({ customerRef }) => customerRef !== null)?.customerRef;
   const canWrite = mode().write && peer !== null && isNumber(peer);

@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { ConnectorConnection } from '../../../contract/connector/connections.ts';
 import { connector } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 
 /** The connections of the connector by id, for their names and states. */
 export function useConnections() {
-  const { data } = useQuery({
+  const { data } = useRead({
     queryKey: ['connector', 'connections'],
     queryFn: () => connector('GET', '/v1/connections', { query: { limit: '1000' } }),
   });

@@ -1,12 +1,13 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
 import type { MessageStatus } from '../../../contract/service/statuses.ts';
 import { ApiError, connector, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip, Ticks } from '../../ui/chip.tsx';
-import { useKeys } from '../../ui/keys.tsx';
+import { useKeys } from '../../ui/keys.ts';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showTime } from '../../ui/times.tsx';
 import { buildJourney } from './journey.ts';
@@ -36,24 +37,24 @@ function useFacts(id: string) {
   const { mode: world, connector: hasConnector } = mode();
   const inSandbox = world === 'sandbox';
   const query = { q: `message:${id}`, limit: MOST };
-  const deliveries = useQuery({
+  const deliveries = useRead({
     queryKey: ['deliveries', 'journey', id],
     queryFn: () => sandbox('GET', '/deliveries', { query }),
     enabled: inSandbox,
   });
-  const calls = useQuery({
+  const calls = useRead({
     queryKey: ['calls', 'journey', id],
     queryFn: () => sandbox('GET', '/calls', { query }),
     enabled: inSandbox,
   });
-  const stored = useQuery({
+  const stored = useRead({
     queryKey: ['messages', 'journey', id],
     queryFn: () => sandbox('GET', '/messages', { query }),
     enabled: inSandbox,
   });
   // A delivery that changes nothing shows in the trace, but not in the feed of the connector.
   const attempts = deliveries.data?.entries.map((each) => each.attempts.length).join();
-  const ofConnector = useQuery({
+  const ofConnector = useRead({
     queryKey: ['connector', 'journey', id, attempts],
     queryFn: async () => {
       const params = { id };
@@ -191,7 +192,7 @@ function Ask() {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState('');
   useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => input.current?.select() }]);
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['connector', 'messages', 'latest'],
     queryFn: () => connector('GET', '/v1/messages', { query: { limit: '20' } }),
     enabled: mode().connector,

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { mode } from '../../data/live.ts';
-import { useKeys } from '../../ui/keys.tsx';
+import { useKeys } from '../../ui/keys.ts';
 import { showDateTime, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step } from './journey.ts';
 

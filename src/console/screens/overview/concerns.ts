@@ -101,24 +101,24 @@ function webhookConcern({
   };
 }
 
-/** What deliveries, faults and the clock of the sandbox need. */
+/** What deliveries, faults and the clock of the sandbox need, as far as it was read. */
 export function laneConcerns(lane: {
-  readonly webhooks: readonly RegisteredWebhook[];
-  readonly held: number;
-  readonly faults: Faults;
-  readonly isFrozen: boolean;
+  readonly webhooks?: readonly RegisteredWebhook[] | undefined;
+  readonly held?: number | undefined;
+  readonly faults?: Faults | undefined;
+  readonly isFrozen?: boolean | undefined;
 }): Concern[] {
-  const { webhooks, held, faults, isFrozen } = lane;
-  const rules = faults.rules.map(({ id, hits }) => `${id} (${showCount(hits, 'hit')})`);
+  const { webhooks, held = 0, faults, isFrozen = false } = lane;
+  const rules = (faults?.rules ?? []).map(({ id, hits }) => `${id} (${showCount(hits, 'hit')})`);
   const concerns: (Concern | null | false)[] = [
-    webhooks.length === 0 && {
+    webhooks?.length === 0 && {
       tone: 'bad',
       title: 'No webhook is set',
       hint: 'Every event is dropped until PUT /webhook sets an address.',
       to: '/deliveries',
       q: 'reason:no_webhook',
     },
-    ...webhooks.map(webhookConcern),
+    ...(webhooks ?? []).map(webhookConcern),
     held > 0 && {
       tone: 'warn',
       title: `${showCount(held, 'delivery', 'deliveries')} held`,
@@ -143,14 +143,14 @@ export function laneConcerns(lane: {
   return concerns.filter((concern) => concern !== null && concern !== false);
 }
 
-/** What a connector needs, from its own API only. */
+/** What a connector needs, from its own API only, as far as it was read. */
 export function connectorConcerns(connector: {
-  readonly accounts: readonly ConnectorAccount[];
-  readonly sync: SyncStatus;
-  readonly deadLetters: { readonly count: number; readonly hasMore: boolean };
+  readonly accounts?: readonly ConnectorAccount[];
+  readonly sync?: SyncStatus | undefined;
+  readonly deadLetters?: { readonly count: number; readonly hasMore: boolean };
 }): Concern[] {
-  const { accounts, sync, deadLetters } = connector;
-  const { count, hasMore } = deadLetters;
+  const { accounts = [], sync, deadLetters } = connector;
+  const { count, hasMore } = deadLetters ?? { count: 0, hasMore: false };
   const concerns: (Concern | false)[] = [
     count > 0 && {
       tone: 'bad',
@@ -178,15 +178,17 @@ export function connectorConcerns(connector: {
         to: '/sync',
       },
     ]),
-    ...sync.accounts.map(
-      ({ lastPoll }): Concern | false =>
-        lastPoll?.ok === false && {
+    ...(sync?.accounts ?? []).map(({ lastPoll, pollOverdue }): Concern | false => {
+      const isFailing = lastPoll?.ok === false;
+      return (
+        (isFailing || pollOverdue) && {
           tone: 'bad',
-          title: `Polls fail: ${lastPoll.error}`,
+          title: isFailing ? `Polls fail: ${lastPoll.error}` : 'Polls are late',
           hint: 'What webhooks lose is repaired only once they succeed again.',
           to: '/sync',
-        },
-    ),
+        }
+      );
+    }),
   ];
   return concerns.filter((concern) => concern !== false);
 }

@@ -1,7 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
 import { envLines } from '../../../contract/console/env-lines.ts';
 import { sandbox } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
+import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { copyText } from '../../ui/copy-text.ts';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
@@ -10,7 +11,7 @@ const HIDDEN = '••••••••';
 
 /** The `.env` of an application that calls this sandbox. The page shows no secret and keeps none: copying reads them. */
 export function Environment() {
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['info'],
     queryFn: async () => {
       const info = await sandbox('GET', '/info');
@@ -59,24 +60,20 @@ export function Environment() {
       </p>
       <Failure error={copy.error} />
       <h2>Addresses</h2>
-      <dl className="facts">
-        {addresses.map(([name, address]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="mono">{address}</dd>
-          </div>
-        ))}
-        <div>
-          <dt>OpenAPI</dt>
-          <dd>
-            {documents.map(([name = '', address]) => (
+      <Facts
+        valueClass="mono"
+        facts={[
+          ...addresses,
+          [
+            'OpenAPI',
+            documents.map(([name = '', address]) => (
               <a key={name} href={address} className="document">
                 {name}
               </a>
-            ))}
-          </dd>
-        </div>
-      </dl>
+            )),
+          ],
+        ]}
+      />
     </section>
   );
 }

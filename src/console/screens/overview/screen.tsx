@@ -1,13 +1,13 @@
-import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
 import { mode } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
+import { lazyPart } from '../../ui/lazy-part.tsx';
 import { Attention } from './attention.tsx';
-import { Environment } from './environment.tsx';
 import { Lane } from './lane.tsx';
 import './overview.css';
 
-const Summary = lazy(async () => ({ default: (await import('../sync/summary.tsx')).Summary }));
+const Summary = lazyPart('summary', async () => (await import('../sync/summary.tsx')).Summary);
+const Environment = lazyPart('environment', async () => (await import('./environment.tsx')).Environment);
 
 /**
  * What to do first, how webhooks fare, and what an application needs to call this sandbox; beside a connector in
@@ -15,16 +15,16 @@ const Summary = lazy(async () => ({ default: (await import('../sync/summary.tsx'
  */
 export function OverviewScreen() {
   const isSandbox = mode().mode === 'sandbox';
-  const { data } = useQuery({ ...syncStatus(), enabled: !isSandbox });
+  const { data, ...figure } = useRead({ ...syncStatus(), enabled: !isSandbox });
   return (
     <div className="overview">
-      <h1 className="visually-hidden">Overview</h1>
       <div>
         <Attention />
         <Lane />
       </div>
       {isSandbox ? <Environment /> : null}
-      <Suspense>{isSandbox || data === undefined ? null : <Summary status={data} />}</Suspense>
+
+      {isSandbox || data === undefined ? null : <Summary status={data} figure={figure} />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import { sandbox } from '../../data/client.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
@@ -17,7 +17,7 @@ const connectionOf = ({ connectionId }: StoredMessage): string => connectionId;
 
 /** The connections that a contact can write to, with the names that its phone shows. */
 function useNumbers() {
-  const { data } = useQuery({
+  const { data } = useRead({
     queryKey: ['connections'],
     queryFn: () => sandbox('GET', '/connections', { query: { limit: '1000' } }),
   });
@@ -66,7 +66,7 @@ function ContactChat({
   readonly name: string;
 }) {
   const [written, setWritten] = useState<readonly Bubble[]>([]);
-  const { data: received } = useQuery({
+  const { data: received } = useRead({
     queryKey: ['messages', 'received', phone],
     queryFn: () =>
       sandbox('GET', '/contacts/{phone}/messages', { params: { phone }, query: { limit: '1000' } }),
@@ -141,7 +141,7 @@ function ContactChat({
 
 /** How the person behaves. */
 function Behavior({ phone }: { readonly phone: string }) {
-  const { data } = useQuery({
+  const { data } = useRead({
     queryKey: ['contacts', phone],
     queryFn: async () =>
       (await sandbox('GET', '/contacts', { query: { q: `contact:${phone}` } })).entries[0] ?? null,

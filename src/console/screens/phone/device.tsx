@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { z } from 'zod';
 import type {
@@ -8,6 +7,7 @@ import type {
 } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
@@ -45,7 +45,7 @@ const showNumber = (phone: string): string => `+${phone}`;
 /** The phone of the owner of a connection. */
 export function DevicePhone({ id }: { readonly id: string }) {
   const { with: other } = route.useSearch();
-  const { data, error } = useQuery({
+  const { data, error } = useRead({
     queryKey: ['connections', id],
     queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
   });

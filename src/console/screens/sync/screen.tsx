@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConnectorAccount } from '../../../contract/connector/accounts.ts';
@@ -8,9 +7,11 @@ import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/c
 import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { mode, queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
+import { AsOf } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
@@ -29,7 +30,7 @@ async function readAgain(): Promise<void> {
 }
 
 export function SyncScreen() {
-  const { data, error } = useQuery({ ...syncStatus(), enabled: mode().connector });
+  const { data, error, ...figure } = useRead({ ...syncStatus(), enabled: mode().connector });
   const poll = useAction({
     mutationFn: () => connector('POST', '/v1/sync', { body: {} }),
     onSettled: readAgain,
@@ -46,12 +47,12 @@ export function SyncScreen() {
   return (
     <div className="detail sync">
       <header>
-        <h1>Sync</h1>
+        <h2>Sync</h2>
         <div className="line">
           <Button kind="main" disabled={!mode().write} action={poll}>
             {poll.isPending ? 'Polling' : 'Poll now'}
           </Button>
-          <Button onClick={() => void readAgain()}>Read again</Button>
+          <AsOf figures={[figure]} />
           <ReadOnly />
         </div>
         <Failure error={poll.error} />
@@ -105,13 +106,14 @@ function Journey({ id }: { readonly id: string }) {
   );
 }
 
-export function LastPoll({ lastPoll }: Pick<AccountSync, 'lastPoll'>) {
+export function LastPoll({ lastPoll, pollOverdue }: Pick<AccountSync, 'lastPoll' | 'pollOverdue'>) {
   if (lastPoll === null) return <span className="faint">none yet</span>;
   const { startedAt, ok, error, notBefore } = lastPoll;
   return (
     <>
-      <Chip tone={ok ? 'good' : 'bad'}>{ok ? 'succeeded' : (error ?? 'failed')}</Chip>{' '}
+      <Chip tone={ok && !pollOverdue ? 'good' : 'bad'}>{ok ? 'succeeded' : (error ?? 'failed')}</Chip>{' '}
       <Ago iso={startedAt} none="" />
+      {pollOverdue ? <b className="bad"> · the next one is late</b> : null}
       {notBefore === null ? '' : ` · not before ${showDateTime(Date.parse(notBefore))}`}
     </>
   );
@@ -142,11 +144,11 @@ function ofCredential(account: ConnectorAccount): readonly (readonly [name: stri
 }
 
 function Account({ account }: { readonly account: AccountSync }) {
-  const { data: accounts } = useQuery({
+  const { data: accounts } = useRead({
     queryKey: ['connector', 'accounts'],
     queryFn: () => connector('GET', '/v1/accounts', { query: { limit: '1000' } }),
   });
-  const { data: named } = useQuery({
+  const { data: named } = useRead({
     queryKey: ['connector', 'connections', account.accountId],
     queryFn: () =>
       connector('GET', '/v1/connections', { query: { accountId: account.accountId, limit: '1000' } }),
@@ -156,8 +158,7 @@ function Account({ account }: { readonly account: AccountSync }) {
     return [label, phoneNumber && `+${phoneNumber}`].filter(Boolean).join(' ') || connectionId;
   };
   const credential = accounts?.accounts.find(({ id }) => id === account.accountId);
-  const { accountId, coveredUntil, oldestOpenStatus, lastPoll, repaired, connections, webhookHealth } =
-    account;
+  const { accountId, coveredUntil, oldestOpenStatus, repaired, connections, webhookHealth } = account;
   return (
     <section aria-label={`Account ${accountId}`}>
       <div className="line">
@@ -171,7 +172,7 @@ function Account({ account }: { readonly account: AccountSync }) {
         facts={[
           ...(credential === undefined ? [] : ofCredential(credential)),
           ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
-          ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
+          ['Last poll', <LastPoll key="p" {...account} />],
           ['Last success', <Ago key="g" iso={account.lastGoodPollAt} none="none yet" />],
           ['Last webhook', <Ago key="w" iso={account.lastWebhookAt} none="none yet" />],
           [
@@ -186,7 +187,11 @@ function Account({ account }: { readonly account: AccountSync }) {
           ],
           [
             'Repaired by polling',
-            `${showCount(repaired.messages, 'message')}, ${showCount(repaired.statuses, 'status', 'statuses')}`,
+            `${showCount(repaired.messages, 'message')}, ${showCount(repaired.statuses, 'status', 'statuses')}${
+              account.undecidedRepairs === 0
+                ? ''
+                : `; ${account.undecidedRepairs} more unless a webhook still arrives`
+            }`,
           ],
           ['Open gaps', account.openGaps],
           ['No longer checked', `${account.unresolvedStatuses} statuses older than seven days`],
@@ -225,13 +230,16 @@ function Account({ account }: { readonly account: AccountSync }) {
 function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
   const { state } = route.useSearch();
   const chosen = SEND_STATES.find((each) => each === state);
-  const { data, error } = useQuery({
+  const { data, error, ...figure } = useRead({
     queryKey: ['connector', 'outbound', chosen],
     queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
   });
   return (
     <section aria-label="Sends">
-      <h2>Sends</h2>
+      <header className="line">
+        <h2>Sends</h2>
+        <AsOf figures={[figure]} />
+      </header>
       <Facts
         facts={[
           ['Queued or running', sends.waiting],
@@ -310,7 +318,7 @@ function Dispatch({ status: { dispatch } }: { readonly status: SyncStatus }) {
 
 /** Changes that the handler failed to process. A replayed one comes back if the handler fails again. */
 function Letters() {
-  const { data, error } = useQuery({
+  const { data, error, ...figure } = useRead({
     queryKey: ['sync', 'letters'],
     queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
   });
@@ -323,10 +331,13 @@ function Letters() {
   const letters = data?.deadLetters ?? [];
   return (
     <section aria-label="Dead letters">
-      <h2>Dead letters</h2>
+      <header className="line">
+        <h2>Dead letters</h2>
+        <AsOf figures={[figure]} />
+      </header>
       <ReadFailure error={error} />
       <Failure error={replay.error} />
-      {letters.length === 0 ? (
+      {data === undefined ? null : letters.length === 0 ? (
         <p className="faint">None. A change that the handler fails to process is set aside here.</p>
       ) : (
         <div className="line">

@@ -1,20 +1,31 @@
 import type { SyncStatus } from '../../../contract/connector/sync.ts';
+import type { Figure } from '../../data/reading.ts';
 import { Facts } from '../../ui/about.tsx';
+import { AsOf } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Ago, HEALTH, LastPoll } from './screen.tsx';
 
 /** Whether the connector keeps up, account by account. */
-export function Summary({ status: { accounts, sends, dispatch } }: { readonly status: SyncStatus }) {
+export function Summary({
+  status: { accounts, sends, dispatch },
+  figure,
+}: {
+  readonly status: SyncStatus;
+  readonly figure: Figure;
+}) {
   return (
     <section aria-label="Connector">
-      <h2>Connector</h2>
+      <header className="line">
+        <h2>Connector</h2>
+        <AsOf figures={[figure]} />
+      </header>
       <Facts
         facts={[
           ['Sends', `${sends.waiting} waiting`],
           ['Changes for the CRM', dispatch === null ? 'read from the feed' : `${dispatch.waiting} waiting`],
         ]}
       />
-      {accounts.map(({ accountId, webhookHealth, coveredUntil, lastPoll, lastWebhookAt }) => (
+      {accounts.map(({ accountId, webhookHealth, coveredUntil, lastPoll, pollOverdue, lastWebhookAt }) => (
         <section key={accountId} aria-label={`Account ${accountId}`}>
           <div className="line">
             <h3>
@@ -25,7 +36,7 @@ export function Summary({ status: { accounts, sends, dispatch } }: { readonly st
           <Facts
             facts={[
               ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
-              ['Last poll', <LastPoll key="p" lastPoll={lastPoll} />],
+              ['Last poll', <LastPoll key="p" {...{ lastPoll, pollOverdue }} />],
               ['Last webhook', <Ago key="w" iso={lastWebhookAt} none="none yet" />],
             ]}
           />

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { useEffect, useRef } from 'react';
 
 /** A key of the page. `g d` is two keys, one after the other. */
 export interface KeyBinding {
@@ -18,10 +18,24 @@ function publish(): void {
   for (const listener of listeners) listener();
 }
 
+const SWITCH = 'console-letter-keys';
+
+/** Whether keys that type a character do something; a person who dictates, or types by accident, turns them off. */
+export let hasLetters = localStorage.getItem(SWITCH) !== 'off';
+
+export function switchLetters(isOn: boolean): void {
+  hasLetters = isOn;
+  if (isOn) localStorage.removeItem(SWITCH);
+  else localStorage.setItem(SWITCH, 'off');
+  document.documentElement.dataset['letters'] = isOn ? 'on' : 'off';
+}
+switchLetters(hasLetters);
+
 const TYPED_INTO = 'input, textarea, select, [contenteditable="true"]';
 
 function onKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (!hasLetters && event.key.length === 1) return;
   if (event.target instanceof Element && event.target.matches(TYPED_INTO)) return;
   if (document.querySelector('dialog[open]') !== null) return;
   const typed = prefix === '' ? event.key : `${prefix} ${event.key}`;
@@ -58,48 +72,11 @@ export function useKeys(group: string, bindings: readonly KeyBinding[]): void {
   }, [group, described]);
 }
 
-const NAMES: Readonly<Record<string, string>> = { Escape: 'Esc', ArrowDown: '↓', ArrowUp: '↑' };
-
-/** The overlay of `?`: the keys that work where the reader is. */
-export function KeyOverlay({ onClose }: { readonly onClose: () => void }) {
-  const shown = useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => snapshot,
-  );
-  return (
-    <dialog
-      className="keys"
-      aria-label="Keys"
-      onClose={onClose}
-      ref={(dialog) => {
-        if (dialog?.open === false) dialog.showModal();
-      }}
-      onClick={({ currentTarget, target }) => target === currentTarget && currentTarget.close()}
-      onKeyDown={(event) => event.key === '?' && event.currentTarget.close()}
-    >
-      <div className="panel">
-        <h1>Keys</h1>
-        {shown.map(([group, bindings]) => (
-          <section key={group}>
-            <h2>{group}</h2>
-            <dl>
-              {bindings.map(({ keys, label }) => (
-                <div key={keys} className="contents">
-                  <dt>
-                    {keys.split(' ').map((key) => (
-                      <kbd key={key}>{NAMES[key] ?? key}</kbd>
-                    ))}
-                  </dt>
-                  <dd>{label}</dd>
-                </div>
-              ))}
-            </dl>
-          </section>
-        ))}
-      </div>
-    </dialog>
-  );
-}
+/** The bound keys by group; for `useSyncExternalStore`. */
+export const boundKeys = {
+  subscribe(listener: () => void): () => void {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+  snapshot: () => snapshot,
+};

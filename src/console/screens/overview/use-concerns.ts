@@ -1,0 +1,73 @@
+import { connector, sandbox } from '../../data/client.ts';
+import { mode } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
+import type { Figure } from '../../data/reading.ts';
+import { syncStatus } from '../../data/sync-status.ts';
+import {
+  CONNECTION_CONCERNS,
+  type Concern,
+  connectionConcern,
+  connectorConcerns,
+  laneConcerns,
+} from './concerns.ts';
+import { counts, webhooks } from './lane.tsx';
+
+/** Maximum number of connections that are named; the list has all of them. */
+const FEW = '6';
+
+async function readConnectionConcerns(): Promise<readonly Concern[]> {
+  const read = async (kind: (typeof CONNECTION_CONCERNS)[number]): Promise<Concern | null> =>
+    connectionConcern(kind, await sandbox('GET', '/connections', { query: { q: kind.q, limit: FEW } }));
+  return (await Promise.all(CONNECTION_CONCERNS.map(read))).filter((concern) => concern !== null);
+}
+
+async function readConnector() {
+  const [{ accounts }, letters] = await Promise.all([
+    connector('GET', '/v1/accounts', { query: { limit: '100' } }),
+    connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
+  ]);
+  return { accounts, deadLetters: { count: letters.deadLetters.length, hasMore: letters.hasMore } };
+}
+
+/** What waits for a person, the gravest first, and the figures that it was derived from. */
+export function useConcerns(): {
+  readonly concerns: readonly Concern[];
+  readonly figures: readonly Figure[];
+} {
+  const enabled = mode().mode === 'sandbox';
+  const hasConnector = mode().connector;
+  const connections = useRead({
+    queryKey: ['connections', 'concerns'],
+    queryFn: readConnectionConcerns,
+    enabled,
+  });
+  const total = useRead({ ...counts(), enabled });
+  const registered = useRead({ ...webhooks(), enabled });
+  const faults = useRead({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults'), enabled });
+  const frozen = useRead({
+    queryKey: ['clock', 'frozen'],
+    queryFn: async () => (await sandbox('GET', '/clock')).frozen,
+    enabled,
+  });
+  const synced = useRead({ ...syncStatus(), enabled: hasConnector });
+  const ofConnector = useRead({
+    queryKey: ['sync', 'concerns'],
+    queryFn: readConnector,
+    enabled: hasConnector,
+  });
+  const ofSandbox = [connections, total, registered, faults, frozen];
+  const concerns = [
+    ...(connections.data ?? []),
+    ...connectorConcerns({ ...ofConnector.data, sync: synced.data }),
+    ...laneConcerns({
+      webhooks: registered.data,
+      held: total.data?.held,
+      faults: faults.data,
+      isFrozen: frozen.data,
+    }),
+  ].toSorted((a, b) => Number(a.tone === 'warn') - Number(b.tone === 'warn'));
+  return {
+    concerns,
+    figures: [...(enabled ? ofSandbox : []), ...(hasConnector ? [synced, ofConnector] : [])],
+  };
+}

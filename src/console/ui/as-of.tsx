@@ -1,0 +1,16 @@
+import { useRealNow } from '../data/clock.ts';
+import { type Figure, readingOf } from '../data/reading.ts';
+import { showSpan, showTime } from './times.tsx';
+
+/** When figures were read. If they are not current, how old they are as well. */
+export function AsOf({ figures }: { readonly figures: readonly Figure[] }) {
+  const now = useRealNow();
+  const { at, isLate } = readingOf(now, figures);
+  if (at === undefined) return <span className="faint">{isLate ? 'not read' : 'reading'}</span>;
+  if (!isLate) return <span className="faint">as of {showTime(at)}</span>;
+  return (
+    <span className="chip warn">
+      stale: as of {showTime(at)}, {showSpan(now - at)} ago
+    </span>
+  );
+}
