@@ -9,7 +9,15 @@ import { type Account, noteRefused, readAccount } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
 import { type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
 import type { Replaced } from './replace-secret.ts';
-import { listDue, makeDue, noteDone, noteFailed, REGISTRATION, readDue } from './subscription-store.ts';
+import {
+  listDue,
+  makeDue,
+  noteDone,
+  noteFailed,
+  REGISTRATION,
+  readDue,
+  registrationDueAt,
+} from './subscription-store.ts';
 
 /** Maximum number of webhooks that a process registers at the same time. */
 const CONCURRENCY = 50;
@@ -102,7 +110,8 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
   async function run({ key: subscriptionId, lease, lost, stopping }: Run): Promise<RunEnd> {
     const due = await readDue(database, subscriptionId);
-    if (due === null || due.dueAt === null || due.dueAt > clock.now()) return 'idle';
+    if (due === null || due.dueAt === null) return 'idle';
+    if (registrationDueAt(due.dueAt, clock.now()) > clock.now()) return 'idle';
     const account = await readAccount(database, due.accountId);
     if (!isOurs(account) || account.isRefused) return 'stopped';
     const registering = registerOptions(account);
@@ -137,7 +146,10 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     kind: REGISTRATION,
     concurrency: CONCURRENCY,
     readDue: (now, limit) => listDue(database, now, limit),
-    readDueAt: async (id) => (await readDue(database, id))?.dueAt ?? null,
+    readDueAt: async (id) => {
+      const { dueAt = null } = (await readDue(database, id)) ?? {};
+      return dueAt === null ? null : registrationDueAt(dueAt, clock.now());
+    },
     run,
   });
 

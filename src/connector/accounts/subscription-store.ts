@@ -1,8 +1,9 @@
-import { and, eq, isNotNull, isNull, lte, not, or, sql } from 'drizzle-orm';
+import { and, eq, gt, isNotNull, isNull, lte, not, or, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { isHeld, isHeldByLiving, type Lease } from '../db/lease.ts';
 import { subscriptions } from '../db/schema.ts';
+import { dueAtOf } from '../work/planned.ts';
 
 /*
  * The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms of our clock. Throws
@@ -74,12 +75,26 @@ export type SecretRow = Awaited<ReturnType<typeof readSecrets>>[number];
 const IN_DOUBT = sql<boolean>`${s.rotationPendingOwner} is not null`;
 const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DOUBT} then 0 end)`;
 
+/** Longer than any wait after a failed registration. */
+const LONGEST_WAIT_MS = 6 * 60_000;
+
+/** When a registration that was planned at `dueAt` is due. */
+export function registrationDueAt(dueAt: number, now: number): number {
+  return dueAtOf(dueAt, now, LONGEST_WAIT_MS);
+}
+
 /** Subscriptions of accounts whose registration is due at `now`, longest due first, up to `limit`. */
 export async function listDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await orm(db)
     .select({ id: s.id })
     .from(s)
-    .where(and(lte(DUE_AT, now), isNotNull(s.accountId), not(isHeldByLiving(REGISTRATION, s.id))))
+    .where(
+      and(
+        or(lte(DUE_AT, now), gt(DUE_AT, now + LONGEST_WAIT_MS)),
+        isNotNull(s.accountId),
+        not(isHeldByLiving(REGISTRATION, s.id)),
+      ),
+    )
     .orderBy(DUE_AT)
     .limit(limit);
   return rows.map(({ id }) => id);

@@ -10,6 +10,7 @@ import { mirrorCreated } from '../db/connection-rows.ts';
 import { creations } from '../db/creation-tables.ts';
 import { isHeldByLiving } from '../db/lease.ts';
 import { toStorableText } from '../db/storable-text.ts';
+import { dueAtOf } from '../work/planned.ts';
 
 /** The kind of lease for a creation call to the service, by creation. */
 export const CREATION = 'creation';
@@ -61,6 +62,9 @@ export async function readCreation(db: Queryable, id: string): Promise<Creation 
   return creation ?? null;
 }
 
+/** Longer than the wait between attempts. */
+const LONGEST_WAIT_MS = 2 * 60_000;
+
 const IS_FREE = not(isHeldByLiving(CREATION, creations.id));
 
 /** Up to `limit` creations whose response was lost, that are due for another attempt and that nobody is working on. */
@@ -73,16 +77,16 @@ export async function readDueCreations(
   const rows = await orm(db)
     .select({ id: creations.id })
     .from(creations)
-    .where(and(lte(nextAttemptAt, now), IS_FREE, hasAccount))
+    .where(and(or(lte(nextAttemptAt, now), gt(nextAttemptAt, now + LONGEST_WAIT_MS)), IS_FREE, hasAccount))
     .orderBy(createdAt)
     .limit(limit);
   return rows.map(({ id }) => id);
 }
 
 /** When the creation is to be attempted again, epoch ms; null: not by itself. */
-export async function readDueAt(db: Queryable, id: string): Promise<number | null> {
+export async function readDueAt(db: Queryable, id: string, now: number): Promise<number | null> {
   const [row] = await orm(db).select({ dueAt: nextAttemptAt }).from(creations).where(eq(creations.id, id));
-  return row?.dueAt ?? null;
+  return row == null || row.dueAt === null ? null : dueAtOf(row.dueAt, now, LONGEST_WAIT_MS);
 }
 
 /** Makes creations due now that wait for their next attempt and that no process is working on. */

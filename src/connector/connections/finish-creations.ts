@@ -40,7 +40,7 @@ export function createCreationFinisher(options: FinishCreationsOptions): Worker 
 
   async function finish({ key: id, lost, stopping }: Run): Promise<RunEnd> {
     const creation = await readCreation(database, id);
-    const dueAt = await readDueAt(database, id);
+    const dueAt = await readDueAt(database, id, clock.now());
     if (creation === null || dueAt === null || dueAt > clock.now()) return 'idle';
     const { accountId } = creation;
     const client = await options.clientFor(accountId);
@@ -64,7 +64,7 @@ export function createCreationFinisher(options: FinishCreationsOptions): Worker 
     kind: CREATION,
     concurrency: CONCURRENCY,
     readDue: (now, limit) => readDueCreations(database, now, limit),
-    readDueAt: (id) => readDueAt(database, id),
+    readDueAt: (id) => readDueAt(database, id, clock.now()),
     run: finish,
   });
   return {

@@ -41,7 +41,7 @@ export function createDispatch(options: DispatchOptions): Worker {
     kind: DISPATCH,
     concurrency: options.concurrency ?? CONCURRENCY,
     readDue: (now, limit) => readDueQueues(database, now, limit),
-    readDueAt: (connectionId) => readDueAt(database, connectionId),
+    readDueAt: (connectionId) => readDueAt(database, connectionId, clock.now()),
     run: async (run) => (context === undefined ? 'stopped' : await runQueue(context, run)),
   });
   const distributor = createDistributor({ database, clock, logger, onFilled: (key) => worker.notify(key) });

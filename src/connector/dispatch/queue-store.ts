@@ -4,6 +4,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import { dispatchQueues } from '../db/dispatch-tables.ts';
 import { heldByLiving, heldLease, type Lease } from '../db/lease.ts';
 import { changeColumns, type StoredChange } from '../feed/present-change.ts';
+import { dueAtOf, dueAtSql } from '../work/planned.ts';
 
 /** The kind of lease that protects a queue. The rest of the lease name is the connection. */
 export const DISPATCH = 'dispatch';
@@ -37,13 +38,17 @@ export interface OpenedQueue {
   readonly changes: readonly QueuedChange[];
 }
 
+/** Longer than any wait after a failed call. */
+const LONGEST_WAIT_MS = 3 * 60_000;
+
 const OPEN = `
 WITH before AS MATERIALIZED (
-  SELECT l.due_at, l.run_fence FROM connector.dispatch_queues l WHERE l.connection_id = $1
+  SELECT ${dueAtSql('l.due_at', '$4::bigint', LONGEST_WAIT_MS)} AS due_at, l.run_fence
+    FROM connector.dispatch_queues l WHERE l.connection_id = $1
      AND EXISTS (${heldLease('$3', '$2')}) FOR UPDATE OF l
 ),
 opened AS (
-  UPDATE connector.dispatch_queues l SET run_fence = $2::bigint FROM before b
+  UPDATE connector.dispatch_queues l SET run_fence = $2::bigint, due_at = b.due_at FROM before b
    WHERE l.connection_id = $1 AND b.due_at <= $4::bigint
 )
 SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_left, q.*
@@ -165,19 +170,19 @@ export async function endRun(db: Queryable, run: QueueRun): Promise<void> {
 }
 
 /** When the first change of the queue may be called, epoch ms; null if the queue is empty. */
-export async function readDueAt(db: Queryable, connectionId: string): Promise<number | null> {
+export async function readDueAt(db: Queryable, connectionId: string, now: number): Promise<number | null> {
   const [row] = await orm(db)
     .select({ dueAt: dispatchQueues.dueAt })
     .from(dispatchQueues)
     .where(eq(dispatchQueues.connectionId, connectionId));
-  return row?.dueAt ?? null;
+  return row == null || row.dueAt === null ? null : dueAtOf(row.dueAt, now, LONGEST_WAIT_MS);
 }
 
 /** Queues that are due and have no owner, longest wait first. */
 export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ connectionId: string }>(
     `SELECT l.connection_id AS "connectionId" FROM connector.dispatch_queues l
-      WHERE l.due_at <= $1::bigint AND NOT ${heldByLiving(`'${DISPATCH}:' || l.connection_id`)}
+      WHERE ${dueAtSql('l.due_at', '$1::bigint', LONGEST_WAIT_MS)} <= $1::bigint AND NOT ${heldByLiving(`'${DISPATCH}:' || l.connection_id`)}
       ORDER BY l.due_at LIMIT $2::integer`,
     [now, limit],
   );

@@ -18,6 +18,8 @@ import { recordOutcome } from './record-outcome.ts';
 /** How long a file is looked for after its answer was lost. */
 const LOOK_UP_MS = 4 * 60_000;
 const LOOK_EVERY_MS = 5_000;
+/** Whatever the service asks for. */
+const LONGEST_PAUSE_MS = 15 * 60_000;
 /** How far the clock of the service and ours may differ. */
 const CLOCKS_APART_MS = 60_000;
 /** If the attempts of two sends are further apart than this, no message can be the result of either. */
@@ -57,7 +59,7 @@ export async function lookUpSend(
   const awaitsService = found !== null && isUnavailable(found) && askedMs === null;
   const longestMs = awaitsService || askedMs !== null ? LAST_ATTEMPT_AFTER_MS : LOOK_UP_MS;
   if (now >= (send.lostAt ?? 0) + longestMs) return await end(context, lease, send, { next: 'unknown' });
-  const at = now + Math.max(LOOK_EVERY_MS, askedMs ?? 0);
+  const at = now + Math.min(Math.max(LOOK_EVERY_MS, askedMs ?? 0), LONGEST_PAUSE_MS);
   await scheduleLookUp(database, lease, { outboundId: send.id, at, awaitsService });
   return 'done';
 }

@@ -9,6 +9,7 @@ import { lookUpSend } from './look-up-send.ts';
 import type { QueueContext } from './queue-context.ts';
 import {
   endWaits,
+  type NextSend,
   type QueuedSend,
   readDueQueues,
   readNextSend,
@@ -66,7 +67,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     readDue: (now, limit) => readDueQueues(database, now, limit),
     async readDueAt(connectionId) {
       const next = await readNextSend(database, connectionId, clock.now());
-      return next === null ? null : (next.nextAttemptAt ?? 0);
+      return next === null ? null : (next.dueAt ?? 0);
     },
     run: (run) => runQueue({ ...shared, aborting: run.aborting }, run),
   });
@@ -109,8 +110,8 @@ async function runQueue(
 }
 
 /** An attempt whose process died is due at once: this process has the lease of the queue. */
-function isDue(send: QueuedSend, now: number): boolean {
-  return send.nextAttemptAt === null || send.nextAttemptAt <= now;
+function isDue({ dueAt }: NextSend, now: number): boolean {
+  return dueAt === null || dueAt <= now;
 }
 
 async function takeStep(

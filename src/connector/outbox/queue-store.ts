@@ -7,6 +7,7 @@ import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
 import { IS_UNFINISHED, outbound, UNFINISHED } from '../db/outbox-tables.ts';
+import { dueAtSql } from '../work/planned.ts';
 import { SHOWN, type StoredOutbound, writeSendChanges } from './stored-outbound.ts';
 
 /** The kind of lease that protects a queue. The rest of the lease name is the connection. */
@@ -29,7 +30,23 @@ const QUEUE_COLUMNS = {
 export type QueuedSend = StoredOutbound &
   Readonly<Pick<typeof outbound.$inferSelect, keyof typeof QUEUE_COLUMNS>>;
 
+/** A send that its queue takes next, and when; null: at once. */
+export type NextSend = QueuedSend & { readonly dueAt: number | null };
+
 const COLUMNS = selectList({ ...SHOWN, ...QUEUE_COLUMNS }, 'o');
+
+/** Longer than any wait of the policy, 15 minutes and a fifth. */
+const LONGEST_WAIT_MS = 20 * 60_000;
+/**
+ * SQL: when a send is due, null: at once. The service may ask for more than the longest wait of the policy: then the
+ * stored wait counts, which began with the last write.
+ */
+const dueAt = (send: string, now: string): string =>
+  dueAtSql(
+    `${send}.next_attempt_at`,
+    now,
+    `greatest(${LONGEST_WAIT_MS}, ${send}.next_attempt_at - ${send}.updated_at)`,
+  );
 
 /**
  * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
@@ -49,21 +66,19 @@ function nextSend(connectionId: string, now: string): string {
         WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
           AND n.connection_id = head.connection_id AND n.state IN ${UNFINISHED} AND n.recipient <> head.recipient
         ORDER BY n.position LIMIT 1)) either
-     ORDER BY greatest(either.next_attempt_at, ${now}), either.position LIMIT 1)`;
+     ORDER BY greatest(${dueAt('either', now)}, ${now}), either.position LIMIT 1)`;
 }
 
-/**
- * The send that a queue takes next, at `nextAttemptAt`, or at once if that is null. Null if the queue is empty.
- */
+/** The send that a queue takes next. Null if the queue is empty. */
 export async function readNextSend(
   db: Queryable,
   connectionId: string,
   now: number,
-): Promise<QueuedSend | null> {
-  const [next] = await db.query<QueuedSend>(`SELECT ${COLUMNS} FROM ${nextSend('$1', '$2::bigint')} o`, [
-    connectionId,
-    now,
-  ]);
+): Promise<NextSend | null> {
+  const [next] = await db.query<NextSend>(
+    `SELECT ${COLUMNS}, ${dueAt('o', '$2::bigint')} AS "dueAt" FROM ${nextSend('$1', '$2::bigint')} o`,
+    [connectionId, now],
+  );
   return next ?? null;
 }
 
@@ -81,7 +96,7 @@ WITH RECURSIVE queues AS (
 )
 SELECT l.connection_id AS "connectionId"
   FROM queues l CROSS JOIN LATERAL ${nextSend('l.connection_id', '$1::bigint')} o
- WHERE (o.next_attempt_at IS NULL OR o.next_attempt_at <= $1::bigint)
+ WHERE (o.next_attempt_at IS NULL OR ${dueAt('o', '$1::bigint')} <= $1::bigint)
    AND NOT ${heldByLiving(`'${SEND}:' || l.connection_id`)}
    AND NOT EXISTS (SELECT FROM connector.oauth_grants g
                     WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)

@@ -383,7 +383,7 @@ describe('a creation in progress in a living process', () => {
       await database.query(`insert into connector.leases (name, owner) values ($1, 'p')`, [`creation:${id}`]);
       expect(await readDueCreations(database, T0, 10)).toEqual([]);
       await attemptAtOnce(database, T0 - 60_000);
-      expect(await readDueAt(database, id)).toBe(T0);
+      expect(await readDueAt(database, id, T0)).toBe(T0);
     } finally {
       await close();
     }

@@ -67,6 +67,25 @@ describe('the first dispatch', () => {
   });
 });
 
+describe('a change that was planned by a process whose clock is an hour ahead', () => {
+  it('is called by the others at once', async () => {
+    const connection = newId();
+    await bench.tell(connection, '1', '2');
+    const dispatch = await bench.running();
+    bench.answer = fail;
+    bench.clock.jump(3_600_000);
+    await dispatch.settle();
+    bench.clock.jump(-3_600_000);
+    bench.answer = () => undefined;
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['1', 1],
+      ['1', 2],
+      ['2', 1],
+    ]);
+  });
+});
+
 describe('with more queues than places, dispatch', () => {
   it('calls each queue before any queue is far ahead of it', async () => {
     const queues = Array.from({ length: 15 }, newId);

@@ -180,6 +180,38 @@ describe('the sends of many connections', () => {
   });
 });
 
+describe('a send that was planned by a process whose clock is an hour ahead', () => {
+  it('is attempted by the others at once, and so is what waits behind it', async () => {
+    const connectionId = await bench.addConnection();
+    const ids = [await bench.queueText(connectionId, 'first'), await bench.queueText(connectionId, 'second')];
+    const outbox = await bench.running();
+    bench.answer = () => refuse('send_failed');
+    bench.clock.jump(HOUR);
+    await outbox.settle();
+    bench.clock.jump(-HOUR);
+    bench.answer = () => sentAs(`m${bench.calls.length}`);
+    await outbox.settle();
+    expect(await Promise.all(ids.map((id) => bench.stateOf(id)))).toEqual(['sent', 'sent']);
+  });
+
+  it('is not mistaken for one that the service asked to wait for an hour', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueText(connectionId, 'Hello');
+    bench.answer = () => {
+      throw new ServiceRefusal({ status: 429, code: 'rate_limited', retryAfterMs: HOUR });
+    };
+    const outbox = await bench.running();
+    await outbox.settle();
+    await bench.clock.skip(HOUR - 1);
+    await outbox.settle();
+    expect(bench.calls).toHaveLength(1);
+    bench.answer = () => sentAs('m1');
+    await bench.clock.skip(1);
+    await outbox.settle();
+    expect(await bench.stateOf(id)).toBe('sent');
+  });
+});
+
 describe('every error code', () => {
   it.each(ERROR_CODES.map((code) => [code, ERRORS[code].statuses[0] ?? 400] as const))(
     '%s ends as the policy says',

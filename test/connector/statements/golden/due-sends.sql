@@ -18,8 +18,12 @@ SELECT l.connection_id AS "connectionId"
           AND n.connection_id = head.connection_id AND n.state IN ('queued',
               'sending') AND n.recipient <> head.recipient
         ORDER BY n.position LIMIT 1)) either
-     ORDER BY greatest(either.next_attempt_at, $1::bigint), either.position LIMIT 1) o
- WHERE (o.next_attempt_at IS NULL OR o.next_attempt_at <= $1::bigint)
+     ORDER BY greatest(CASE WHEN either.next_attempt_at - $1::bigint > greatest(1200000,
+         either.next_attempt_at - either.updated_at) THEN $1::bigint ELSE either.next_attempt_at END,
+         $1::bigint),
+         either.position LIMIT 1) o
+ WHERE (o.next_attempt_at IS NULL OR CASE WHEN o.next_attempt_at - $1::bigint > greatest(1200000,
+     o.next_attempt_at - o.updated_at) THEN $1::bigint ELSE o.next_attempt_at END <= $1::bigint)
    AND NOT EXISTS (SELECT FROM connector.leases held JOIN connector.processes living ON living.id = held.owner
     WHERE held.name = 'send:' || l.connection_id)
    AND NOT EXISTS (SELECT FROM connector.oauth_grants g

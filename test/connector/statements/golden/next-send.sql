@@ -20,7 +20,9 @@ SELECT o.id AS "id",
     o.first_attempt_at AS "firstAttemptAt",
     o.last_attempt_at AS "lastAttemptAt",
     o.lost_at AS "lostAt",
-    o.in_doubt AS "inDoubt" FROM (
+    o.in_doubt AS "inDoubt",
+    CASE WHEN o.next_attempt_at - $2::bigint > greatest(1200000,
+    o.next_attempt_at - o.updated_at) THEN $2::bigint ELSE o.next_attempt_at END AS "dueAt" FROM (
     SELECT either.* FROM (
       SELECT n.* FROM connector.outbound n
        WHERE n.connection_id = $1 AND n.state IN ('queued', 'sending') ORDER BY n.position LIMIT 1) head
@@ -32,4 +34,7 @@ SELECT o.id AS "id",
           AND n.connection_id = head.connection_id AND n.state IN ('queued',
               'sending') AND n.recipient <> head.recipient
         ORDER BY n.position LIMIT 1)) either
-     ORDER BY greatest(either.next_attempt_at, $2::bigint), either.position LIMIT 1) o
+     ORDER BY greatest(CASE WHEN either.next_attempt_at - $2::bigint > greatest(1200000,
+         either.next_attempt_at - either.updated_at) THEN $2::bigint ELSE either.next_attempt_at END,
+         $2::bigint),
+         either.position LIMIT 1) o

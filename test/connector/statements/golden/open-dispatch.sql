@@ -1,9 +1,10 @@
 WITH before AS MATERIALIZED (
-  SELECT l.due_at, l.run_fence FROM connector.dispatch_queues l WHERE l.connection_id = $1
+  SELECT CASE WHEN l.due_at - $4::bigint > 180000 THEN $4::bigint ELSE l.due_at END AS due_at, l.run_fence
+    FROM connector.dispatch_queues l WHERE l.connection_id = $1
      AND EXISTS (SELECT FROM connector.leases WHERE name = $3 AND fence = $2::bigint FOR SHARE) FOR UPDATE OF l
 ),
 opened AS (
-  UPDATE connector.dispatch_queues l SET run_fence = $2::bigint FROM before b
+  UPDATE connector.dispatch_queues l SET run_fence = $2::bigint, due_at = b.due_at FROM before b
    WHERE l.connection_id = $1 AND b.due_at <= $4::bigint
 )
 SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_left, q.*
