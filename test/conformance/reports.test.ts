@@ -88,7 +88,7 @@ describe('a report', () => {
     expect(text).toContain('--profile full: 1 check\n');
     expect(text).toContain('left behind: connection c1');
     expect(text).toContain(
-      'The service violates the specification: 1 of 4 checks kept, 1 violated, 1 advised, 1 differs, 1 not checked.',
+      'The service violates the specification: 1 of 4 checks kept, 1 violated, 1 advised, 1 differs, 1 of 5 not checked.',
     );
     expect(progressLine(result({ result: 'skip', reason: 'why', ms: 2_100 }))).toMatch(
       /^UNKNOWN {2}area.one .*\(why\) 2.1 s$/,

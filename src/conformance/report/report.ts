@@ -86,7 +86,8 @@ export function groupByArea(results: readonly CheckResult[]): ReadonlyMap<string
 
 /**
  * The conclusion as one line. It states the number of skipped checks next to the kept ones: a run that skips
- * most checks says little about a service.
+ * most checks says little about a service. How many could be judged depends on what the account holds; the last number,
+ * of all checks, does not.
  */
 export function conclude({ suite, verdict, counts, violations, advice, notRun, results }: Report): string {
   const lead: Readonly<Record<Verdict, string>> = {
@@ -102,7 +103,7 @@ export function conclude({ suite, verdict, counts, violations, advice, notRun, r
     ...(advice > 0 ? [`${advice} advised`] : []),
     ...(counts.differs > 0 ? [`${counts.differs} differ${counts.differs === 1 ? 's' : ''}`] : []),
     ...(counts.harness > 0 ? [`${counts.harness} with an internal error`] : []),
-    `${counts.skip + notRun.length} not checked`,
+    `${counts.skip + notRun.length} of ${results.length + notRun.length} not checked`,
   ];
   return lead[verdict] + figures.join(', ');
 }
