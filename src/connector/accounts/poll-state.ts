@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { heldByLiving, isHeld, type Lease } from '../db/lease.ts';
@@ -121,23 +121,38 @@ export async function readDueAccounts(
   return rows.map((row) => row.accountId);
 }
 
+/** The next poll, unless one was requested after `dueAt` was read. */
+export interface PlannedPoll {
+  readonly dueAt: number;
+  readonly at: number;
+}
+
 export interface GoodPoll {
   readonly now: number;
+  readonly startedAt: number;
+  readonly next?: PlannedPoll | undefined;
   readonly reference: number;
   readonly swept: boolean;
   readonly unresolved: number | null;
 }
 
-/** Stores the result of a successful poll, and ends any back-off. */
+/** Stores the result of a successful poll, and ends any back-off. Resolves with the next due time. */
 export async function noteGood(
   db: Queryable,
   lease: Lease,
   accountId: string,
   poll: GoodPoll,
-): Promise<void> {
-  await orm(db)
+): Promise<number | null | undefined> {
+  const { next } = poll;
+  const [row] = await orm(db)
     .update(pollStates)
     .set({
+      lastStartedAt: poll.startedAt,
+      ...(next === undefined
+        ? {}
+        : {
+            dueAt: sql`case when ${pollStates.dueAt} = ${next.dueAt} then ${next.at}::bigint else ${pollStates.dueAt} end`,
+          }),
       lastGoodAt: poll.now,
       lastGoodReference: poll.reference,
       failures: 0,
@@ -148,7 +163,9 @@ export async function noteGood(
       ...(poll.swept ? { needsFullSweep: false } : {}),
       ...(poll.unresolved === null ? {} : { unresolved: poll.unresolved }),
     })
-    .where(and(eq(pollStates.accountId, accountId), isHeld(lease)));
+    .where(and(eq(pollStates.accountId, accountId), isHeld(lease)))
+    .returning({ dueAt: pollStates.dueAt });
+  return row?.dueAt;
 }
 
 export interface FailedPoll {

@@ -4,7 +4,12 @@ import {
   readWebhook,
 } from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { createServiceCaller, type ServiceAnswer, type ServiceCall } from '../service-client/call-service.ts';
+import {
+  createServiceCaller,
+  readBody,
+  type ServiceAnswer,
+  type ServiceCall,
+} from '../service-client/call-service.ts';
 import { ServiceAnswerUnreadable, ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 
 const DEADLINE_MS = 8_000;
@@ -56,7 +61,7 @@ export function createServiceCalls(options: {
     try {
       const answer = await call({ ...request, deadlineMs: DEADLINE_MS });
       const ms = clock.elapsed() - begun;
-      return { ok: true, value: read(answer.body), ms, aheadMs: aheadBy(answer, clock.now() - ms / 2) };
+      return { ok: true, value: read(readBody(answer)), ms, aheadMs: aheadBy(answer, clock.now() - ms / 2) };
     } catch (error) {
       if (error instanceof ServiceError) return { ok: false, error };
       // A body that is not validated.

@@ -7,7 +7,14 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
-import { noteFailed, POLL, type PollState, readPollState } from '../accounts/poll-state.ts';
+import {
+  noteFailed,
+  noteStarted,
+  type PlannedPoll,
+  POLL,
+  type PollState,
+  readPollState,
+} from '../accounts/poll-state.ts';
 import { refreshQuota } from '../accounts/quota.ts';
 import { subscriptions } from '../db/account-tables.ts';
 import type { Lease } from '../db/lease.ts';
@@ -24,6 +31,7 @@ import {
 import { MAX_IDLE_PAGES, MAX_IDLE_PAGES_STALLED, type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
+import type { SettledPolls } from './quiet-polls.ts';
 
 export interface AccountPollerOptions {
   readonly database: Database;
@@ -78,6 +86,10 @@ export interface PollRequest {
   readonly budget: PageBudget;
   /** Shared by the polls of the process: each takes a turn while its walk reads more than the newest page. */
   readonly longWalks: Turns;
+  /** What the process remembers of polls that changed nothing. */
+  readonly settled: SettledPolls;
+  /** The time of the next poll, epoch ms, if this one succeeds and was due; absent: it stays the same. */
+  readonly planned?: number;
   readonly fullSweep: boolean;
   /** Polls soon even during a back-off of our own. A wait that the service requested is always respected. */
   readonly impatient: boolean;
@@ -116,13 +128,14 @@ export async function pollUnderLease(
   lease: Lease,
 ): Promise<PollOutcome> {
   const { database, clock, logger, metrics, onCommitted } = options;
-  const { accountId, budget, longWalks, fullSweep, signal } = request;
+  const { accountId, budget, longWalks, planned, fullSweep, signal } = request;
   const account = await readAccount(database, accountId);
   if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
   const state = await readPollState(database, accountId);
   const obstacle = findObstacle(account, state, request, clock.now());
   if (obstacle !== null) return obstacle;
   const begun = clock.elapsed();
+  const startedAt = clock.now();
   let answered = false;
   try {
     const client = clientOf(options, account);
@@ -147,7 +160,12 @@ export async function pollUnderLease(
       },
       onCommitted,
     };
-    const cycle = await runPollCycle(context, state, { fullSweep });
+    const { settled } = request;
+    const next = (behind: boolean): PlannedPoll | undefined =>
+      planned === undefined || state.dueAt === null
+        ? undefined
+        : { dueAt: state.dueAt, at: behind ? clock.now() : planned };
+    const cycle = await runPollCycle(context, state, { fullSweep, settled, next });
     await refreshQuota(options, client, account, signal);
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
@@ -156,6 +174,7 @@ export async function pollUnderLease(
   } catch (error) {
     if (error instanceof PollSuperseded || signal.aborted) return { kind: 'stopped' };
     metrics.seconds.observe({ outcome: 'failed' }, (clock.elapsed() - begun) / 1_000);
+    await noteStarted(database, accountId, startedAt);
     const failure = { error, failures: state.failures + 1, answered };
     return await noteFailure(options, account, lease, failure);
   }

@@ -39,13 +39,17 @@ const GUARD = heldLease(
 
 /*
  * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
- * polling has read all of its messages. A watermark in the future of our clock is ignored. For a connection
+ * polling has read all of its messages. A good poll that found the same listing has not stored it again. A watermark in the future of our clock is ignored. For a connection
  * that is listed for the first time, though not in the first listing of its account, the gap begins at the
  * beginning. A gap that is already open is not shortened.
  */
 const MERGE = `
 WITH guard AS (${GUARD}),
-coverage AS (SELECT watermark, listed_watermark, listed_at FROM connector.coverage WHERE account_id = ${ACCOUNT}),
+coverage AS (
+  SELECT v.watermark, v.listed_watermark, greatest(v.listed_at, p.last_good_at) AS listed_at
+    FROM connector.coverage v LEFT JOIN connector.poll_states p ON p.account_id = v.account_id
+   WHERE v.account_id = ${ACCOUNT}
+),
 ${listingCtes(p, { accountId: ACCOUNT, now: NOW })},
 gaps AS (
   INSERT INTO connector.gaps AS g (account_id, kind, slot, floor, restarts, opened_at)

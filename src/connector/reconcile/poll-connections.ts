@@ -1,5 +1,6 @@
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { readKnownVersions } from '../db/connection-listing.ts';
+import { type KnownVersions, readKnownVersions } from '../db/connection-listing.ts';
+import type { PolledConnections } from '../service-client/polled.ts';
 import { mergeConnections } from './merge-connections.ts';
 import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
 
@@ -13,16 +14,29 @@ export interface Listing {
    * that is behind ours. Nothing that the service reports can make it later than our clock.
    */
   readonly latest: number;
+  /** Every element was read, and the rows were as listed already. */
+  readonly settled: boolean;
 }
 
 /** Lists the connections and updates their rows. Throws a `ServiceError` or `PollSuperseded`. */
 export async function pollConnections(context: PollContext): Promise<Listing> {
-  const { database, client, clock, logger, metrics, lease, accountId, signal } = context;
-  const known = await readKnownVersions(database, accountId);
-  const { items, invalid, date } = await client.listConnections(signal);
-  context.onAnswer();
-  // A `Date` header is truncated to the second.
-  const latest = Math.min(clock.now(), (date ?? Number.POSITIVE_INFINITY) + 1_000);
+  const known = await readKnownVersions(context.database, context.accountId);
+  return await mergeListing(context, known, await context.client.listConnections(context.signal));
+}
+
+/** Our clock, or that of the response if it is behind ours. A `Date` header is truncated to the second. */
+export function latestOf({ clock }: PollContext, { date }: { readonly date: number | null }): number {
+  return Math.min(clock.now(), (date ?? Number.POSITIVE_INFINITY) + 1_000);
+}
+
+/** Updates the rows of what was listed; `known` was read before the request. Throws `PollSuperseded`. */
+export async function mergeListing(
+  context: PollContext,
+  known: KnownVersions,
+  { items, invalid, date }: PolledConnections,
+): Promise<Listing> {
+  const { database, clock, logger, metrics, lease, accountId } = context;
+  const latest = latestOf(context, { date });
   if (invalid.length > 0) {
     metrics.invalid.inc(invalid.length);
     logger.warn({ accountId, count: invalid.length }, 'connections could not be read and were left out');
@@ -35,5 +49,6 @@ export async function pollConnections(context: PollContext): Promise<Listing> {
   if (result.foreign > 0) {
     logger.warn({ accountId, count: result.foreign }, 'listed connections belong to another account');
   }
-  return { visible: new Set(items.map((connection) => connection.id)), latest };
+  const settled = result.changed + result.hidden + result.foreign + invalid.length === 0;
+  return { visible: new Set(items.map((connection) => connection.id)), latest, settled };
 }

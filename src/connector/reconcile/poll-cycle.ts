@@ -1,7 +1,9 @@
-import { noteGood, noteStarted, type PollState } from '../accounts/poll-state.ts';
-import { pollConnections } from './poll-connections.ts';
-import type { PollContext } from './poll-context.ts';
+import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../accounts/poll-state.ts';
+import { readKnownVersions } from '../db/connection-listing.ts';
+import { latestOf, mergeListing } from './poll-connections.ts';
+import { PAGE_SIZE, type PollContext } from './poll-context.ts';
 import { boundProgress, END, endChange, type Progress, readProgress } from './progress.ts';
+import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
 import { judgeRepairs } from './repairs.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
 import { type CoverageWalk, readEnd, storeProgress, walkAccount } from './walk-messages.ts';
@@ -16,6 +18,15 @@ export interface PolledCycle {
    * cycle: its coverage advances with each cycle.
    */
   readonly behind: boolean;
+  /** When the account is due again, epoch ms; undefined if the lease was lost. */
+  readonly dueAt?: number | null | undefined;
+}
+
+export interface CycleOptions {
+  readonly fullSweep: boolean;
+  readonly settled: SettledPolls;
+  /** The next due time, by whether the poll is behind; undefined if it does not change. */
+  readonly next: (behind: boolean) => PlannedPoll | undefined;
 }
 
 /**
@@ -25,23 +36,61 @@ export interface PolledCycle {
  * [service.cloud-api.polled] [delivery.reconcile]
  */
 export async function runPollCycle(
-  context: PollContext,
+  base: PollContext,
   state: PollState,
-  options: { readonly fullSweep: boolean },
+  { fullSweep, settled, next }: CycleOptions,
 ): Promise<PolledCycle> {
-  const { database, clock, lease, accountId } = context;
-  await noteStarted(database, accountId, clock.now());
-  const { visible, latest } = await pollConnections(context);
-  const stored = await readProgress(database, accountId);
+  let wrote = false;
+  const onCommitted = (): void => {
+    wrote = true;
+    base.onCommitted();
+  };
+  const context = { ...base, onCommitted };
+  const { database, clock, lease, accountId, client, signal } = context;
+  const startedAt = clock.now();
+  const known = await readKnownVersions(database, accountId);
+  const connections = await client.requestConnections(signal);
+  context.onAnswer();
+  // What fails here fails when the walk reads it: the connections are stored before.
+  const newest = await client.requestMessages({ limit: PAGE_SIZE }, signal).then(
+    (page) => ({ digest: page.digest, read: () => Promise.resolve().then(page.read) }),
+    (error: unknown) => ({ digest: null, read: () => Promise.reject(error) }),
+  );
+  const digests = { connections: connections.digest, messages: newest.digest, versions: versionsOf(known) };
+  const last = settled.get(accountId);
+  settled.delete(accountId);
+  let stored = await readProgress(database, accountId);
+  const time = { now: clock.now(), latest: latestOf(context, connections) };
+  if (
+    !fullSweep &&
+    last !== undefined &&
+    last.connections === digests.connections &&
+    last.messages === digests.messages &&
+    last.versions === digests.versions &&
+    last.watermark === stored.coverage.watermark &&
+    last.lastGoodAt === state.lastGoodAt &&
+    isNothingDue(state, stored, time)
+  ) {
+    context.metrics.pages.inc({ kind: 'coverage' });
+    if (stored.end !== null && isEndDue(context, stored)) await readEnd(context, stored.end, time.latest);
+    const { latest: reference } = time;
+    const good = { now: time.now, startedAt, reference, swept: false, unresolved: null };
+    const dueAt = await noteGood(database, lease, accountId, { ...good, next: next(false) });
+    if (!wrote) settled.set(accountId, { ...last, lastGoodAt: time.now });
+    return { closed: true, behind: false, dueAt };
+  }
+  await noteStarted(database, accountId, startedAt);
+  const { visible, latest, settled: unchanged } = await mergeListing(context, known, connections.read());
+  stored = await readProgress(database, accountId);
   const sinceGoodMs = state.lastGoodAt === null ? 0 : Math.max(0, clock.now() - state.lastGoodAt);
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
-  const walk = await walkAccount(context, progress.coverage, latest);
+  const walk = await walkAccount(context, progress.coverage, latest, newest.read);
   await readPastEnd(context, progress, walk, latest);
   const visibility = await walkVisibility(context, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
   // clock is used.
   const reference = latest;
-  const full = options.fullSweep || state.needsFullSweep;
+  const full = fullSweep || state.needsFullSweep;
   const since = Math.min(reference, state.lastGoodReference ?? reference);
   const sweep = await sweepStatuses(context, {
     open: progress.sweeps,
@@ -53,24 +102,33 @@ export async function runPollCycle(
   // What this poll finds is judged by a later one.
   if (progress.repairsWait) await noteRepairs(context);
   const { unresolved } = sweep;
-  await noteGood(database, lease, accountId, { now: clock.now(), reference, swept: full, unresolved });
-  return {
-    closed: walk.closed && visibility.closed && sweep.closed,
-    behind: !walk.advanced || visibility.behind,
-  };
+  const behind = !walk.advanced || visibility.behind;
+  const now = clock.now();
+  const good = { now, startedAt, reference, swept: full, unresolved, next: next(behind) };
+  const dueAt = await noteGood(database, lease, accountId, good);
+  const { messages } = digests;
+  const { watermark } = progress.coverage;
+  if (unchanged && walk.idle && !wrote && messages !== null && watermark !== null)
+    settled.set(accountId, { ...digests, messages, watermark, lastGoodAt: now });
+  return { closed: walk.closed && visibility.closed && sweep.closed, behind, dueAt };
 }
 
 /** That is every other poll. */
 const END_EVERY_MS = 60_000;
 
+function isEndDue({ clock }: PollContext, { swept }: Progress): boolean {
+  const since = clock.now() - (swept.get(END)?.at ?? 0);
+  return since >= END_EVERY_MS || since < 0;
+}
+
 async function readPastEnd(
   context: PollContext,
-  { end, swept }: Progress,
+  progress: Progress,
   walk: CoverageWalk,
   reference: number,
 ): Promise<void> {
-  const since = context.clock.now() - (swept.get(END)?.at ?? 0);
-  const isDue = since >= END_EVERY_MS || since < 0;
+  const { end } = progress;
+  const isDue = isEndDue(context, progress);
   if (walk.end !== null) {
     const change = { ...endChange(walk.end), swept: [{ horizon: END, reference }] };
     if (walk.end !== end || isDue) await storeProgress(context, change);

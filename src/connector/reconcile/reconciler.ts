@@ -17,6 +17,7 @@ import {
   pollUnderLease,
 } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
+import type { SettledPolls } from './quiet-polls.ts';
 import { type SyncOutcome, syncNow } from './sync-now.ts';
 
 /** Each period varies by up to this fraction, so that accounts and processes spread out. */
@@ -66,6 +67,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   /** The accounts that this process polls, each with the host of its service. */
   const begun = new Map<string, string>();
   const longWalks = createTurns(LONG_WALKS);
+  const settled: SettledPolls = new Map();
+  /** Due times that this process has just stored, so that they need not be read again. */
+  const planned = new Map<string, number>();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
   const worker = createWorker(options, {
@@ -73,7 +77,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     concurrency: CONCURRENCY,
     groupOf: (accountId) => begun.get(accountId),
     readDue: (now, limit) => readDueAccounts(database, [...begun.keys()], now, limit),
-    readDueAt: (accountId) => readDueAt(database, accountId),
+    async readDueAt(accountId) {
+      const at = planned.get(accountId);
+      planned.delete(accountId);
+      return at ?? (await readDueAt(database, accountId));
+    },
     run: pollInPeriod,
   });
 
@@ -83,15 +91,18 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const spread = clock.now() - dueAt > LATE_MS ? 1 : 2 * JITTER;
     const nextAt = clock.now() + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
     const signal = AbortSignal.any([lost, stopping]);
-    const walks = { budget: PERIOD_BUDGET, longWalks };
+    const walks = { budget: PERIOD_BUDGET, longWalks, settled, planned: nextAt };
     const request = { accountId, ...walks, fullSweep: false, impatient: false, signal };
     const outcome = await pollUnderLease(options, request, lease);
     if (outcome.kind === 'stopped' || outcome.kind === 'idle') return 'stopped';
-    const behind = outcome.kind === 'done' && outcome.cycle.behind;
+    if (outcome.kind === 'done') {
+      const { cycle } = outcome;
+      if (cycle.dueAt != null) planned.set(accountId, cycle.dueAt);
+      return cycle.behind ? 'more' : 'idle';
+    }
     const waits = outcome.kind === 'failed' || outcome.kind === 'waiting';
-    const at = behind ? clock.now() : waits ? outcome.retryAt : nextAt;
-    await pollNextAt(database, lease, accountId, { dueAt, at });
-    return behind ? 'more' : 'idle';
+    await pollNextAt(database, lease, accountId, { dueAt, at: waits ? outcome.retryAt : nextAt });
+    return 'idle';
   }
 
   /** Never rejects: the next period polls anyway. */
@@ -107,7 +118,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** Polls without a budget, after any periodic poll in this process. `busy`: another process polls. */
   async function pollWhole(accountId: string, signal: AbortSignal): Promise<PollOutcome> {
-    const walks = { budget: WHOLE_BUDGET, longWalks };
+    const walks = { budget: WHOLE_BUDGET, longWalks, settled };
     const request = { accountId, ...walks, fullSweep: true, impatient: true, signal };
     for (let free = false; ; ) {
       const outcome = await pollAccount(options, request);
@@ -146,6 +157,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     begin,
     end(accountId) {
       begun.delete(accountId);
+      settled.delete(accountId);
       return Promise.resolve();
     },
     pollSoon,

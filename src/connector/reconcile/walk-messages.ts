@@ -8,7 +8,7 @@ import {
 } from '../../patterns/reconcile-walk.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/facts.ts';
-import type { PolledMessage } from '../service-client/polled.ts';
+import type { PolledMessage, PolledPage } from '../service-client/polled.ts';
 import { isRefusal } from '../service-client/service-errors.ts';
 import { createPagePipeline } from './page-pipeline.ts';
 import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded, READ_AHEAD } from './poll-context.ts';
@@ -20,6 +20,8 @@ export interface CoverageWalk {
   readonly closed: boolean;
   /** A gap was read to its end, or none was open. */
   readonly advanced: boolean;
+  /** The newest page was enough, was read completely, and did not move the watermark. */
+  readonly idle: boolean;
   /**
    * Everything created from this time on was read in this walk, statuses included; null means everything.
    * Undefined if there is no such time, because older gaps were open.
@@ -29,11 +31,15 @@ export interface CoverageWalk {
   readonly end: string | null;
 }
 
+/** Resolves with the newest page of messages, which was requested already; rejects as the request did. */
+export type NewestPage = () => Promise<PolledPage>;
+
 /** Walks from the newest page down to the watermark, and through the oldest gaps. Throws as a poll does. */
 export async function walkAccount(
   context: PollContext,
   before: Coverage,
   latest: number,
+  newest: NewestPage,
 ): Promise<CoverageWalk> {
   const { budget, maxIdlePages, clock } = context;
   const begun = clock.elapsed();
@@ -43,17 +49,28 @@ export async function walkAccount(
   );
   const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, pipeline.signal]) } as const;
   let end: string | null = null;
+  let ahead = 0;
   let leave = (): void => undefined;
   let isLong = false;
+  let taken = false;
+  let unread = 0;
+  const readNewest = async (): Promise<PolledPage> => {
+    const page = await newest();
+    unread = page.invalid.length;
+    return page;
+  };
   const read = async (cursor: string | null): Promise<ReadResult<PolledMessage>> => {
     if (cursor !== null && !isLong) {
       isLong = true;
       leave = await context.enterLongWalk();
     }
-    const answer = await readPage(context, { ...request, cursor });
+    const answer = await readPage(context, { ...request, cursor, newest: taken ? undefined : readNewest });
+    taken = true;
     if (answer === 'cursor_lost') return answer;
     if (!answer.page.hasMore) end = cursor;
-    if (cursor === null) noteAhead(context, answer.page.items, latest);
+    if (cursor === null) {
+      ahead = noteAhead(context, answer.page.items, latest);
+    }
     return answer;
   };
   const io = {
@@ -77,7 +94,8 @@ export async function walkAccount(
   );
   const closed = result.outcome === 'closed';
   const advanced = closed || result.gapsClosed > 0;
-  const walk = { closed, advanced, end };
+  const idle = closed && result.pages === 1 && watermark === before.watermark && ahead <= 0 && unread === 0;
+  const walk = { closed, advanced, end, idle };
   if (!closed || before.gaps.length > 0) return { ...walk, readDownTo: undefined };
   const from = reachedTop(before);
   return { ...walk, readDownTo: from === null ? null : from - OVERLAP_MS };
@@ -88,10 +106,11 @@ function noteAhead(
   { metrics, accountId }: PollContext,
   items: readonly PolledMessage[],
   latest: number,
-): void {
+): number {
   // A time that could not be read is not a number, and not later than any.
   const newest = items.reduce((found, { createdAt }) => (createdAt > found ? createdAt : found), latest);
   metrics.ahead.set({ account: accountId }, (newest - latest) / 1_000);
+  return newest - latest;
 }
 
 /** Maximum number of pages read beyond the end at a time. */
@@ -184,6 +203,8 @@ interface PageRequest {
   readonly cursor: string | null;
   readonly kind: GapKind;
   readonly connectionId?: string;
+  /** The newest page, if it was requested already. */
+  readonly newest?: NewestPage | undefined;
   /** Aborts when the poll should stop, or when the page could not be stored anyway. */
   readonly signal: AbortSignal;
 }
@@ -192,7 +213,10 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
   const { client, metrics, logger, accountId } = context;
   const { cursor, kind, connectionId, signal } = request;
   try {
-    const page = await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
+    const page =
+      cursor === null && request.newest !== undefined
+        ? await request.newest()
+        : await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
     metrics.pages.inc({ kind });
     if (page.invalid.length > 0) {
       metrics.invalid.inc(page.invalid.length);

@@ -21,7 +21,7 @@ export interface ServiceCall {
 }
 
 export interface ServiceAnswer {
-  readonly body: unknown;
+  readonly text: string;
   /** The `Date` of the response in epoch milliseconds, whole seconds; null if it has none. */
   readonly date: number | null;
   readonly headers: Headers;
@@ -119,10 +119,8 @@ async function exchange(
     signal,
   });
   const text = await readText(response);
-  const body = parseJson(text);
-  if (!response.ok) throw readRefusal(response, body, clock.now());
-  if (body === undefined) throw new ServiceAnswerUnreadable('the body is not JSON');
-  return { body, date: readHttpDate(response.headers.get('date') ?? ''), headers: response.headers };
+  if (!response.ok) throw readRefusal(response, parseJson(text), clock.now());
+  return { text, date: readHttpDate(response.headers.get('date') ?? ''), headers: response.headers };
 }
 
 function readRefusal(response: Response, body: unknown, now: number): ServiceRefusal {
@@ -147,6 +145,13 @@ async function readText(response: Response): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** The value of a successful response. Throws `ServiceAnswerUnreadable` if its body is not JSON. */
+export function readBody({ text }: ServiceAnswer): unknown {
+  const body = parseJson(text);
+  if (body === undefined) throw new ServiceAnswerUnreadable('the body is not JSON');
+  return body;
 }
 
 /** The value, or undefined if the text is not JSON. */

@@ -22,7 +22,13 @@ import {
 } from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
-import { createServiceCaller, type ServiceCall, type ServiceCallerOptions } from './call-service.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
+import {
+  createServiceCaller,
+  readBody,
+  type ServiceCall,
+  type ServiceCallerOptions,
+} from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
 
@@ -41,6 +47,16 @@ const SESSION_DEADLINE_MS = 60_000;
  * [messages.send.client-timeout] [limits.send-timeout]
  */
 export const SEND_DEADLINE_MS = LIMITS.sendClientTimeoutMs + 20_000;
+
+/** A successful response whose body was received, but not parsed. */
+export interface UnreadAnswer<Shape> {
+  /** Equal digests mean equal bodies. */
+  readonly digest: string;
+  /** The `Date` of the response in epoch milliseconds, whole seconds; null if it had none. */
+  readonly date: number | null;
+  /** Throws `ServiceAnswerUnreadable` if the body does not match the specification. */
+  read(): Shape;
+}
 
 export interface MessageQuery {
   readonly connectionId?: string | undefined;
@@ -66,6 +82,8 @@ export interface CreatedConnection extends ReadCreatedConnection {
  * throws a `ServiceError`; waits and retries are up to the caller, who knows the consequences.
  */
 export interface ServiceClient {
+  /** `GET /connections`, not read yet. */
+  requestConnections(signal?: AbortSignal): Promise<UnreadAnswer<PolledConnections>>;
   /** `GET /connections`. */
   listConnections(signal?: AbortSignal): Promise<PolledConnections>;
   /** `POST /connections`. Retry it with the same key: a call whose response was lost may have created one. */
@@ -86,6 +104,8 @@ export interface ServiceClient {
   requestPairingCode(id: string, phoneNumber: string, signal?: AbortSignal): Promise<string>;
   /** `GET /account`. */
   readAccount(signal?: AbortSignal): Promise<ReadAccount>;
+  /** `GET /messages`, newest first, not read yet. */
+  requestMessages(query: MessageQuery, signal?: AbortSignal): Promise<UnreadAnswer<PolledPage>>;
   /** `GET /messages`, newest first. */
   listMessages(query: MessageQuery, signal?: AbortSignal): Promise<PolledPage>;
   /**
@@ -119,8 +139,17 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
   const call = createServiceCaller(options);
 
   const ask: Ask = async (request, read) => {
-    const { body, date, headers } = await call(request);
-    return { value: readAnswer(read, body), date, headers };
+    const answer = await call(request);
+    return { value: readAnswer(read, readBody(answer)), date: answer.date, headers: answer.headers };
+  };
+  const request: Requesting = async (wanted, read) => {
+    const answer = await call(wanted);
+    const { text, date } = answer;
+    return {
+      date,
+      digest: digest(text),
+      read: () => readAnswer((body) => read(body, date), readBody(answer)),
+    };
   };
 
   async function issue(
@@ -133,6 +162,7 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
   return {
     ...connectionCalls(ask),
     ...messageCalls(ask),
+    ...listCalls(request),
     readAccount: async (signal) => (await ask(reading('account', signal), readAccount)).value,
     getWebhook: async (signal) => (await ask(reading('webhook', signal), readWebhook)).value,
     putWebhook: (url, signal) => issue({ method: 'put', path: 'webhook', body: { url }, signal }),
@@ -144,6 +174,11 @@ type Ask = <Shape>(
   request: ServiceCall,
   read: (body: unknown) => Shape,
 ) => Promise<{ readonly value: Shape; readonly date: number | null; readonly headers: Headers }>;
+
+type Requesting = <Shape>(
+  request: ServiceCall,
+  read: (body: unknown, date: number | null) => Shape,
+) => Promise<UnreadAnswer<Shape>>;
 
 function reading(path: string, signal: AbortSignal | undefined): ServiceCall {
   return { method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal };
@@ -160,7 +195,6 @@ function pathOf(connectionId: string): string {
 
 type ConnectionCalls = Pick<
   ServiceClient,
-  | 'listConnections'
   | 'createConnection'
   | 'getConnection'
   | 'deleteConnection'
@@ -179,10 +213,6 @@ function connectionCalls(ask: Ask): ConnectionCalls {
   });
   const nothing = (): void => undefined;
   return {
-    async listConnections(signal) {
-      const { value, date } = await ask(reading('connections', signal), readConnectionList);
-      return { ...value, date };
-    },
     async createConnection(body, idempotencyKey, signal) {
       const headers = { [HEADERS.idempotencyKey]: idempotencyKey };
       const { value, headers: answered } = await ask(
@@ -207,13 +237,26 @@ function connectionCalls(ask: Ask): ConnectionCalls {
   };
 }
 
-function messageCalls(ask: Ask): Pick<ServiceClient, 'listMessages' | 'sendMessage' | 'markRead'> {
+function listCalls(
+  request: Requesting,
+): Pick<ServiceClient, 'requestConnections' | 'listConnections' | 'requestMessages' | 'listMessages'> {
+  const requestConnections: ServiceClient['requestConnections'] = (signal) =>
+    request(reading('connections', signal), (body, date) => ({ ...readConnectionList(body), date }));
+  const requestMessages: ServiceClient['requestMessages'] = ({ connectionId, cursor, limit }, signal) => {
+    const query = { connectionId, limit, cursor: cursor ?? undefined };
+    return request({ ...reading('messages', signal), query }, readPolledPage);
+  };
+  return {
+    requestConnections,
+    listConnections: async (signal) => (await requestConnections(signal)).read(),
+    requestMessages,
+    listMessages: async (query, signal) => (await requestMessages(query, signal)).read(),
+  };
+}
+
+function messageCalls(ask: Ask): Pick<ServiceClient, 'sendMessage' | 'markRead'> {
   const posting = { method: 'post' } as const;
   return {
-    listMessages: async ({ connectionId, cursor, limit }, signal) => {
-      const query = { connectionId, limit, cursor: cursor ?? undefined };
-      return (await ask({ ...reading('messages', signal), query }, readPolledPage)).value;
-    },
     sendMessage: async (body, signal) => {
       const call = { ...posting, path: 'messages', body, deadlineMs: SEND_DEADLINE_MS, signal };
       return (await ask(call, readSend)).value;

@@ -96,6 +96,7 @@ export async function openPollBench(): Promise<PollBench> {
           accountId: ACCOUNT,
           budget: { coverage: 40, visibility: 20, sweep: 40 },
           longWalks: createTurns(8),
+          settled: new Map(),
           fullSweep: false,
           impatient: false,
           signal: new AbortController().signal,

@@ -35,6 +35,7 @@ const outcome = await pollAccount(
     accountId,
     budget: { coverage: 40, visibility: 20, sweep: 40 },
     longWalks: createTurns(8),
+    settled: new Map(),
     fullSweep: false,
     impatient: false,
     signal: new AbortController().signal,

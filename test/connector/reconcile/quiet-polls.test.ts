@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+
+const PERIOD = 45_000;
+
+let bench: PollBench;
+const settled = new Map();
+beforeEach(async () => {
+  settled.clear();
+  bench = await openPollBench();
+  bench.service.addConnection('c1');
+  for (let index = 0; index < 3; index += 1)
+    bench.service.addMessage('c1', bench.clock.now() - 3_600_000 - index * 1_000);
+  // The first poll stores, the second finds that nothing is left to do.
+  for (let polls = 0; polls < 3; polls += 1) await poll();
+});
+afterEach(() => bench.close());
+
+/** Resolves with whether the poll merged what the service listed. */
+async function poll(): Promise<boolean> {
+  await bench.clock.advance(PERIOD);
+  expect(await bench.poll({ settled })).toMatchObject({ kind: 'done', cycle: { closed: true } });
+  const [row] = await bench.database.query<{ listedAt: number }>(
+    'select listed_at as "listedAt" from connector.coverage where account_id = $1',
+    [ACCOUNT],
+  );
+  return row?.listedAt === bench.clock.now();
+}
+const readConnection = async () => {
+  const [row] = await bench.database.query<{ status: string; visible: boolean; lastVisibleAt: number }>(
+    `select status, visible, last_visible_at as "lastVisibleAt" from connector.connections where connection_id = 'c1'`,
+  );
+  return row;
+};
+
+describe('a poll with the answers of the one before', () => {
+  it('merges nothing, and counts as a good poll', async () => {
+    expect(await poll()).toBe(false);
+    expect(await poll()).toBe(false);
+    expect(bench.service.countRequests('/connections')).toBe(5);
+    expect(bench.service.countRequests('/messages')).toBe(5);
+    const [state] = await bench.database.query(
+      'select last_good_at as good, last_started_at as started from connector.poll_states',
+    );
+    expect(state).toEqual({ good: bench.clock.now(), started: bench.clock.now() });
+  });
+
+  it('merges everything at least every ten minutes, with the sweep of the last hour', async () => {
+    const merged: boolean[] = [];
+    for (let polls = 0; polls < 14; polls += 1) merged.push(await poll());
+    expect(merged).toContain(true);
+  });
+
+  it.each([
+    ['a message', () => void bench.service.addMessage('c1', bench.clock.now())],
+    [
+      'a status',
+      () => void Object.assign(bench.service.messages[0] ?? {}, { direction: 'outgoing', status: 'read' }),
+    ],
+    ['a connection', () => void bench.service.addConnection('c2')],
+  ])('merges if the service lists another: %s', async (_what, change) => {
+    expect(await poll()).toBe(false);
+    change();
+    expect(await poll()).toBe(true);
+  });
+
+  it('corrects what an event has changed meanwhile', async () => {
+    expect(await poll()).toBe(false);
+    await bench.database.query(
+      `update connector.connections set status = 'disconnected', version = version + 1 where connection_id = 'c1'`,
+    );
+    expect(await poll()).toBe(true);
+    expect(await readConnection()).toMatchObject({ status: 'open' });
+  });
+
+  it.each([
+    ['another process has polled', 'last_good_at = last_good_at + 1'],
+    ['a full sweep was asked for', 'needs_full_sweep = true'],
+    ['the database was restored', 'last_good_at = last_good_at - 600000'],
+  ])('merges if %s', async (_what, change) => {
+    expect(await poll()).toBe(false);
+    await bench.database.query(`update connector.poll_states set ${change}`);
+    expect(await poll()).toBe(true);
+  });
+
+  it('merges if the watermark was moved, or a gap was opened', async () => {
+    expect(await poll()).toBe(false);
+    await bench.database.query('update connector.coverage set watermark = watermark - 1');
+    expect(await poll()).toBe(true);
+    for (let polls = 0; polls < 2; polls += 1) await poll();
+    await bench.database.query(
+      `insert into connector.gaps (account_id, kind, slot, restarts, opened_at) values ($1, 'visibility', 'c1', 0, 1)`,
+      [ACCOUNT],
+    );
+    expect(await poll()).toBe(true);
+  });
+
+  it('is remembered as the last time at which a connection was visible', async () => {
+    expect(await poll()).toBe(false);
+    const at = bench.clock.now();
+    bench.service.connections = [];
+    expect(await poll()).toBe(true);
+    expect(await readConnection()).toMatchObject({ visible: false, lastVisibleAt: at });
+  });
+});
