@@ -4,8 +4,9 @@ import type { Database, Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { deleteOldCreations } from './connections/creation-store.ts';
 import type { Lease } from './db/lease.ts';
+import { readPresent } from './db/present-time.ts';
 import { deleteOldDeadLetters } from './dispatch/dead-letters.ts';
-import { deleteOldSends } from './outbox/delete-old-sends.ts';
+import { deleteOldSends, readNewestSendAt } from './outbox/delete-old-sends.ts';
 import type { Presence } from './work/presence.ts';
 
 const EVERY_MS = 60 * 60_000;
@@ -32,9 +33,11 @@ export function startRetention(options: {
   const { database, clock, logger, presence } = options;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
+    const newest = await readNewestSendAt(database);
+    const present = await readPresent(database, clock.now(), newest);
     for (const deleteOld of DELETIONS) {
       if (stopping.aborted) return;
-      await deleteOld(database, clock.now()).catch(noteFailure);
+      await deleteOld(database, present).catch(noteFailure);
     }
   }
 

@@ -103,6 +103,24 @@ async function dropPartition(database: Database, name: string): Promise<boolean>
   }
 }
 
+/**
+ * A time that is not earlier than the newest row of the inbox, and at most a day later; null if there is none. Reads
+ * one row of each day at most.
+ */
+export async function readNewestInboxAt(db: Queryable): Promise<number | null> {
+  const days = (await listInboxPartitions(db))
+    .filter((name) => NAME.test(name))
+    .sort()
+    .reverse();
+  for (const name of days) {
+    const [row] = await db.query<{ found: boolean }>(
+      `SELECT EXISTS (SELECT FROM connector.${name}) AS found`,
+    );
+    if (row?.found === true) return endOfPartition(name);
+  }
+  return null;
+}
+
 /** When the oldest kept day of the inbox begins, epoch ms; null if there is none. */
 export async function readInboxSince(db: Queryable): Promise<number | null> {
   const starts = (await listInboxPartitions(db))

@@ -2,7 +2,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { dropInboxPartitions, makeInboxPartitions } from '../db/inbox-partitions.ts';
+import { dropInboxPartitions, makeInboxPartitions, readNewestInboxAt } from '../db/inbox-partitions.ts';
+import { readPresent } from '../db/present-time.ts';
 
 export interface InboxKeeperOptions {
   readonly database: Database;
@@ -27,7 +28,7 @@ const MINUTE_MS = 60_000;
 const DAYS_AHEAD = 7;
 
 /**
- * Maintains the partitions of the raw inbox: one week ahead, none older than the retention. Every process
+ * Maintains the partitions of the raw inbox: one week ahead, none older than the retention (see `readPresent`). Every process
  * does it, so none of them is essential. Without it, rows go to the default partition and nothing is lost.
  */
 export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
@@ -37,7 +38,8 @@ export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
   async function keepOnce(): Promise<void> {
     hindered = true;
     await makeInboxPartitions(database, clock.now(), DAYS_AHEAD);
-    const oldest = clock.now() - options.retentionDays * DAY_MS;
+    const present = await readPresent(database, clock.now(), await readNewestInboxAt(database));
+    const oldest = present - options.retentionDays * DAY_MS;
     const { dropped, busy } = await dropInboxPartitions(database, oldest);
     if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');
     if (busy > 0)

@@ -50,6 +50,35 @@ describe('the maintenance of the inbox', () => {
     expect(await days()).toContain('inbox_20260116');
   });
 
+  it('drops nothing that the newest rows show to be recent, if its clock is a month ahead', async () => {
+    await keeper.keep();
+    await database.query(
+      `insert into connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
+       values ($1, '', '', $1, '', 'stored', 0)`,
+      [clock.now()],
+    );
+    clock.jump(31 * 24 * HOUR);
+    await keeper.keep();
+    expect(await days()).toContain('inbox_20260115');
+    expect(await database.query('select from connector.inbox')).toHaveLength(1);
+  });
+
+  it('drops old rows of an account without new ones if a poll shows the time', async () => {
+    await keeper.keep();
+    await database.query(
+      `insert into connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
+       values ($1, '', '', $1, '', 'stored', 0)`,
+      [clock.now()],
+    );
+    clock.jump(31 * 24 * HOUR);
+    await database.query(
+      `insert into connector.poll_states (account_id, last_good_reference) values ('default', $1)`,
+      [clock.now()],
+    );
+    await keeper.keep();
+    expect(await days()).not.toContain('inbox_20260115');
+  });
+
   it('survives a failing database, and stops when it is closed', async () => {
     const broken: Database = Object.assign(Object.create(database), {
       query: () => Promise.reject(new Error('gone')),

@@ -1,0 +1,17 @@
+import { max } from 'drizzle-orm';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { pollStates } from './sync-tables.ts';
+
+/**
+ * The time from which the age of old data counts, epoch ms: our clock, but no later than the newest evidence, which is
+ * the last good poll by the service's clock, and `newestAt`, the newest row of the data. So a process whose clock is
+ * weeks ahead deletes nothing that is recent. Our clock if there is no evidence. Throws as `query` does.
+ */
+export async function readPresent(db: Queryable, now: number, newestAt: number | null): Promise<number> {
+  const [polled] = await orm(db)
+    .select({ at: max(pollStates.lastGoodReference) })
+    .from(pollStates);
+  const newest = Math.max(polled?.at ?? 0, newestAt ?? 0);
+  return newest === 0 ? now : Math.min(now, newest);
+}
