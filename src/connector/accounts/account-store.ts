@@ -4,7 +4,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { accounts, oauthGrants, pollStates, quotas } from '../db/schema.ts';
+import { accounts, oauthGrants, pollStates, quotas, subscriptions } from '../db/schema.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
 
 /** The account that comes from configuration. Fixed, so that replicas agree on it. */
@@ -37,21 +37,45 @@ export const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accou
 /** With `poll_states` joined. */
 export const IS_REFUSED = sql<boolean>`coalesce(${pollStates.refusedCredentialVersion} = ${accounts.credentialVersion}, false)`;
 
+const { id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt } = accounts;
+/** With the tables of `selectAccounts` joined. */
+const ACCOUNT = {
+  ...{ id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt },
+  hasCredential: HAS_CREDENTIAL,
+  awaitsConsent: sql<boolean>`${kind} = 'oauth' and (${oauthGrants.accountId} is null or ${oauthGrants.endedAt} is not null)`,
+  isRefused: IS_REFUSED,
+  quotaReadAt: quotas.readAt,
+};
+
 function selectAccounts(db: Queryable) {
-  const { id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt } = accounts;
-  const { accountId, endedAt } = oauthGrants;
   return orm(db)
-    .select({
-      ...{ id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt },
-      hasCredential: HAS_CREDENTIAL,
-      awaitsConsent: sql<boolean>`${kind} = 'oauth' and (${accountId} is null or ${endedAt} is not null)`,
-      isRefused: IS_REFUSED,
-      quotaReadAt: quotas.readAt,
-    })
+    .select(ACCOUNT)
     .from(accounts)
-    .leftJoin(oauthGrants, eq(accountId, id))
+    .leftJoin(oauthGrants, eq(oauthGrants.accountId, id))
     .leftJoin(pollStates, eq(pollStates.accountId, id))
     .leftJoin(quotas, eq(quotas.accountId, id));
+}
+
+/** What a poll reads first. */
+export interface PolledAccount {
+  readonly account: Account;
+  /** Null if it was never polled. */
+  readonly state: typeof pollStates.$inferSelect | null;
+  /** When its webhook was registered, epoch ms; null if it never was. */
+  readonly registeredAt: number | null;
+}
+
+/** One account with the state of its polls, or null. */
+export async function readPolledAccount(db: Queryable, accountId: string): Promise<PolledAccount | null> {
+  const [row] = await orm(db)
+    .select({ account: ACCOUNT, state: pollStates, registeredAt: subscriptions.registeredAt })
+    .from(accounts)
+    .leftJoin(oauthGrants, eq(oauthGrants.accountId, accounts.id))
+    .leftJoin(pollStates, eq(pollStates.accountId, accounts.id))
+    .leftJoin(quotas, eq(quotas.accountId, accounts.id))
+    .leftJoin(subscriptions, eq(subscriptions.id, accounts.subscriptionId))
+    .where(eq(accounts.id, accountId));
+  return row ?? null;
 }
 
 /** All accounts, oldest first. */

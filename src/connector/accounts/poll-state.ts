@@ -27,7 +27,8 @@ export type PollState = Readonly<
   >
 >;
 
-const FRESH: PollState = {
+/** The state of an account that was never polled. */
+export const FRESH: PollState = {
   dueAt: null,
   lastStartedAt: null,
   lastGoodAt: null,

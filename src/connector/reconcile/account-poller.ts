@@ -1,22 +1,19 @@
-import { eq } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
-import { type Account, readAccount } from '../accounts/account-store.ts';
-import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
+import { type Account, readPolledAccount } from '../accounts/account-store.ts';
+import type { GrantSources } from '../accounts/credential-source.ts';
 import {
+  FRESH,
   noteFailed,
   noteStarted,
   type PlannedPoll,
   POLL,
   type PollState,
-  readPollState,
 } from '../accounts/poll-state.ts';
 import { refreshQuota } from '../accounts/quota.ts';
-import { subscriptions } from '../db/account-tables.ts';
 import type { Lease } from '../db/lease.ts';
 import { isUnavailable, ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
@@ -30,8 +27,8 @@ import {
 } from './back-off.ts';
 import { MAX_IDLE_PAGES, MAX_IDLE_PAGES_STALLED, type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
+import type { PollMemory } from './poll-memory.ts';
 import type { PollMetrics } from './poll-metrics.ts';
-import type { SettledPolls } from './quiet-polls.ts';
 
 export interface AccountPollerOptions {
   readonly database: Database;
@@ -55,6 +52,7 @@ export interface AccountPollerOptions {
  * Result of an attempt to poll:
  * - `done`: the poll succeeded; `cycle` says how far it came.
  * - `failed`: the error is stored, and polling waits until `retryAt`.
+ * - `early`: the account is not due.
  * - `busy`: another poll of this account is in progress.
  * - `waiting`: polling waits until `retryAt` because of an earlier failure; `asked` if the service requested
  *   the wait.
@@ -79,17 +77,19 @@ export type PollOutcome =
       readonly errorCode: string;
     }
   | { readonly kind: 'refused'; readonly code: string }
-  | { readonly kind: 'busy' | 'idle' | 'stopped' };
+  | { readonly kind: 'busy' | 'early' | 'idle' | 'stopped' };
 
 export interface PollRequest {
   readonly accountId: string;
   readonly budget: PageBudget;
   /** Shared by the polls of the process: each takes a turn while its walk reads more than the newest page. */
   readonly longWalks: Turns;
-  /** What the process remembers of polls that changed nothing. */
-  readonly settled: SettledPolls;
-  /** The time of the next poll, epoch ms, if this one succeeds and was due; absent: it stays the same. */
-  readonly planned?: number;
+  readonly memory: PollMemory;
+  /**
+   * Polls only if the account is due, and plans the next poll: called with the due time, returns the next one if this
+   * poll succeeds, epoch ms. Absent: the account need not be due, and its due time stays the same.
+   */
+  readonly plan?: (dueAt: number) => number;
   readonly fullSweep: boolean;
   /** Polls soon even during a back-off of our own. A wait that the service requested is always respected. */
   readonly impatient: boolean;
@@ -128,18 +128,21 @@ export async function pollUnderLease(
   lease: Lease,
 ): Promise<PollOutcome> {
   const { database, clock, logger, metrics, onCommitted } = options;
-  const { accountId, budget, longWalks, planned, fullSweep, signal } = request;
-  const account = await readAccount(database, accountId);
-  if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
-  const state = await readPollState(database, accountId);
+  const { accountId, budget, longWalks, memory, plan, fullSweep, signal } = request;
+  const found = await readPolledAccount(database, accountId);
+  if (found === null || !found.account.hasCredential || !options.polls(found.account))
+    return { kind: 'idle' };
+  const { account, registeredAt } = found;
+  const state = found.state ?? FRESH;
+  if (plan !== undefined && (state.dueAt === null || state.dueAt > clock.now())) return { kind: 'early' };
+  const planned = plan?.(state.dueAt ?? 0);
   const obstacle = findObstacle(account, state, request, clock.now());
   if (obstacle !== null) return obstacle;
   const begun = clock.elapsed();
   const startedAt = clock.now();
   let answered = false;
   try {
-    const client = clientOf(options, account);
-    const registeredAt = await readRegisteredAt(database, account.subscriptionId);
+    const client = memory.clientOf(options, account);
     const context = {
       database,
       clock,
@@ -160,12 +163,11 @@ export async function pollUnderLease(
       },
       onCommitted,
     };
-    const { settled } = request;
     const next = (behind: boolean): PlannedPoll | undefined =>
       planned === undefined || state.dueAt === null
         ? undefined
         : { dueAt: state.dueAt, at: behind ? clock.now() : planned };
-    const cycle = await runPollCycle(context, state, { fullSweep, settled, next });
+    const cycle = await runPollCycle(context, state, { fullSweep, settled: memory.settled, next });
     await refreshQuota(options, client, account, signal);
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
@@ -211,12 +213,4 @@ async function noteFailure(
   return refused
     ? { kind: 'refused', code: errorCode }
     : { kind: 'failed', error, retryAt: now + waitMs, asked, failures };
-}
-
-async function readRegisteredAt(database: Database, subscriptionId: string): Promise<number | null> {
-  const [row] = await orm(database)
-    .select({ registeredAt: subscriptions.registeredAt })
-    .from(subscriptions)
-    .where(eq(subscriptions.id, subscriptionId));
-  return row?.registeredAt ?? null;
 }

@@ -1,8 +1,7 @@
 import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../accounts/poll-state.ts';
-import { readKnownVersions } from '../db/connection-listing.ts';
 import { latestOf, mergeListing } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
-import { boundProgress, END, endChange, type Progress, readProgress } from './progress.ts';
+import { boundProgress, END, endChange, type Progress, readBeforePoll, readProgress } from './progress.ts';
 import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
 import { judgeRepairs } from './repairs.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
@@ -48,7 +47,7 @@ export async function runPollCycle(
   const context = { ...base, onCommitted };
   const { database, clock, lease, accountId, client, signal } = context;
   const startedAt = clock.now();
-  const known = await readKnownVersions(database, accountId);
+  const { progress: before, known } = await readBeforePoll(database, accountId);
   const connections = await client.requestConnections(signal);
   context.onAnswer();
   // What fails here fails when the walk reads it: the connections are stored before.
@@ -59,7 +58,6 @@ export async function runPollCycle(
   const digests = { connections: connections.digest, messages: newest.digest, versions: versionsOf(known) };
   const last = settled.get(accountId);
   settled.delete(accountId);
-  let stored = await readProgress(database, accountId);
   const time = { now: clock.now(), latest: latestOf(context, connections) };
   if (
     !fullSweep &&
@@ -67,12 +65,12 @@ export async function runPollCycle(
     last.connections === digests.connections &&
     last.messages === digests.messages &&
     last.versions === digests.versions &&
-    last.watermark === stored.coverage.watermark &&
+    last.watermark === before.coverage.watermark &&
     last.lastGoodAt === state.lastGoodAt &&
-    isNothingDue(state, stored, time)
+    isNothingDue(state, before, time)
   ) {
     context.metrics.pages.inc({ kind: 'coverage' });
-    if (stored.end !== null && isEndDue(context, stored)) await readEnd(context, stored.end, time.latest);
+    if (before.end !== null && isEndDue(context, before)) await readEnd(context, before.end, time.latest);
     const { latest: reference } = time;
     const good = { now: time.now, startedAt, reference, swept: false, unresolved: null };
     const dueAt = await noteGood(database, lease, accountId, { ...good, next: next(false) });
@@ -81,7 +79,8 @@ export async function runPollCycle(
   }
   await noteStarted(database, accountId, startedAt);
   const { visible, latest, settled: unchanged } = await mergeListing(context, known, connections.read());
-  stored = await readProgress(database, accountId);
+  // The listing may have opened gaps.
+  const stored = await readProgress(database, accountId);
   const sinceGoodMs = state.lastGoodAt === null ? 0 : Math.max(0, clock.now() - state.lastGoodAt);
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
   const walk = await walkAccount(context, progress.coverage, latest, newest.read);

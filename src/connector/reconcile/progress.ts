@@ -1,5 +1,6 @@
 import type { Coverage, Gap } from '../../patterns/reconcile-walk.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { KnownVersions } from '../db/connection-listing.ts';
 import { OVERLAP_MS } from './poll-context.ts';
 
 /**
@@ -58,9 +59,28 @@ const READ = `
             from connector.sweeps where account_id = $1) as swept,
          exists (select from connector.repairs where account_id = $1) as "repairsWait"`;
 
+/** The progress with the versions of `readKnownVersions`, in one statement, because most polls need no other. */
+const READ_WITH_VERSIONS = `${READ},
+         (select json_object_agg(connection_id, version) from connector.connections
+           where account_id = $1 or listed_at is null) as versions`;
+
 /** Reads the progress of an account. */
 export async function readProgress(db: Queryable, accountId: string): Promise<Progress> {
   const [row] = await db.query<ProgressRow>(READ, [accountId]);
+  return toProgress(row);
+}
+
+/** Reads what a poll compares with the answers of the service, before it requests them. */
+export async function readBeforePoll(
+  db: Queryable,
+  accountId: string,
+): Promise<{ readonly progress: Progress; readonly known: KnownVersions }> {
+  type Row = ProgressRow & { readonly versions: Readonly<Record<string, number>> | null };
+  const [row] = await db.query<Row>(READ_WITH_VERSIONS, [accountId]);
+  return { progress: toProgress(row), known: new Map(Object.entries(row?.versions ?? {})) };
+}
+
+function toProgress(row: ProgressRow | undefined): Progress {
   const gaps = row?.gaps ?? [];
   const ofKind = (kind: GapKind): SlottedGap[] =>
     gaps

@@ -3,6 +3,7 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
 import {
   askForPoll,
+  type PlannedPoll,
   POLL,
   planPolls,
   pollNextAt,
@@ -17,7 +18,7 @@ import {
   pollUnderLease,
 } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
-import type { SettledPolls } from './quiet-polls.ts';
+import { createPollMemory } from './poll-memory.ts';
 import { type SyncOutcome, syncNow } from './sync-now.ts';
 
 /** Each period varies by up to this fraction, so that accounts and processes spread out. */
@@ -67,9 +68,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   /** The accounts that this process polls, each with the host of its service. */
   const begun = new Map<string, string>();
   const longWalks = createTurns(LONG_WALKS);
-  const settled: SettledPolls = new Map();
+  const memory = createPollMemory();
   /** Due times that this process has just stored, so that they need not be read again. */
-  const planned = new Map<string, number>();
+  const stored = new Map<string, number>();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
   const worker = createWorker(options, {
@@ -78,30 +79,35 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     groupOf: (accountId) => begun.get(accountId),
     readDue: (now, limit) => readDueAccounts(database, [...begun.keys()], now, limit),
     async readDueAt(accountId) {
-      const at = planned.get(accountId);
-      planned.delete(accountId);
+      const at = stored.get(accountId);
+      stored.delete(accountId);
       return at ?? (await readDueAt(database, accountId));
     },
     run: pollInPeriod,
   });
 
   async function pollInPeriod({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
-    const dueAt = await readDueAt(database, accountId);
-    if (dueAt === null || dueAt > clock.now()) return 'idle';
-    const spread = clock.now() - dueAt > LATE_MS ? 1 : 2 * JITTER;
-    const nextAt = clock.now() + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
+    let planned: PlannedPoll | undefined;
+    const plan = (dueAt: number): number => {
+      const spread = clock.now() - dueAt > LATE_MS ? 1 : 2 * JITTER;
+      const at = clock.now() + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
+      planned = { dueAt, at };
+      return at;
+    };
     const signal = AbortSignal.any([lost, stopping]);
-    const walks = { budget: PERIOD_BUDGET, longWalks, settled, planned: nextAt };
+    const walks = { budget: PERIOD_BUDGET, longWalks, memory, plan };
     const request = { accountId, ...walks, fullSweep: false, impatient: false, signal };
     const outcome = await pollUnderLease(options, request, lease);
     if (outcome.kind === 'stopped' || outcome.kind === 'idle') return 'stopped';
     if (outcome.kind === 'done') {
       const { cycle } = outcome;
-      if (cycle.dueAt != null) planned.set(accountId, cycle.dueAt);
+      if (cycle.dueAt != null) stored.set(accountId, cycle.dueAt);
       return cycle.behind ? 'more' : 'idle';
     }
+    if (planned === undefined) return 'idle';
     const waits = outcome.kind === 'failed' || outcome.kind === 'waiting';
-    await pollNextAt(database, lease, accountId, { dueAt, at: waits ? outcome.retryAt : nextAt });
+    const { dueAt, at } = planned;
+    await pollNextAt(database, lease, accountId, { dueAt, at: waits ? outcome.retryAt : at });
     return 'idle';
   }
 
@@ -118,7 +124,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** Polls without a budget, after any periodic poll in this process. `busy`: another process polls. */
   async function pollWhole(accountId: string, signal: AbortSignal): Promise<PollOutcome> {
-    const walks = { budget: WHOLE_BUDGET, longWalks, settled };
+    const walks = { budget: WHOLE_BUDGET, longWalks, memory };
     const request = { accountId, ...walks, fullSweep: true, impatient: true, signal };
     for (let free = false; ; ) {
       const outcome = await pollAccount(options, request);
@@ -157,7 +163,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     begin,
     end(accountId) {
       begun.delete(accountId);
-      settled.delete(accountId);
+      memory.forget(accountId);
       return Promise.resolve();
     },
     pollSoon,

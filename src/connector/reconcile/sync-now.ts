@@ -58,6 +58,7 @@ function judge(outcome: PollOutcome, polls: number, now: number): SyncOutcome | 
     case 'done':
       return outcome.cycle.closed ? { kind: 'closed' } : backOffMs(polls, UNCLOSED);
     case 'busy':
+    case 'early':
     case 'stopped':
       return BUSY_WAIT_MS;
     case 'idle':

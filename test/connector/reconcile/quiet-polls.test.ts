@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createPollMemory } from '../../../src/connector/reconcile/poll-memory.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const PERIOD = 45_000;
 
 let bench: PollBench;
-const settled = new Map();
+let memory = createPollMemory();
 beforeEach(async () => {
-  settled.clear();
+  memory = createPollMemory();
   bench = await openPollBench();
   bench.service.addConnection('c1');
   for (let index = 0; index < 3; index += 1)
@@ -19,7 +20,7 @@ afterEach(() => bench.close());
 /** Resolves with whether the poll merged what the service listed. */
 async function poll(): Promise<boolean> {
   await bench.clock.advance(PERIOD);
-  expect(await bench.poll({ settled })).toMatchObject({ kind: 'done', cycle: { closed: true } });
+  expect(await bench.poll({ memory })).toMatchObject({ kind: 'done', cycle: { closed: true } });
   const [row] = await bench.database.query<{ listedAt: number }>(
     'select listed_at as "listedAt" from connector.coverage where account_id = $1',
     [ACCOUNT],

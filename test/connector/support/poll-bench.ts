@@ -6,6 +6,7 @@ import {
   type PollRequest,
   pollAccount,
 } from '../../../src/connector/reconcile/account-poller.ts';
+import { createPollMemory } from '../../../src/connector/reconcile/poll-memory.ts';
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -96,7 +97,7 @@ export async function openPollBench(): Promise<PollBench> {
           accountId: ACCOUNT,
           budget: { coverage: 40, visibility: 20, sweep: 40 },
           longWalks: createTurns(8),
-          settled: new Map(),
+          memory: createPollMemory(),
           fullSweep: false,
           impatient: false,
           signal: new AbortController().signal,

@@ -4,6 +4,7 @@
  */
 
 import { pollAccount } from '../../../src/connector/reconcile/account-poller.ts';
+import { createPollMemory } from '../../../src/connector/reconcile/poll-memory.ts';
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -35,7 +36,7 @@ const outcome = await pollAccount(
     accountId,
     budget: { coverage: 40, visibility: 20, sweep: 40 },
     longWalks: createTurns(8),
-    settled: new Map(),
+    memory: createPollMemory(),
     fullSweep: false,
     impatient: false,
     signal: new AbortController().signal,
