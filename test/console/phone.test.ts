@@ -44,6 +44,9 @@ describe('Phone', () => {
     await page.getByText('valid for 20 s').waitFor();
     const number = '447700900161';
     await KEYBOARD.write(page.getByLabel('Number of this phone'), number);
+    await page.setViewportSize({ width: 390, height: 800 });
+    const scan = await button(page, 'Scan').boundingBox();
+    expect([(scan?.x ?? 390) + (scan?.width ?? 0) < 390, (scan?.height ?? 0) < 40]).toEqual([true, true]);
     await KEYBOARD.press(button(page, 'Scan'));
     await page
       .getByRole('region', { name: `+${number}` })

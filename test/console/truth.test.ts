@@ -112,6 +112,15 @@ describe('the console of a connector', () => {
     },
   );
 
+  it('says so on a narrow screen as well, beside the name of the connector', async () => {
+    const page = await openConsole();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.route('**/connector/**', refuse);
+    await pass(page, SOON_MS);
+    const word = await page.getByText('no connector', { exact: true }).boundingBox();
+    expect((word?.x ?? 390) + (word?.width ?? 0)).toBeLessThanOrEqual(390);
+  });
+
   it('says nothing is well on a page that could never read', async () => {
     const started = await startProductionConsole({ url: test.connectorUrl, token: test.connectorToken });
     const { page } = await started.open('/console.json');

@@ -103,7 +103,7 @@ const BLIND: Readonly<Record<BlindOutage, readonly [title: string, hint: string]
   server: ['The server does not respond', 'The command that serves this page has stopped or hangs.'],
   connector: [
     'The connector does not respond',
-    'The server of this page runs, but receives no answer from it.',
+    'The server of this page runs, but receives no answer: the connector or its database hangs or has stopped.',
   ],
   database: ['The database does not respond', 'The server runs, but cannot read what it has stored.'],
   reads: ['Not everything can be read', 'Some figures of this screen could not be read again.'],
