@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
+import { generateSealingKey, SealingError } from '../runtime/sealing/key-ring.ts';
 
 /** Secrets of a connector on this machine, generated once and reused at each start. */
 export interface LocalSecrets {
@@ -23,6 +23,16 @@ export function readLocalSecrets(file: string): LocalSecrets {
   chmodSync(draft, 0o600);
   renameSync(draft, file);
   return secrets;
+}
+
+/** For a start whose key is in `file`: says that the key is another one than that of the stored secrets. */
+export function explainLostKey(error: unknown, file: string): unknown {
+  if (!(error instanceof SealingError) || error.code !== 'unknown_key') return error;
+  return new Error(
+    `The database contains secrets that were sealed with another key than the one in ${file}. Start with the folder ` +
+      'of the earlier start (--data-dir), restore its secrets.json, or use an empty database.',
+    { cause: error },
+  );
 }
 
 function readIfPresent(file: string): string | undefined {

@@ -4,13 +4,14 @@ import type { Environment } from '../runtime/config/read-settings.ts';
 import { isLoopbackAddress } from '../runtime/http-server/loopback.ts';
 import { type CommandOptions, readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
+import { claimForSandbox } from './database-owner.ts';
 import { describeLoop, describePlatform, describeReset } from './describe-loop.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { howToStartAnother, openServerDatabase } from './server-database.ts';
-import { type StartOptions, startOptions } from './start-options.ts';
+import { describeUnused, type StartOptions, startOptions } from './start-options.ts';
 
 /** It takes a fraction of a second, but must not fail on a machine with little CPU time. */
 const SHUTDOWN_MS = 5_000;
@@ -94,6 +95,10 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
       openServerDatabase({ url: databaseUrl, dataDir, clock, logger }),
       (started) => started.close(),
     );
+    say(describeUnused('platform', env));
+    const setting = settings.platformDatabaseUrl === undefined ? 'DATABASE_URL' : 'PLATFORM_DATABASE_URL';
+    const named = { url: server.url, setting: databaseUrl === undefined ? '--data-dir' : setting };
+    await claimForSandbox({ ...named, clock, logger }, { connector: false });
     const starting = runService({
       databaseUrl: server.url,
       ports,

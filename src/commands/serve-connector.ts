@@ -7,7 +7,7 @@ import { loadHandlers } from './load-handlers.ts';
 import type { CommandContext } from './run-command.ts';
 import { runConnector } from './run-connector.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
-import { openServerDatabase } from './server-database.ts';
+import { openConnectorDatabase } from './server-database.ts';
 
 /** For a process that shares its port with others. */
 const DRAIN_MS = 4_000;
@@ -34,7 +34,7 @@ export async function serveConnector(
     });
     // First, because an error here is found quickly and needs nothing else.
     const handlers = await loadHandlers(handlersModule, env);
-    const store = await openServerDatabase({
+    const store = await openConnectorDatabase({
       url: databaseUrl,
       dataDir: String(options['data-dir'] ?? '.data'),
       clock,

@@ -5,6 +5,7 @@ import type { Secret } from '../runtime/config/secret.ts';
 import { startEmbeddedPostgres } from '../runtime/database/embedded.ts';
 import { migrateDatabase } from '../runtime/database/migrate.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import { refuseSandbox } from './database-owner.ts';
 import { invoke } from './invocation.ts';
 
 /** The database server that a command uses. */
@@ -34,6 +35,25 @@ export async function openServerDatabase(options: {
   const state = server.joined ? 'joined the running server' : 'started';
   const note = `embedded Postgres, ${state}; ${server.note ?? `data in ${server.location}`}`;
   return { url: server.url, note, close: () => server.stop() };
+}
+
+/**
+ * The server of a connector that is started by itself.
+ * @throws {ConfigurationError} if it is the database of an `npm start`.
+ */
+export async function openConnectorDatabase(
+  options: Parameters<typeof openServerDatabase>[0],
+): Promise<ServerDatabase> {
+  const { url, clock, logger } = options;
+  const server = await openServerDatabase(options);
+  const setting = url === undefined ? '--data-dir' : 'DATABASE_URL';
+  try {
+    await refuseSandbox({ url: server.url, setting, clock, logger });
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
 }
 
 /** The command line that starts a service next to a running one. `url` is the database of the running one. */

@@ -2,14 +2,15 @@ import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
+import { claimForSandbox } from './database-owner.ts';
 import { describeLoop, describeReset, explainNumbers } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
-import { readLocalSecrets } from './local-secrets.ts';
+import { explainLostKey, readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { howToStartAnother, openServerDatabase } from './server-database.ts';
-import { startOptions } from './start-options.ts';
+import { describeUnused, startOptions } from './start-options.ts';
 
 /** Sends take a fraction of a second, because there is no reason to wait for a simulation. */
 const SEND_SCALE = 0.02;
@@ -57,18 +58,27 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();
     const handlers = await loadHandlers(handlersModule, env);
-    const secrets = readLocalSecrets(join(dataDir, 'secrets.json'));
+    const secretsFile = join(dataDir, 'secrets.json');
     const server = await lifecycle.whenStarted(
       'database server',
       openServerDatabase({ url: databaseUrl, dataDir, clock, logger }),
       (started) => started.close(),
     );
+    print(options['json'] ? '' : describeUnused('start', env));
+    const at = (url: string, setting: string) => ({ url, setting, clock, logger });
+    const platformUrl = platformDatabaseUrl?.reveal() ?? server.url;
+    const setting = databaseUrl === undefined ? '--data-dir' : 'DATABASE_URL';
+    await claimForSandbox(at(server.url, setting), { connector: true });
+    if (platformUrl !== server.url)
+      await claimForSandbox(at(platformUrl, 'PLATFORM_DATABASE_URL'), { connector: false });
     say(`database    ${server.note}`);
+    // Only now: a folder with secrets counts as that of a loop.
+    const secrets = readLocalSecrets(secretsFile);
     const starting = startLoop({
       ...settings,
       connectorDatabaseUrl: server.url,
       ownsConnectorData: databaseUrl === undefined,
-      platformDatabaseUrl: platformDatabaseUrl?.reveal() ?? server.url,
+      platformDatabaseUrl: platformUrl,
       handlers,
       ports,
       secrets,
@@ -78,6 +88,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
       onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
       clock,
       logger,
+    }).catch((error: unknown) => {
+      throw explainLostKey(error, secretsFile);
     });
     const loop = await lifecycle.whenStarted('loop', starting, (started) => started.close());
     if (loop.emptied) say('connector   emptied: the service was reset while the connector was not running');

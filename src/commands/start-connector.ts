@@ -10,7 +10,7 @@ import { connectorOptions, nameProcess } from './connector-options.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { runConnector } from './run-connector.ts';
-import { openServerDatabase } from './server-database.ts';
+import { openConnectorDatabase } from './server-database.ts';
 
 /** The target of log lines, such as pino or `console`. Lines contain allow-listed fields and no secrets. */
 export interface ConnectorLogger {
@@ -74,7 +74,7 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
     );
   }
   try {
-    const store = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
+    const store = await openConnectorDatabase({ url: databaseUrl, dataDir, clock, logger });
     lifecycle.onClose('database server', () => store.close());
     const connector = await runConnector({ ...settings, handlers, databaseUrl: store.url, clock, logger });
     lifecycle.onClose('connector', () => connector.close());

@@ -25,6 +25,34 @@ export interface StartOptions {
   readonly logLevel: LogLevel;
 }
 
+const PLATFORM_SETTINGS = [
+  'DATABASE_URL',
+  'PLATFORM_DATABASE_URL',
+  'PLATFORM_TRUSTED_PROXIES',
+  'PLATFORM_TUNNEL_TARGETS',
+  'WEBHOOK_SECRET',
+  'LOG_LEVEL',
+];
+/** The settings that a command uses; it generates the others, or does without them. */
+const USED = {
+  platform: [...PLATFORM_SETTINGS, 'PLATFORM_HOST', 'PLATFORM_ALLOWED_HOSTS'],
+  start: [
+    ...PLATFORM_SETTINGS,
+    'REDIS_URL',
+    'RECONCILE_INTERVAL_MS',
+    'INBOX_RETENTION_DAYS',
+    'CONNECTOR_HANDLERS',
+  ],
+};
+
+/** A line that names the settings in the environment that the command does not use; empty if there are none. */
+export function describeUnused(command: keyof typeof USED, env: Environment): string {
+  const unused = Object.keys(allSettings(env)).filter(
+    (name) => !USED[command].includes(name) && (env[name] || env[`${name}_FILE`]),
+  );
+  return unused.length === 0 ? '' : `settings    not used by this command: ${unused.join(', ')}\n`;
+}
+
 /**
  * Reads the settings of the loop. Without `LOG_LEVEL` only warnings are logged, because a person reads this
  * output.

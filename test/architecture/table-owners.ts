@@ -83,6 +83,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/runtime/database/orm.ts': 'runs the statements of drizzle',
   'src/runtime/database/in-turns.ts': 'passes statements on, in turns',
   'src/runtime/notifier/postgres-notifier.ts': 'calls pg_notify',
+  'src/commands/database-owner.ts': 'reads the catalog, and marks the schema of a sandbox',
   'src/commands/run-replay.ts': 'asks the catalog whether the tables exist',
   'src/commands/self-check.ts': 'creates and drops a database',
   'src/connector/connections/creation-store.ts':

@@ -183,7 +183,7 @@ describe('npm start', () => {
 it(
   'npm start on DATABASE_URL that is stopped with Ctrl-C while it starts announces its end in two lines on standard error',
   async () => {
-    const database = await createTestDatabase({ connector: true, platform: true });
+    const database = await createTestDatabase({ platform: true });
     onTestFinished(() => database.drop());
     const folder = await makeDataFolder();
     onTestFinished(() => folder.remove(''));

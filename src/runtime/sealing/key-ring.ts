@@ -11,7 +11,7 @@ export type SealingFailure = 'malformed' | 'unknown_key' | 'wrong_context' | 'ta
 const FAILURES: Record<SealingFailure, string> = {
   malformed: 'The sealed value is malformed or truncated.',
   unknown_key:
-    'CONNECTOR_SEALING_KEYS: a stored secret was sealed with a key that is not in the list. Add the old key again, after the first one.',
+    'CONNECTOR_SEALING_KEYS: a stored secret was sealed with a key that is not in the list. Add the old key again, after the first one. It is in the settings (.env or a vault) of the processes that used this database before.',
   wrong_context: 'The sealed value was read from a different place than the one it was sealed for.',
   tampered: 'The sealed value was altered after it was sealed.',
 };
