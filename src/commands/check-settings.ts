@@ -15,11 +15,16 @@ export interface CheckedSettings {
 
 const SETTINGS = { check: 'settings', title: 'settings' } as const;
 
-/**
- * Reads the settings as the connector does. An invalid setting counts as unset, so that the rest can be checked.
- * `besideLoop`: an `npm start` has run in this folder, and generates some of the settings itself.
- */
-export function checkSettings(env: Environment, besideLoop = false): CheckedSettings {
+/** Whose settings are checked. */
+export interface SettingsOrigin {
+  /** They are those of an `npm start`, whose embedded Postgres is intended. */
+  readonly isLoop?: boolean;
+  /** What a reader should know about where they are from. */
+  readonly note?: string | undefined;
+}
+
+/** Reads the settings as the connector does. An invalid setting counts as unset, so that the rest can be checked. */
+export function checkSettings(env: Environment, origin: SettingsOrigin = {}): CheckedSettings {
   const typos: string[] = [];
   const problems = findProblems(env, (found, meant) =>
     typos.push(`${found} is not a setting. Did you mean ${meant}?`),
@@ -48,7 +53,7 @@ export function checkSettings(env: Environment, besideLoop = false): CheckedSett
       reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
       inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
     },
-    reports: [checkNode(), report(problems, typos, besideLoop)],
+    reports: [checkNode(), report(problems, settings.DATABASE_URL === undefined, typos, origin)],
   };
 }
 
@@ -74,15 +79,16 @@ function findProblems(
   }
 }
 
-const BESIDE_LOOP =
-  'npm start generates some of them. To check the connector that it runs, pass the address of its sandbox, ' +
-  'for example --sandbox http://127.0.0.1:4000.';
+const NO_DATABASE =
+  'DATABASE_URL is not set: the data is in a Postgres on this machine only, without a backup.';
 
 function report(
   problems: readonly ConfigurationProblem[],
+  isEmbedded: boolean,
   typos: readonly string[],
-  besideLoop: boolean,
+  { isLoop = false, note }: SettingsOrigin,
 ): Report {
+  const notes = note === undefined ? [] : [note];
   if (problems.length > 0) {
     return {
       ...SETTINGS,
@@ -94,16 +100,21 @@ function report(
           evidence: [...problems.map((each) => `${each.setting}: ${each.problem}`), ...typos],
           advice: [
             'Correct them in .env in the working directory, or in the environment. .env.example lists all settings.',
-            ...(besideLoop ? [BESIDE_LOOP] : []),
+            ...notes,
           ],
         },
       ),
     };
   }
   if (typos.length > 0) {
-    return { ...SETTINGS, ...warning('A variable looks like a mistyped setting.', { evidence: typos }) };
+    const evidence = [...typos, ...notes];
+    return { ...SETTINGS, ...warning('A variable looks like a mistyped setting.', { evidence }) };
   }
-  return { ...SETTINGS, ...ok('The settings are valid.') };
+  if (isEmbedded && !isLoop) {
+    const advice = ['In production, set DATABASE_URL to a Postgres of your own.'];
+    return { ...SETTINGS, ...warning(NO_DATABASE, { evidence: notes, advice }) };
+  }
+  return { ...SETTINGS, ...ok('The settings are valid.', { evidence: notes }) };
 }
 
 function checkNode(): Report {

@@ -78,6 +78,12 @@ interface Found {
   readonly services: readonly (string | null)[];
 }
 
+/** Whether a database has the tables of a connector that is not that of a sandbox. Throws what the database throws. */
+export async function hasOwnConnector(db: Queryable): Promise<boolean> {
+  const { hasConnector, isSandbox } = await inspect(db);
+  return hasConnector && !isSandbox;
+}
+
 async function inspect(db: Queryable): Promise<Found> {
   const [row] = await db.query<{
     connector: boolean;

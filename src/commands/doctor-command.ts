@@ -2,22 +2,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DoctorSettings } from '../connector/doctor/check-input.ts';
-import { type ExamineOptions, examine } from '../connector/doctor/examine.ts';
+import { examine } from '../connector/doctor/examine.ts';
 import type { Report } from '../connector/doctor/finding.ts';
-import type { Clock } from '../runtime/clock/clock.ts';
-import { type Database, openDatabase } from '../runtime/database/database.ts';
-import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.ts';
-import { createLogger } from '../runtime/logger/logger.ts';
 import { checkSettings } from './check-settings.ts';
 import { packageVersion } from './command-line.ts';
+import { findLoop, findStore, type RunningLoop } from './doctor-target.ts';
+import { invoke } from './invocation.ts';
 import { readLoopEnvironment } from './loop-environment.ts';
 import { runCommand } from './run-command.ts';
 import { countVerdicts, writeReports } from './write-reports.ts';
 
 const EXIT = { well: 0, wrong: 1, couldNotCheck: 2 } as const;
 const MIGRATIONS = join(fileURLToPath(new URL('../../drizzle/', import.meta.url)), 'connector');
-const POOL_SIZE = 2;
-const QUERY_MS = 8_000;
 
 const COMMAND = {
   name: 'doctor',
@@ -29,32 +25,40 @@ const COMMAND = {
     'data-dir': {
       type: 'string',
       value: 'DIR',
-      description: 'folder for the data of the embedded Postgres (default .data)',
+      description:
+        'folder of the data of npm start, or of the embedded Postgres of the connector (default .data)',
     },
     sandbox: {
       type: 'string',
       value: 'URL',
       description:
-        'check the connector of the npm start whose sandbox has this address, for example http://127.0.0.1:4000',
+        'check the connector of the npm start whose sandbox has this address (default: the npm start that runs on the data folder, unless CONNECTOR_SEALING_KEYS is set)',
     },
   },
 } as const;
 
 await runCommand(COMMAND, async ({ options, env, clock, print }) => {
   try {
-    const dataDir = String(options['data-dir'] ?? '.data');
-    const secretsFile = join(dataDir, 'secrets.json');
-    const hasLoop = existsSync(secretsFile);
-    const sandbox = options['sandbox'];
-    if (sandbox !== undefined && !hasLoop)
+    const given = options['data-dir'];
+    const dataDir = String(given ?? '.data');
+    const hasLoop = existsSync(join(dataDir, 'secrets.json'));
+    const named = options['sandbox'];
+    if (named !== undefined && !hasLoop)
       throw new Error(`${dataDir} contains no data of npm start. Pass its folder as --data-dir.`);
-    const made = sandbox === undefined ? {} : await readLoopEnvironment(String(sandbox), secretsFile);
-    const { settings: read, reports } = checkSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
-    const settings: DoctorSettings = {
-      ...read,
-      sandboxUrl: sandbox === undefined ? undefined : String(sandbox).replace(/\/+$/, ''),
-    };
-    const store = await findStore(settings, dataDir, clock);
+    const running =
+      named === undefined ? await findLoop(env, dataDir, clock) : await readLoop(String(named), dataDir);
+    // Without its own key, no connector can run with these settings.
+    const isOwn =
+      named === undefined && Boolean(env['CONNECTOR_SEALING_KEYS'] || env['CONNECTOR_SEALING_KEYS_FILE']);
+    const loop = isOwn ? null : running;
+    const { settings: read, reports } = checkSettings(
+      { ...env, ...loop?.environment },
+      { isLoop: loop !== null, note: describeRunning(running, { isOwn, hasLoop }) },
+    );
+    const settings: DoctorSettings = { ...read, sandboxUrl: loop?.sandboxUrl };
+    // The command that `npm run platform` prints keeps its data there.
+    const folders = given === undefined && loop === null ? [dataDir, join(dataDir, 'connector')] : [dataDir];
+    const store = await findStore(settings.databaseUrl, folders, clock);
     const found = await examine({ ...store, settings, clock, migrations: MIGRATIONS });
     await store.database?.close();
     const all = [...reports, ...found];
@@ -75,6 +79,25 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
   }
 });
 
+async function readLoop(url: string, dataDir: string): Promise<RunningLoop> {
+  const sandboxUrl = url.replace(/\/+$/, '');
+  return { sandboxUrl, environment: await readLoopEnvironment(sandboxUrl, join(dataDir, 'secrets.json')) };
+}
+
+/** What a reader of the report should know about the `npm start` of this folder. */
+function describeRunning(
+  running: RunningLoop | null,
+  { isOwn, hasLoop }: { readonly isOwn: boolean; readonly hasLoop: boolean },
+): string | undefined {
+  if (running === null)
+    return hasLoop && !isOwn
+      ? 'npm start has run in this folder and generates some of them, but does not run now. To check its connector, start it first.'
+      : undefined;
+  return isOwn
+    ? `npm start runs in this folder as well. To check its connector: ${invoke('doctor', `--sandbox ${running.sandboxUrl}`)}`
+    : `They are those of the npm start at ${running.sandboxUrl}.`;
+}
+
 function verdictOf(problems: number, couldNotCheck: boolean): number {
   if (problems > 0) return EXIT.wrong;
   return couldNotCheck ? EXIT.couldNotCheck : EXIT.well;
@@ -83,37 +106,4 @@ function verdictOf(problems: number, couldNotCheck: boolean): number {
 /** Without a database, nearly every check is impossible. */
 function lookedAnywhere(reports: readonly Report[]): boolean {
   return reports.some(({ check, verdict }) => check === 'database' && verdict !== 'not_checked');
-}
-
-type Store = Pick<ExamineOptions, 'whyNoDatabase'> & { readonly database: Database | null };
-
-/** The database of the settings, or the embedded one if it is running. Starts nothing. */
-async function findStore(settings: DoctorSettings, dataDir: string, clock: Clock): Promise<Store> {
-  if (settings.databaseUrl !== undefined) return { database: open(settings.databaseUrl, clock) };
-  const found = await findEmbeddedPostgres(dataDir);
-  switch (found.kind) {
-    case 'running':
-      return { database: open(found.url, clock) };
-    case 'stopped':
-      return {
-        database: null,
-        whyNoDatabase: `DATABASE_URL is not set, and the Postgres in ${found.location} is not running, so no process of the connector is running either. Start the connector and run the doctor again.`,
-      };
-    case 'absent':
-      return {
-        database: null,
-        whyNoDatabase: `DATABASE_URL is not set, and there is no data in ${dataDir}. Run the doctor where the connector runs, with its .env.`,
-      };
-  }
-}
-
-function open(url: string, clock: Clock): Database {
-  return openDatabase({
-    url,
-    name: 'connector-doctor',
-    poolSize: POOL_SIZE,
-    deadlineMs: QUERY_MS,
-    clock,
-    logger: createLogger({ level: 'silent', name: 'doctor' }),
-  });
 }

@@ -1,5 +1,6 @@
 import { sandboxInfo } from '../contract/sandbox/info.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 
 const DEADLINE_MS = 5_000;
@@ -7,7 +8,7 @@ const DEADLINE_MS = 5_000;
 /**
  * The settings that a running `npm start` generated for its connector: addresses and keys as its sandbox returns them,
  * and the sealing key from its data folder. `secretsFile` must exist; nothing is created.
- * @throws Error if there is no sandbox at this address, or no connector is attached to it.
+ * @throws Error if there is no sandbox at this address, no connector is attached to it, or its secrets are others.
  */
 export async function readLoopEnvironment(sandboxUrl: string, secretsFile: string): Promise<Environment> {
   const url = `${sandboxUrl.replace(/\/+$/, '')}/sandbox/v1/info`;
@@ -19,6 +20,9 @@ export async function readLoopEnvironment(sandboxUrl: string, secretsFile: strin
     throw new Error(
       `no connector is attached to the sandbox at ${sandboxUrl}. Omit --sandbox to check a connector that runs by itself.`,
     );
+  const { connectorToken: expected, sealingKey } = readLocalSecrets(secretsFile);
+  if (!equalSecrets(connectorToken, expected))
+    throw new Error(`the data of the sandbox at ${sandboxUrl} is not in the folder of ${secretsFile}.`);
   const { hostname, port } = new URL(connectorUrl);
   return {
     SERVICE_BASE_URL: baseUrl,
@@ -26,7 +30,7 @@ export async function readLoopEnvironment(sandboxUrl: string, secretsFile: strin
     CONNECTOR_API_TOKEN: connectorToken,
     CONNECTOR_HOST: hostname,
     CONNECTOR_PORT: port,
-    CONNECTOR_SEALING_KEYS: readLocalSecrets(secretsFile).sealingKey,
+    CONNECTOR_SEALING_KEYS: sealingKey,
     ...(webhookUrl === null ? {} : { WEBHOOK_PUBLIC_URL: webhookUrl }),
   };
 }

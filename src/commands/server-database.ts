@@ -47,6 +47,11 @@ export async function openConnectorDatabase(
   const { url, clock, logger } = options;
   const server = await openServerDatabase(options);
   const setting = url === undefined ? '--data-dir' : 'DATABASE_URL';
+  if (url === undefined)
+    logger.warn(
+      { location: options.dataDir },
+      'DATABASE_URL is not set: the data is in an embedded Postgres on this machine only, without a backup. Set it in production',
+    );
   try {
     await refuseSandbox({ url: server.url, setting, clock, logger });
   } catch (error) {

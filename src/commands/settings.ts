@@ -1,7 +1,7 @@
 import { ALL_RIGHTS_NAME, RIGHTS, type Right } from '../contract/connector/rights.ts';
 import { LIMITS } from '../contract/service/limits.ts';
 import { isAddressRange } from '../runtime/addresses/address-ranges.ts';
-import type { Environment } from '../runtime/config/read-settings.ts';
+import type { Environment, SettingsDefinition } from '../runtime/config/read-settings.ts';
 import { findWeakness, Secret } from '../runtime/config/secret.ts';
 import * as setting from '../runtime/config/setting.ts';
 import { isDatabaseUrl } from '../runtime/database/database-url.ts';
@@ -43,7 +43,8 @@ const databaseUrl = setting.secretUrl({
   description: 'Postgres of the connector (15 or newer)',
   protocols: POSTGRES,
   accepts: isDatabaseUrl,
-  unset: 'a real Postgres from an npm package, with its data in .data/postgres',
+  unset:
+    'a Postgres from an npm package, for trying out: its data is in .data/postgres, on this machine only, without a backup',
   example: 'postgres://user:password@127.0.0.1:5432/messaging',
 });
 
@@ -109,10 +110,44 @@ function reconcileRange(env: Environment): { min: number; max: number } {
     : { min: LIMITS.reconcileIntervalMinMs, max: LIMITS.reconcileIntervalMaxMs };
 }
 
-/** The settings of `npm run connector`. The environment only affects the range of the polling interval. */
+/** The settings of `npm run connector`, those that it needs in production first. The environment only affects the range of the polling interval. */
 export function connectorSettings(env: Environment) {
   return {
     DATABASE_URL: databaseUrl,
+    SERVICE_BASE_URL: setting.confidentialUrl({
+      description: 'Base address of the service of the first account and of the OAuth app, including /api/v1',
+      unset: 'accounts are added through the API; npm start uses its own service',
+      example: 'https://service.example/api/v1',
+    }),
+    SERVICE_API_KEY: setting.secret({
+      description: 'API key of the first account',
+      pattern: TOKEN,
+      allowed: 'a secret of printable ASCII characters without spaces',
+      unset: 'accounts are added through the API; npm start uses its own service',
+    }),
+    WEBHOOK_PUBLIC_URL: setting.url({
+      description:
+        'Public URL of the webhook receiver; if set, the connector registers it with the service for each API key',
+      protocols: HTTPS,
+      unset: 'nothing is registered; npm start uses its own tunnel',
+      example: 'https://crm.example/webhooks/messaging',
+    }),
+    CONNECTOR_API_TOKEN: setting.secret({
+      description: 'Bearer token of the API under /v1 and of /metrics, with all rights',
+      pattern: TOKEN,
+      allowed: 'a secret of printable ASCII characters without spaces',
+      least: MIN_TOKEN,
+      make: MAKE_TOKEN,
+      unset: 'the connector does not start; npm start generates one',
+    }),
+    CONNECTOR_SEALING_KEYS: setting.secretEntries({
+      description:
+        'Key ring that encrypts tokens and signing secrets in the database; the first key encrypts, all keys decrypt',
+      read: readSealingKeyEntry,
+      make: `Generate one with: ${MAKE_SEALING_KEY}`,
+      allowed: 'one or more keys of 32 random bytes as base64url, separated by commas',
+      unset: 'the connector does not start; npm start generates one',
+    }),
     REDIS_URL: setting.secretUrl({
       description: 'Redis that carries notifications between processes, or several nodes of a Redis Cluster',
       protocols: ['redis:', 'rediss:'],
@@ -130,14 +165,6 @@ export function connectorSettings(env: Environment) {
       max: 65_535,
       default: 4_020,
     }),
-    CONNECTOR_API_TOKEN: setting.secret({
-      description: 'Bearer token of the API under /v1 and of /metrics, with all rights',
-      pattern: TOKEN,
-      allowed: 'a secret of printable ASCII characters without spaces',
-      least: MIN_TOKEN,
-      make: MAKE_TOKEN,
-      unset: 'the connector does not start; npm start generates one',
-    }),
     CONNECTOR_API_TOKENS: setting.secretEntries<NamedToken>({
       description:
         'Additional tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling on request), metrics. Several may be valid at the same time, so a token can be replaced without interruption',
@@ -152,25 +179,6 @@ export function connectorSettings(env: Environment) {
       values: ['all', 'web', 'worker'],
       default: 'all',
     }),
-    CONNECTOR_SEALING_KEYS: setting.secretEntries({
-      description:
-        'Key ring that encrypts tokens and signing secrets in the database; the first key encrypts, all keys decrypt',
-      read: readSealingKeyEntry,
-      make: `Generate one with: ${MAKE_SEALING_KEY}`,
-      allowed: 'one or more keys of 32 random bytes as base64url, separated by commas',
-      unset: 'the connector does not start; npm start generates one',
-    }),
-    SERVICE_BASE_URL: setting.confidentialUrl({
-      description: 'Base address of the service of the first account and of the OAuth app, including /api/v1',
-      unset: 'accounts are added through the API; npm start uses its own service',
-      example: 'https://service.example/api/v1',
-    }),
-    SERVICE_API_KEY: setting.secret({
-      description: 'API key of the first account',
-      pattern: TOKEN,
-      allowed: 'a secret of printable ASCII characters without spaces',
-      unset: 'accounts are added through the API; npm start uses its own service',
-    }),
     CONNECTOR_SERVICE_HOSTS: setting.list({
       description:
         'Hosts (with the port unless it is the default) at which accounts added through the API may have their service',
@@ -179,13 +187,6 @@ export function connectorSettings(env: Environment) {
       unset:
         'only the host of SERVICE_BASE_URL, or only this machine if that is on this machine; without SERVICE_BASE_URL, any host with a public address',
       example: 'service.example,eu.service.example',
-    }),
-    WEBHOOK_PUBLIC_URL: setting.url({
-      description:
-        'Public URL of the webhook receiver; if set, the connector registers it with the service for each API key',
-      protocols: HTTPS,
-      unset: 'nothing is registered; npm start uses its own tunnel',
-      example: 'https://crm.example/webhooks/messaging',
     }),
     WEBHOOK_SECRET: webhookSecret,
     RECONCILE_INTERVAL_MS: setting.duration({
@@ -283,7 +284,23 @@ export function platformSettings() {
 
 /** All settings: those of `npm start`, and the order of `.env.example`. */
 export function allSettings(env: Environment) {
-  const { DATABASE_URL, ...connector } = connectorSettings(env);
-  const { WEBHOOK_SECRET: _secret, LOG_LEVEL: _level, DATABASE_URL: _url, ...platform } = platformSettings();
-  return { DATABASE_URL, ...platform, ...connector };
+  return { ...connectorSettings(env), ...platformSettings() };
+}
+
+/** The last of the settings that a connector needs in production; they come first. */
+const LAST_REQUIRED = 'CONNECTOR_SEALING_KEYS';
+
+/** The settings in the sections of `.env.example`. */
+export function settingSections(env: Environment): Readonly<Record<string, SettingsDefinition>> {
+  const names = Object.keys(connectorSettings(env));
+  const placeOf = (name: string): number => names.indexOf(name);
+  const all = Object.entries(allSettings(env));
+  const select = (isIn: (place: number) => boolean): SettingsDefinition =>
+    Object.fromEntries(all.filter(([name]) => isIn(placeOf(name))));
+  const last = placeOf(LAST_REQUIRED);
+  return {
+    'Required by npm run connector in production': select((place) => place >= 0 && place <= last),
+    'Optional settings of the connector': select((place) => place > last),
+    'Settings of npm start and npm run platform': select((place) => place < 0),
+  };
 }

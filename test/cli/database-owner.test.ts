@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { claimForSandbox, refuseSandbox } from '../../src/commands/database-owner.ts';
+import { claimForSandbox, hasOwnConnector, refuseSandbox } from '../../src/commands/database-owner.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -102,6 +102,14 @@ describe('a connector of its own', () => {
     await expect(refuseSandbox({ ...named, setting: '--data-dir' })).rejects.toThrow(
       'npm run connector -- --data-dir .data-connector',
     );
+  });
+
+  it('is recognized by its tables, unless they are those of a sandbox', async () => {
+    const { database, named } = await openNamed();
+    expect(await hasOwnConnector(database)).toBe(false);
+    await claimForSandbox(named, WITH_CONNECTOR);
+    expect(await hasOwnConnector(database)).toBe(false);
+    expect(await hasOwnConnector((await openNamed({ connector: true })).database)).toBe(true);
   });
 
   it('takes an empty database, one of a connector, and one with tables of other programs', async () => {

@@ -23,6 +23,7 @@ describe('the settings that the doctor reads', () => {
     return { settings, report: reports.find(({ check }) => check === 'settings') };
   };
   const GOOD = {
+    DATABASE_URL: 'postgres://127.0.0.1/messaging',
     CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
   };
@@ -57,6 +58,20 @@ describe('the settings that the doctor reads', () => {
     });
   });
 
+  it('are reported if they name no database, unless they are those of npm start', () => {
+    const { DATABASE_URL: _, ...embedded } = GOOD;
+    expect(read(embedded).report).toMatchObject({
+      verdict: 'warning',
+      says: 'DATABASE_URL is not set: the data is in a Postgres on this machine only, without a backup.',
+      advice: ['In production, set DATABASE_URL to a Postgres of your own.'],
+    });
+    const { reports } = checkSettings(embedded, { isLoop: true, note: 'They are those of npm start.' });
+    expect(reports.find(({ check }) => check === 'settings')).toMatchObject({
+      verdict: 'ok',
+      evidence: ['They are those of npm start.'],
+    });
+  });
+
   it('may contain a misspelled name, or name a file that does not exist', () => {
     expect(read({ ...GOOD, SERVICE_API_KEYS: 'x' }).report).toMatchObject({
       verdict: 'warning',
@@ -70,7 +85,7 @@ describe('the settings that the doctor reads', () => {
 
 describe('npm run doctor beside npm start', () => {
   it(
-    'checks the connector of the loop with --sandbox, and suggests this option if it is missing',
+    'checks the connector of the loop that runs on its folder, or of the one that --sandbox names, and says which',
     async () => {
       const folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -96,11 +111,8 @@ describe('npm run doctor beside npm start', () => {
         body: { status: 'expired' },
       });
       await client.sync();
-      const [asked, unasked, elsewhere] = await Promise.all([
-        run(['--sandbox', sandboxUrl]),
-        run([]),
-        run(['--sandbox', 'http://127.0.0.1:1']),
-      ]);
+      const elsewhere = await run(['--sandbox', 'http://127.0.0.1:1']);
+      const [asked, unasked] = await Promise.all([run(['--sandbox', sandboxUrl]), run([])]);
       const { reports } = JSON.parse(asked.stdout) as { reports: Report[] };
       // Only the licence, which expired a moment ago.
       expect(reports.filter(({ verdict }) => verdict === 'problem').map(({ check }) => check)).toEqual([
@@ -117,9 +129,19 @@ describe('npm run doctor beside npm start', () => {
       );
       expect([settings, connector]).toEqual(['ok', 'ok']);
       for (const secret of Object.values(options.secrets)) expect(asked.stdout).not.toContain(secret);
-      expect(settingsOf(unasked.stdout)).toMatchObject({
+      for (const { stdout } of [asked, unasked]) {
+        expect(settingsOf(stdout)).toMatchObject({
+          verdict: 'ok',
+          evidence: [`They are those of the npm start at ${sandboxUrl}.`],
+        });
+        const { host, pathname } = new URL(database.url);
+        expect(stdout).toContain(`DATABASE_URL names ${host}${pathname}.`);
+      }
+      writeFileSync(join(folder, '.env'), `DATABASE_URL=${database.url}\nCONNECTOR_SEALING_KEYS=x\n`);
+      const own = await run([]);
+      expect(settingsOf(own.stdout)).toMatchObject({
         verdict: 'problem',
-        advice: [expect.any(String), expect.stringContaining('--sandbox http://127.0.0.1:4000')],
+        advice: [expect.any(String), expect.stringContaining(`npm run doctor -- --sandbox ${sandboxUrl}`)],
       });
       expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no sandbox at') });
     },

@@ -17,6 +17,8 @@ export interface ExamineOptions {
   /** An unused pool; null if there is none, for the reason in `whyNoDatabase`. */
   readonly database: Database | null;
   readonly whyNoDatabase?: string;
+  /** What names the database, in a sentence. */
+  readonly whichDatabase?: string;
   /** Folder of the connector's migrations. */
   readonly migrations: string;
   readonly reach?: PublicReach;
@@ -82,6 +84,7 @@ async function reachDatabase({
   database,
   clock,
   whyNoDatabase,
+  whichDatabase,
   migrations,
 }: ExamineOptions): Promise<Reached> {
   const about = { check: DATABASE.id, title: DATABASE.title };
@@ -92,7 +95,10 @@ async function reachDatabase({
   });
   if (database === null)
     return none('There is no database to check.', [{ ...about, ...notChecked(whyNoDatabase ?? '') }]);
-  const answered = await runCheck(explained(DATABASE), () => database, clock);
+  const answered = (await runCheck(explained(DATABASE), () => database, clock)).map((report) => ({
+    ...report,
+    evidence: [...(whichDatabase === undefined ? [] : [whichDatabase]), ...report.evidence],
+  }));
   if (answered.some(({ verdict }) => verdict !== 'ok'))
     return none('The database cannot be queried.', answered);
   const schema: Check<Database> = {

@@ -23,25 +23,18 @@ function describe(setting: Setting<unknown>): string {
 
 /**
  * The text of `.env.example`: every setting with its description, allowed values and default, commented out,
- * so that a copy of the file changes nothing.
+ * so that a copy of the file changes nothing. `sections` has their titles.
  */
-export function renderEnvExample(definition: SettingsDefinition): string {
+export function renderEnvExample(sections: Readonly<Record<string, SettingsDefinition>>): string {
   const title = comment(
     'Copy this file to .env in the working directory and uncomment the settings that you need. ' +
       'Environment variables take precedence over this file. A secret can be read from a file: set NAME_FILE instead of NAME, for example CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
   );
-  const entries = Object.entries(definition).map(
-    ([name, setting]) => `${comment(describe(setting))}\n#${name}=${setting.example}`,
-  );
+  const entries = Object.entries(sections).flatMap(([section, definition]) => [
+    `# --- ${section} ---`,
+    ...Object.entries(definition).map(
+      ([name, setting]) => `${comment(describe(setting))}\n#${name}=${setting.example}`,
+    ),
+  ]);
   return `${[title, ...entries].join('\n\n')}\n`;
-}
-
-/** The settings as a Markdown table, for the documentation. */
-export function renderSettingsTable(definition: SettingsDefinition): string {
-  const cell = (text: string): string => text.replaceAll('|', '\\|');
-  const rows = Object.entries(definition).map(
-    ([name, setting]) =>
-      `| \`${name}\` | ${[setting.description, setting.allowed, setting.unset].map(cell).join(' | ')} |`,
-  );
-  return `${['| name | meaning | value | if unset |', '|---|---|---|---|', ...rows].join('\n')}\n`;
 }
