@@ -1,4 +1,7 @@
+import { eq } from 'drizzle-orm';
+import { orm } from '../../runtime/database/orm.ts';
 import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../accounts/poll-state.ts';
+import { messages } from '../db/schema.ts';
 import { latestOf, mergeListing } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
 import { boundProgress, END, endChange, type Progress, readBeforePoll, readProgress } from './progress.ts';
@@ -83,7 +86,10 @@ export async function runPollCycle(
   const stored = await readProgress(database, accountId);
   const sinceGoodMs = state.lastGoodAt === null ? 0 : Math.max(0, clock.now() - state.lastGoodAt);
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
+  const isImport = stored.coverage.watermark === null && state.lastGoodAt === null;
+  if (isImport) context.logger.info({ accountId }, 'the first poll of an account: it imports old messages');
   const walk = await walkAccount(context, progress.coverage, latest, newest.read);
+  if (isImport) await noteImport(context, walk);
   await readPastEnd(context, progress, walk, latest);
   const visibility = await walkVisibility(context, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
@@ -110,6 +116,19 @@ export async function runPollCycle(
   if (unchanged && walk.idle && !wrote && messages !== null && watermark !== null)
     settled.set(accountId, { ...digests, messages, watermark, lastGoodAt: now });
   return { closed: walk.closed && visibility.closed && sweep.closed, behind, dueAt };
+}
+
+async function noteImport(
+  { database, logger, accountId }: PollContext,
+  { closed }: CoverageWalk,
+): Promise<void> {
+  const count = await orm(database).$count(messages, eq(messages.accountId, accountId));
+  logger.info(
+    { accountId, count },
+    closed
+      ? 'old messages were imported'
+      : 'some old messages were imported; the next polls import the others',
+  );
 }
 
 /** That is every other poll. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { proves } from '../../support/proves.ts';
 import { received } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
@@ -36,6 +37,28 @@ describe('a poll', () => {
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toEqual(serviceIds());
     expect(await coverage()).toEqual({ watermark: start + 249 * MINUTE, gaps: [] });
+  });
+
+  it('logs that the first one imports old messages, and how many', async () => {
+    const lines: unknown[] = [];
+    const write = (line: string): void => {
+      const { accountId, count, msg } = JSON.parse(line) as Record<string, unknown>;
+      lines.push([accountId, count, msg]);
+    };
+    const logger = createLogger({ level: 'info', name: 'test', destination: { write } });
+    addMany(250, start, MINUTE);
+    const budget = { coverage: 1, visibility: 20, sweep: 40 };
+    await bench.poll({ budget }, { logger });
+    await bench.poll({}, { logger });
+    expect(lines).toEqual([
+      [ACCOUNT, undefined, 'the first poll of an account: it imports old messages'],
+      [ACCOUNT, 100, 'some old messages were imported; the next polls import the others'],
+    ]);
+    await bench.database.query('truncate connector.coverage, connector.gaps, connector.messages');
+    await bench.database.query('update connector.poll_states set last_good_at = null');
+    lines.length = 0;
+    await bench.poll({}, { logger });
+    expect(lines.at(-1)).toEqual([ACCOUNT, 250, 'old messages were imported']);
   });
 
   it('stores each message as the service has it', async () => {
