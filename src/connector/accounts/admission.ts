@@ -135,14 +135,15 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       warnedOfOther = true;
       return admit();
     }
-    if (clock.elapsed() >= notBefore) await decide(isInUse);
+    if (clock.elapsed() >= notBefore) await decide(isInUse, inUse !== null);
   }
 
-  async function decide(isInUse: boolean): Promise<void> {
+  async function decide(isInUse: boolean, isOneInUse: boolean): Promise<void> {
     const verdict = await candidate.attempt(closing.signal);
     if (closing.signal.aborted) return;
     if (verdict.kind === 'accepted') return await accept();
-    const { setting, problem } = verdict.problem;
+    const { setting } = verdict.problem;
+    const problem = `${verdict.problem.problem} ${isOneInUse ? STAYS : NONE_STORED}`;
     failures += 1;
     if (verdict.kind === 'undecided' && !isInUse) {
       const waitMs = verdict.retryAfterMs ?? backOffMs(failures, RETRY);
@@ -156,7 +157,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       notBefore = clock.elapsed() + REFUSED_RETRY_MS;
       return;
     }
-    refused = new ConfigurationError([verdict.problem]);
+    refused = new ConfigurationError([{ setting, problem }]);
     audit?.note('account.changed', { who: 'settings', what: setting, id: subject, result: 'refused' });
     admitted.reject(refused);
     throw refused;
@@ -208,6 +209,8 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
   };
 }
 
+const STAYS = 'The stored value remains in use.';
+const NONE_STORED = 'No value is stored yet.';
 const OTHER_IS_USED =
   'other processes have a newer value than these settings contain; this process uses it as well. ' +
   'Give every process the same settings';

@@ -123,7 +123,7 @@ async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promi
       setting: 'SERVICE_API_KEY',
       problem:
         `is a key of a different workspace: it lists none of the ${known.length} connections of the stored account. ` +
-        'The stored key remains in use. Use a key of the same workspace. To change the workspace, start once without ' +
+        'Use a key of the same workspace. To change the workspace, start once without ' +
         'SERVICE_API_KEY and remove the account (DELETE /v1/accounts/default).',
     },
   };

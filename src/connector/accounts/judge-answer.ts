@@ -2,7 +2,6 @@ import { ServiceError, ServiceRefusal } from '../service-client/service-errors.t
 import type { Verdict } from './admission.ts';
 
 const TRIED = 'SERVICE_BASE_URL or SERVICE_API_KEY';
-const STAYS = 'The stored value remains in use.';
 
 /**
  * What a failed `GET /connections` shows about the tested settings: the key is refused, there is no service at
@@ -14,7 +13,7 @@ export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
   const { host } = new URL(baseUrl);
   if (isTemporary(error)) {
     const problem =
-      `changed, but the stored value remains in use until the service at ${host} has accepted the change. ` +
+      `is not used until the service at ${host} has accepted it. ` +
       `It ${status === null ? `does not answer (${code})` : `answers with ${status} ${code}`}; retrying.`;
     return { kind: 'undecided', problem: { setting: TRIED, problem }, retryAfterMs };
   }
@@ -28,7 +27,7 @@ export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
 export function noServiceAt(baseUrl: string, status: number | null): Verdict {
   const problem =
     `is not the address of a service: GET ${baseUrl}/connections was answered with ${status ?? 'something else'}. ` +
-    `It must be the complete base address, including /api/v1. ${STAYS}`;
+    `It must be the complete base address, including /api/v1.`;
   return { kind: 'refused', problem: { setting: 'SERVICE_BASE_URL', problem } };
 }
 
@@ -42,10 +41,10 @@ function explainKey({ status, code }: ServiceRefusal, host: string): string {
   const refused = `is refused by ${host} (${status} ${code})`;
   switch (code) {
     case 'ip_not_allowed':
-      return `${refused}: the address of this machine is not on the allowlist of the key. Add it in the developer portal, or use another key. ${STAYS}`;
+      return `${refused}: the address of this machine is not on the allowlist of the key. Add it in the developer portal, or use another key.`;
     case 'insufficient_scope':
-      return `${refused}: the key lacks the scope messaging.read. Add the scope in the developer portal, or use another key. ${STAYS}`;
+      return `${refused}: the key lacks the scope messaging.read. Add the scope in the developer portal, or use another key.`;
     default:
-      return `${refused}: it is mistyped, unknown or revoked. Use a valid key. ${STAYS}`;
+      return `${refused}: it is mistyped, unknown or revoked. Use a valid key.`;
   }
 }

@@ -85,6 +85,6 @@ function judgeFailure(error: ServiceError, host: string): Verdict {
     const problem = `is not the address of an authorization server: ${host} has no discovery document. /.well-known/oauth-authorization-server must exist under this address.`;
     return { kind: 'refused', problem: { setting: 'SERVICE_AUTH_URL', problem } };
   }
-  const problem = `changed, but is not used until the authorization server at ${host} has answered (${error.code}); retrying.`;
+  const problem = `is not used until the authorization server at ${host} has answered (${error.code}); retrying.`;
   return { kind: 'undecided', problem: { setting: 'SERVICE_AUTH_URL', problem }, retryAfterMs: null };
 }

@@ -62,6 +62,24 @@ function openLog() {
   };
 }
 
+describe('the first settings of a database', () => {
+  it('that the service refuses are told from a change: there is no stored value', async () => {
+    world = await ConnectorWorld.open();
+    try {
+      expect(await problemsOf(named(TYPO))).toMatch(
+        /^SERVICE_API_KEY: is refused .* No value is stored yet\.$/,
+      );
+      const log = openLog();
+      world.service.fault = () => ({ status: 503, body: '' });
+      await (await world.start({ logger: log.logger })).stop();
+      expect(log.text()).toMatch(/is not used until the service at .* retrying\. No value is stored yet\./);
+      expect(log.text()).not.toContain('remains in use');
+    } finally {
+      await world.close();
+    }
+  });
+});
+
 describe('settings that replace nothing', () => {
   const started: RunningConnector[] = [];
   const start = async (options: Partial<ConnectorOptions> = {}): Promise<RunningConnector> => {
@@ -81,7 +99,7 @@ describe('settings that replace nothing', () => {
     it('that the service refuses prevents the process from starting, and the stored one stays', async () => {
       const before = await stored();
       expect(await problemsOf(named(TYPO))).toMatch(
-        /^SERVICE_API_KEY: is refused by 127\.0\.0\.1:\d+ \(401 invalid_key\): it is mistyped/,
+        /^SERVICE_API_KEY: is refused by 127\.0\.0\.1:\d+ \(401 invalid_key\): it is mistyped.* The stored value remains in use\.$/,
       );
       expect(await problemsOf({ ...named(TYPO), role: 'web' })).toContain('SERVICE_API_KEY');
       expect(await stored()).toEqual(before);
@@ -203,7 +221,7 @@ describe('settings that replace others', () => {
       expect(await isReady(waiting)).toBe(false);
       expect(await stored()).toMatchObject({ key: 'key-1', version: 2 });
       expect(log.text()).toMatch(
-        /SERVICE_BASE_URL or SERVICE_API_KEY changed.*answers with 503 down; retrying/,
+        /SERVICE_BASE_URL or SERVICE_API_KEY is not used until .*answers with 503 down; retrying\. The stored value remains in use\./,
       );
       await waiting.poll();
       expect(keysSeen()).toEqual(new Set(['Bearer key-1', 'Bearer key-2']));
