@@ -3,6 +3,7 @@ import type { ApiToken } from '../connector/api/token-guard.ts';
 import { type Connector, createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
+import { explainPath } from '../connector/inbox/webhook-path.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import { CONNECTOR_ERRORS } from '../contract/connector/errors.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
@@ -100,7 +101,9 @@ export interface RunningConnector {
  * was opened is closed again.
  */
 export async function runConnector(options: RunConnectorOptions): Promise<RunningConnector> {
-  const { databaseUrl, clock, logger } = options;
+  const { databaseUrl, clock, logger, webhookPublicUrl } = options;
+  const path = webhookPublicUrl === undefined ? null : explainPath(webhookPublicUrl);
+  if (path !== null) logger.warn({ setting: 'WEBHOOK_PUBLIC_URL' }, path);
   return await openParts(async (opened) => {
     await migrateSchema('connector', { url: databaseUrl, clock, logger });
     const open = (name: string, poolSize?: number): Database => {

@@ -127,7 +127,7 @@ export function connectorSettings(env: Environment) {
     }),
     WEBHOOK_PUBLIC_URL: setting.url({
       description:
-        'Public URL of the webhook receiver; if set, the connector registers it with the service for each API key',
+        'Public URL that leads to /webhooks/messaging of the connector; if set, the connector registers it with the service for each API key',
       protocols: HTTPS,
       unset: 'nothing is registered; npm start uses its own tunnel',
       example: 'https://crm.example/webhooks/messaging',

@@ -6,6 +6,16 @@ const BASE = '/webhooks/messaging';
  */
 export type WebhookPath = { readonly subscriptionId?: string } | null | undefined;
 
+/**
+ * Why deliveries to a public address may never arrive: the connector does not serve its path. Null if it does. A proxy
+ * may rewrite the path, so this may be right.
+ */
+export function explainPath(publicUrl: string): string | null {
+  const { pathname } = new URL(publicUrl);
+  if (pathname === BASE || pathname === `${BASE}/`) return null;
+  return `WEBHOOK_PUBLIC_URL has the path ${pathname}, but the connector receives webhooks at ${BASE}: unless a proxy rewrites the path, every delivery is answered with 404.`;
+}
+
 /** Parses the path of a request target, including its query. A slash at its end makes no difference. Never throws. */
 export function readWebhookPath(target: string): WebhookPath {
   const query = target.indexOf('?');

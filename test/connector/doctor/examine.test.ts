@@ -8,7 +8,7 @@ import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { silentLogger } from '../../support/platform.ts';
 import type { ScriptedService } from '../support/scripted-service.ts';
-import { ExaminedSystem, having, told } from './examined-system.ts';
+import { ExaminedSystem, examineWith, having, told } from './examined-system.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -233,6 +233,17 @@ describe('the webhook', () => {
     expect(answer).toMatch(/^problem/);
     expect(answer).toContain(says);
     expect(answer).not.toContain('next=');
+  });
+
+  it('is reported if its path is not that of the receiver, although the service is on this machine', async () => {
+    const webhookPublicUrl = 'https://crm.example/hooks';
+    const reports = await examineWith(
+      { ...system.settings, webhookPublicUrl },
+      { databaseUrl: system.settings.databaseUrl ?? '', clock: system.clock },
+    );
+    expect(told(reports, 'webhook-address')).toMatch(
+      /^warning: WEBHOOK_PUBLIC_URL has the path \/hooks, [\s\S]*must lead to \/webhooks\/messaging/,
+    );
   });
 
   it('is reported if its path belongs to no subscription, or its certificate is not trusted', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readWebhookPath } from '../../../src/connector/inbox/webhook-path.ts';
+import { explainPath, readWebhookPath } from '../../../src/connector/inbox/webhook-path.ts';
 
 describe('the path of a webhook', () => {
   it.each([
@@ -23,5 +23,25 @@ describe('the path of a webhook', () => {
     ['', undefined],
   ])('reads %s', (target, path) => {
     expect(readWebhookPath(target)).toEqual(path);
+  });
+});
+
+describe('a public address', () => {
+  it.each(['https://crm.example/webhooks/messaging', 'https://crm.example/webhooks/messaging/?a=1'])(
+    'is that of the receiver: %s',
+    (url) => {
+      expect(explainPath(url)).toBeNull();
+    },
+  );
+
+  it.each([
+    ['https://crm.example/hooks', '/hooks'],
+    ['https://crm.example', '/'],
+    ['https://crm.example/crm/webhooks/messaging', '/crm/webhooks/messaging'],
+    ['https://crm.example/webhooks/messaging/first', '/webhooks/messaging/first'],
+  ])('may lead nowhere: %s', (url, path) => {
+    expect(explainPath(url)).toBe(
+      `WEBHOOK_PUBLIC_URL has the path ${path}, but the connector receives webhooks at /webhooks/messaging: unless a proxy rewrites the path, every delivery is answered with 404.`,
+    );
   });
 });

@@ -1,4 +1,5 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
+import { explainPath } from '../../inbox/webhook-path.ts';
 import { readTallies } from '../../state/deliveries.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
@@ -9,6 +10,8 @@ import { ago, count, span } from '../wording.ts';
 const DAY_MS = 24 * 3_600_000;
 const RENEW_WITHIN_MS = 14 * DAY_MS;
 const LATELY_MS = 3_600_000;
+const LEAD_THERE =
+  'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector that uses this database. Check the path, and how the proxy rewrites it.';
 
 /**
  * The public address of the webhook leads to this receiver. It answers an unsigned request with 401 and a body
@@ -21,6 +24,8 @@ export const webhookAddressCheck: Check<ServiceCheckInput> = {
     const { account, settings, reach, signal } = input;
     if (account.webhookUrl === null) return notChecked('WEBHOOK_PUBLIC_URL is not set.');
     if (isLoopback(settings.service?.baseUrl ?? account.baseUrl) && reach.lookup === undefined) {
+      const path = explainPath(settings.webhookPublicUrl ?? account.webhookUrl);
+      if (path !== null) return warning(path, { advice: [LEAD_THERE] });
       return notChecked('The service runs on this machine and reaches the connector through its own tunnel.');
     }
     const at = scrubUrl(account.webhookUrl);
@@ -65,9 +70,7 @@ function explainAnswer(
       'A connector answers at the address, but does not know this webhook path.',
       {
         evidence,
-        advice: [
-          'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector that uses this database. Check the path, and how the proxy rewrites it.',
-        ],
+        advice: [LEAD_THERE],
       },
     ];
   }
