@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { addressKey, findEntry } from '../addresses/address-ranges.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
-import { discardBody } from './request-body.ts';
+import { discardBody, isGivenUp } from './request-body.ts';
 
 /** Limits on the number of connections. */
 export interface ConnectionLimits {
@@ -134,7 +134,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
     response.once('close', () => end(connection));
     // Node would also read the rest, but each chunk would wait for garbage collection.
     response.once('prefinish', () => {
-      if (!connection.isAuthenticated && !request.complete) discardBody(request);
+      if (!connection.isAuthenticated && !request.complete && !isGivenUp(request)) discardBody(request);
+    });
+    response.once('finish', () => {
+      if (isGivenUp(request)) connection.socket.destroySoon();
     });
     if (options.closesUnauthenticated && connection.key !== undefined) response.shouldKeepAlive = false;
     options.serve(request, response);
@@ -223,7 +226,7 @@ function lingerOnClose({ socket }: TrackedConnection, clock: Clock): void {
   const destroySoon = socket.destroySoon.bind(socket);
   socket.destroySoon = () => {
     const request = tracked.get(socket)?.current;
-    if (request === undefined || request.complete) {
+    if (request === undefined || request.complete || isGivenUp(request)) {
       destroySoon();
       return;
     }

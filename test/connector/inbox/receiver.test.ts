@@ -432,13 +432,27 @@ describe('the body of an unverified request', () => {
     }
   });
 
-  it('in chunks of one byte counts with the memory that the chunks occupy', async () => {
+  it('in small chunks counts with the memory that the chunks occupy', async () => {
     const tight = await startReceiver(database, { limits: { unverifiedBytes: 1024 * 1024 } });
     try {
       const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
-      const pieces = Buffer.from('1\r\nx\r\n'.repeat(20_000));
+      const pieces = Buffer.from(`10\r\n${'x'.repeat(16)}\r\n`.repeat(20_000));
       const text = await exchange(tight.server, [head, pieces], (soFar) => soFar.includes('"message"'));
       expect(statusesOf(text)).toEqual([503]);
+    } finally {
+      await tight.close();
+    }
+  });
+
+  it('in chunks of one byte is given up, and its connection is closed', async () => {
+    const tight = await startReceiver(database);
+    try {
+      const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
+      const pieces = Buffer.from('1\r\nx\r\n'.repeat(100_000));
+      const text = await exchange(tight.server, [head, pieces]);
+      expect(statusesOf(text)).toEqual([400]);
+      expect(text).toContain('chunks of a few bytes');
+      expect((await tight.metrics.render()).text).toContain('reason="too_fragmented"');
     } finally {
       await tight.close();
     }
