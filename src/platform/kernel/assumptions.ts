@@ -791,6 +791,16 @@ const WEBHOOKS = {
     because: 'Only the status matters.',
     value: 64 * 1024,
   },
+  webhookAnswerComplete: {
+    rule: 'An attempt succeeds when a 2xx response has arrived completely within its 10 s, or 64 KiB of it. A 2xx response whose body is cut off, or has not ended by then, is a failure.',
+    because:
+      'The timeout applies to the attempt, of which the response is a part. A receiver must survive repeated deliveries in any case.',
+  },
+  webhookAnswerHead: {
+    rule: 'A response with more than 16 KiB of headers is a failure, and so is one that begins with a `100 Continue` that was not asked for. Other interim responses (102, 103) are skipped.',
+    because:
+      'The specification sets no limit for headers; 16 KiB is common. The HTTP client of this implementation reads no unexpected `100 Continue`, although RFC 9110 (15.2) lets a receiver send one.',
+  },
   webhookPerAccount: {
     rule: 'An account has this many attempts and unfinished deliveries at once, retries included. Further events wait with their bodies, then only with their ids; the rest are dropped.',
     because: 'A slow receiver must neither block others nor fill the memory.',
