@@ -1,5 +1,9 @@
-import { type Check, type Level, Skip } from '../runner/check.ts';
+import type { Check, Level, Skip } from '../runner/check.ts';
+import { findMissing, type Needs } from '../runner/needs.ts';
 import type { IntegrationContext, IntegrationInputs } from './context.ts';
+
+/** How long a check may take, in milliseconds, besides what it has to wait for. */
+export const TIMEOUT_MS = 150_000;
 
 type Need = 'send' | 'pair' | 'oauth' | 'patience';
 
@@ -11,9 +15,16 @@ export interface IntegrationCheck extends Check<IntegrationContext> {
   readonly needs?: readonly Need[];
 }
 
-const NEEDS: Readonly<
-  Record<Need, { readonly why: string; readonly flag: string; given(inputs: IntegrationInputs): boolean }>
-> = {
+/** A check without what most of them have in common. */
+export type BareCheck = Omit<IntegrationCheck, 'tier' | 'section' | 'level'> &
+  Partial<Pick<IntegrationCheck, 'section' | 'level'>>;
+
+/** Checks that implement this section; each is a `must` unless it says otherwise. */
+export function inSection(section: string, checks: readonly BareCheck[]): readonly IntegrationCheck[] {
+  return checks.map((check) => ({ tier: 'I', section, level: 'must', ...check }));
+}
+
+const NEEDS: Needs<Need, IntegrationInputs> = {
   send: {
     why: 'needs the integration to send',
     flag: '--send-command',
@@ -37,8 +48,6 @@ const NEEDS: Readonly<
 };
 
 /** Why a check is not asked for with these inputs; undefined if it is. */
-export function findLock(check: IntegrationCheck, inputs: IntegrationInputs): Skip | undefined {
-  const missing = (check.needs ?? []).map((need) => NEEDS[need]).filter((need) => !need.given(inputs));
-  if (missing.length === 0) return undefined;
-  return new Skip(missing.map(({ why }) => why).join('; '), missing.map(({ flag }) => flag).join(', '));
+export function findLock({ needs }: IntegrationCheck, inputs: IntegrationInputs): Skip | undefined {
+  return findMissing(NEEDS, needs, inputs);
 }

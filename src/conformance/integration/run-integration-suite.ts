@@ -4,7 +4,7 @@ import { pollChecks } from './checks/polls.ts';
 import { refusedKeyChecks, sendChecks } from './checks/sends.ts';
 import { sessionChecks } from './checks/sessions.ts';
 import { createContext, type IntegrationContext, type IntegrationInputs } from './context.ts';
-import { findLock, type IntegrationCheck } from './integration-check.ts';
+import { findLock, type IntegrationCheck, TIMEOUT_MS } from './integration-check.ts';
 
 /** Every check of an integration, in the order in which they run. */
 export const INTEGRATION_CHECKS: readonly IntegrationCheck[] = [
@@ -19,8 +19,6 @@ export interface IntegrationSuiteOptions extends SuiteRun {
   /** The command that runs one check. */
   readonly repeat?: (id: string) => string;
 }
-
-const TIMEOUT_MS = 150_000;
 
 /** The checks that `only` selects. */
 export function selectIntegrationChecks(only?: readonly string[]): readonly IntegrationCheck[] {

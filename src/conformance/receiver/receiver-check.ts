@@ -1,4 +1,5 @@
-import { type Check, type Level, Skip } from '../runner/check.ts';
+import type { Check, Level, Skip } from '../runner/check.ts';
+import { findMissing, type Needs } from '../runner/needs.ts';
 import type { ReceiverContext, ReceiverInputs } from './context.ts';
 
 /** W: what goes over the wire. E: what the receiver makes of it. */
@@ -15,9 +16,16 @@ export interface ReceiverCheck extends Check<ReceiverContext> {
   readonly needs?: readonly Need[];
 }
 
-const NEEDS: Readonly<
-  Record<Need, { readonly why: string; readonly flag: string; given(inputs: ReceiverInputs): boolean }>
-> = {
+/** A check of level W, without what most of them have in common. */
+export type WireCheck = Omit<ReceiverCheck, 'tier' | 'section' | 'level'> &
+  Partial<Pick<ReceiverCheck, 'section' | 'level'>>;
+
+/** Checks of level W that implement this section; each is a `must` unless it says otherwise. */
+export function onWire(section: string, checks: readonly WireCheck[]): readonly ReceiverCheck[] {
+  return checks.map((check) => ({ tier: 'W', section, level: 'must', ...check }));
+}
+
+const NEEDS: Needs<Need, ReceiverInputs> = {
   'old-secret': {
     why: 'needs the secret before the last rotation',
     flag: '--old-secret',
@@ -46,8 +54,6 @@ export function isLoopback(url: string): boolean {
 }
 
 /** Why a check is not asked for with these inputs; undefined if it is. */
-export function findLock(check: ReceiverCheck, inputs: ReceiverInputs): Skip | undefined {
-  const missing = (check.needs ?? []).map((need) => NEEDS[need]).filter((need) => !need.given(inputs));
-  if (missing.length === 0) return undefined;
-  return new Skip(missing.map(({ why }) => why).join('; '), missing.map(({ flag }) => flag).join(', '));
+export function findLock({ needs }: ReceiverCheck, inputs: ReceiverInputs): Skip | undefined {
+  return findMissing(NEEDS, needs, inputs);
 }

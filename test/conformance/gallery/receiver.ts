@@ -74,6 +74,8 @@ export interface Ways {
   readonly storesLater?: boolean;
   /** How often it is observed before a worker stores what is queued. */
   readonly worksEvery?: number;
+  /** Whether the worker begins with the newest. */
+  readonly reorders?: boolean;
   /** Which events concern it. */
   readonly concerns?: (event: Event) => boolean;
   /** `memory` is lost when the process dies. */
@@ -140,6 +142,7 @@ export async function startGalleryReceiver(
     dies = () => false,
     perMinute = Number.POSITIVE_INFINITY,
     worksEvery = 1,
+    reorders = false,
     concerns = () => true,
     shows = (all) => all,
     trusts = () => false,
@@ -251,7 +254,10 @@ export async function startGalleryReceiver(
     async observe() {
       looks += 1;
       // The worker behind it.
-      if (looks % worksEvery === 0) for (const work of waiting.splice(0)) await work();
+      if (looks % worksEvery === 0) {
+        const queued = waiting.splice(0);
+        for (const work of reorders ? queued.toReversed() : queued) await work();
+      }
       return shows(rows);
     },
     async restart() {

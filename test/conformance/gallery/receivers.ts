@@ -52,6 +52,10 @@ export const RIGHT_RECEIVERS: readonly RightReceiver[] = [
   { name: 'keeps early statuses in a table of their own', ways: keepPending() },
   { name: 'has a worker that runs every 8 s', ways: { storesLater: true, worksEvery: 80 } },
   {
+    name: 'has a worker that takes what is queued in another order',
+    ways: { storesLater: true, worksEvery: 7, reorders: true },
+  },
+  {
     name: 'has a worker that runs every 25 s, and is given 30 s',
     ways: { storesLater: true, worksEvery: 250 },
     inputs: { patienceMs: 30_000 },

@@ -1,6 +1,6 @@
 import { Skip } from '../../runner/check.ts';
 import { entriesOf, type IntegrationContext, type Mark, type RecordedCall, violate } from '../context.ts';
-import type { IntegrationCheck } from '../integration-check.ts';
+import { inSection, TIMEOUT_MS } from '../integration-check.ts';
 
 const SECTION = 'Delivery and signature';
 /** The longest interval between two polls, with some seconds for the poll itself. */
@@ -16,7 +16,6 @@ const LOST = 201;
 const PAGES = 3;
 /** How often the delivery of an event is looked up. */
 const DELIVERY_READS = 10;
-const TIMEOUT_MS = 150_000;
 
 /** Calls that follow each other closely are one poll. */
 function groupPolls(
@@ -100,24 +99,16 @@ const ONCE =
   'A message that an event and a poll report is one: a unique index on the message id, which is the same in both.';
 
 /** How an integration reads what no event reported. Implements `Delivery and signature`. */
-export const pollChecks: readonly IntegrationCheck[] = [
+export const pollChecks = inSection(SECTION, [
   {
     id: 'poll.pages',
-    tier: 'I',
-    section: SECTION,
     rule: 'After events were lost, the next poll reads as many pages as the gap has, and what it reads is stored.',
-    level: 'must',
-    timeoutMs: TIMEOUT_MS,
     hint: POLL,
     run: readBack,
   },
   {
     id: 'poll.past-event',
-    tier: 'I',
-    section: SECTION,
     rule: 'A newer event that arrives does not hide the older ones that were lost.',
-    level: 'must',
-    timeoutMs: TIMEOUT_MS,
     hint: 'Only a poll may move the mark up to which everything was seen, never an event: src/patterns/reconcile-walk.ts.',
     async run(context) {
       await readBack(context);
@@ -143,10 +134,7 @@ export const pollChecks: readonly IntegrationCheck[] = [
   },
   {
     id: 'poll.often',
-    tier: 'I',
-    section: SECTION,
     rule: 'GET /messages is polled at least every 60 s.',
-    level: 'must',
     needs: ['patience'],
     timeoutMs: WATCHED_MS + TIMEOUT_MS,
     hint: 'Events can be lost, so keep polling while events arrive: docs/patterns.md#reconcile-walk.',
@@ -161,8 +149,6 @@ export const pollChecks: readonly IntegrationCheck[] = [
   },
   {
     id: 'poll.sparing',
-    tier: 'I',
-    section: SECTION,
     rule: 'While nothing is missing, GET /messages is polled at most every 30 s.',
     level: 'should',
     needs: ['patience'],
@@ -175,4 +161,4 @@ export const pollChecks: readonly IntegrationCheck[] = [
       if (polls > limit) violate(`at most ${limit} polls in 200 s`, `${polls}`, calls);
     },
   },
-];
+]);

@@ -1,6 +1,6 @@
 import { Skip } from '../../runner/check.ts';
 import { entriesOf, type IntegrationContext, type Mark, type RecordedCall, violate } from '../context.ts';
-import type { IntegrationCheck } from '../integration-check.ts';
+import { type BareCheck, inSection, TIMEOUT_MS } from '../integration-check.ts';
 
 const SECTION = 'Rules per endpoint, 10';
 /** How long an integration may take to begin with a send, or to repeat it. */
@@ -8,7 +8,6 @@ const BEGINS_MS = 30_000;
 const REPEATS_MS = 90_000;
 /** How long nothing may happen after a final answer. */
 const QUIET_MS = 15_000;
-const TIMEOUT_MS = 150_000;
 const RETRY_AFTER_S = 12;
 const WAITS_MS = 150_000;
 const ROUNDED_MS = 5_000;
@@ -47,15 +46,12 @@ async function demandRepeat(mark: Mark, after: string): Promise<Calls> {
 }
 
 /** A send whose first answer is final. */
-function final(id: string, rule: string, answer: string, action: object, hint: string): IntegrationCheck {
+function final(id: string, rule: string, answer: string, action: object, hint: string): BareCheck {
   return {
     id,
-    tier: 'I',
     section: 'Errors',
     rule,
-    level: 'must',
     needs: ['send'],
-    timeoutMs: TIMEOUT_MS,
     hint,
     async run(context) {
       const { mark } = await sendOnce(context, action);
@@ -65,15 +61,12 @@ function final(id: string, rule: string, answer: string, action: object, hint: s
 }
 
 /** It stops an integration permanently, so it comes last. */
-export const refusedKeyChecks: readonly IntegrationCheck[] = [
+export const refusedKeyChecks = inSection('Errors', [
   {
     id: 'send.key-refused',
-    tier: 'I',
     section: 'Errors',
     rule: 'A call that is refused with 401 invalid_key is not repeated in a loop.',
-    level: 'must',
     needs: ['send'],
-    timeoutMs: TIMEOUT_MS,
     hint: `The credential is the problem, not the send: hold all sends until it has been replaced. ${POLICY}`,
     async run(context) {
       await context.fault({ match: MESSAGES, action: { type: 'status', code: 401, error: 'invalid_key' } });
@@ -84,18 +77,14 @@ export const refusedKeyChecks: readonly IntegrationCheck[] = [
       if (calls.length > 2) violate('no loop', `${calls.length} calls`, calls);
     },
   },
-];
+]);
 
 /** How an integration sends, and what it makes of the answer. Implements `POST /messages` and `Errors`. */
-export const sendChecks: readonly IntegrationCheck[] = [
+export const sendChecks = inSection(SECTION, [
   {
     id: 'send.key',
-    tier: 'I',
-    section: SECTION,
     rule: 'A send whose answer was lost is repeated with the same idempotencyKey: the person gets one message.',
-    level: 'must',
     needs: ['send'],
-    timeoutMs: TIMEOUT_MS,
     hint: 'Create the key once per message, store it before the first attempt, and send it with each attempt: src/patterns/send-policy.ts.',
     async run(context) {
       const { to, mark } = await sendOnce(context, { type: 'lost_answer' });
@@ -132,12 +121,9 @@ export const sendChecks: readonly IntegrationCheck[] = [
   ),
   {
     id: 'send.retry-after',
-    tier: 'I',
     section: 'Errors',
     rule: 'After 429 with Retry-After, a send is repeated, but not before that time.',
-    level: 'must',
     needs: ['send'],
-    timeoutMs: TIMEOUT_MS,
     hint: `Wait as long as Retry-After says before the next attempt, and at least a second. ${POLICY}`,
     async run(context) {
       const limited = { type: 'status', code: 429, error: 'rate_limited', retryAfter: RETRY_AFTER_S };
@@ -151,12 +137,9 @@ export const sendChecks: readonly IntegrationCheck[] = [
   },
   {
     id: 'send.failed',
-    tier: 'I',
     section: 'Errors',
     rule: 'A send that failed with 502 send_failed is repeated after a short delay.',
-    level: 'must',
     needs: ['send'],
-    timeoutMs: TIMEOUT_MS,
     hint: AGAIN,
     async run(context) {
       const { mark } = await sendOnce(context, { type: 'status', code: 502, error: 'send_failed' });
@@ -165,10 +148,8 @@ export const sendChecks: readonly IntegrationCheck[] = [
   },
   {
     id: 'send.waits',
-    tier: 'I',
     section: 'Limits',
     rule: 'A client waits at least 180 s for the answer to a send.',
-    level: 'must',
     needs: ['send', 'patience'],
     timeoutMs: WAITS_MS + TIMEOUT_MS,
     hint: 'A session that heals itself takes up to 2.5 minutes. Set the timeout of POST /messages to 180 s or more.',
@@ -187,4 +168,4 @@ export const sendChecks: readonly IntegrationCheck[] = [
         violate('one call that is answered with 200', 'a call that was given up', calls);
     },
   },
-];
+]);

@@ -1,12 +1,11 @@
 import { Skip } from '../../runner/check.ts';
 import { violate } from '../context.ts';
-import type { IntegrationCheck } from '../integration-check.ts';
+import { inSection } from '../integration-check.ts';
 
 const BEGINS_MS = 30_000;
 const SHOWN_MS = 30_000;
 /** 3 to 5 s, with some time for the calls. */
 const BETWEEN_MS = { least: 2_500, most: 7_000 };
-const TIMEOUT_MS = 120_000;
 /** Longer than an access token is valid. */
 const TOKEN_LIFE_MS = 16 * 60_000;
 const SENDS = 5;
@@ -17,15 +16,12 @@ const BROKEN_MS = 60_000;
 const MOST_RESTARTS = 2;
 
 /** How an integration pairs a number, and keeps its grant. */
-export const sessionChecks: readonly IntegrationCheck[] = [
+export const sessionChecks = inSection('Connection status', [
   {
     id: 'pair.polls',
-    tier: 'I',
     section: 'Rules per endpoint, 2',
     rule: 'While a number waits to be paired, GET /connections/{id} is polled every 3 to 5 s, for a new QR code.',
-    level: 'must',
     needs: ['pair'],
-    timeoutMs: TIMEOUT_MS,
     hint: 'A QR code is stale within seconds. Show that of each answer, until the status is connected: src/patterns/pairing-poll.ts.',
     async run(context) {
       const mark = await context.mark();
@@ -45,11 +41,8 @@ export const sessionChecks: readonly IntegrationCheck[] = [
   },
   {
     id: 'session.broken',
-    tier: 'I',
-    section: 'Connection status',
     rule: 'A connection that needs to be paired again waits for its owner: it is not restarted in a loop.',
     level: 'should',
-    timeoutMs: TIMEOUT_MS,
     hint: 'After needs_reconnect only a scan by the owner helps: show it, and restart once the owner asks for a code.',
     async run(context) {
       const id = await context.connection('qr');
@@ -68,12 +61,9 @@ export const sessionChecks: readonly IntegrationCheck[] = [
   },
   {
     id: 'oauth.refresh',
-    tier: 'I',
     section: 'OAuth 2.0',
     rule: 'If several calls find that the access token has expired, it is refreshed once.',
-    level: 'must',
     needs: ['oauth', 'send'],
-    timeoutMs: TIMEOUT_MS,
     hint: 'A refresh invalidates the old refresh token, so run one at a time, and let the others wait for it: src/patterns/single-flight-refresh.ts.',
     async run(context) {
       const mark = await context.mark();
@@ -86,4 +76,4 @@ export const sessionChecks: readonly IntegrationCheck[] = [
       if (refreshes.length > 1) violate('one refresh', `${refreshes.length}`, refreshes);
     },
   },
-];
+]);

@@ -4,19 +4,16 @@ import type { Exchange } from '../../runner/exchange.ts';
 import { isLimited, isSuccess } from '../context.ts';
 import { newId } from '../events.ts';
 import { LIMITED } from '../find-cause.ts';
-import type { ReceiverCheck } from '../receiver-check.ts';
+import { onWire } from '../receiver-check.ts';
 
 const SECTION = 'Delivery and signature';
 const AT_ONCE = 50;
 const DEADLINE_MS = 10_000;
 const MEGABYTE = 1024 * 1024;
 
-export const deliveryChecks: readonly ReceiverCheck[] = [
+export const deliveryChecks = onWire(SECTION, [
   {
     id: 'delivery.repeated',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'The same delivery three times is answered with a 2xx each time.',
     hint: 'A copy that you have already is a success, not a conflict: insert with ON CONFLICT DO NOTHING, and answer 2xx.',
     async run({ accepts, events, clock }) {
@@ -27,9 +24,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'delivery.out-of-order',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'Statuses that arrive in the wrong order are answered with a 2xx.',
     hint: 'The order is not guaranteed. A status that is too late changes nothing, and one that arrives before its message is kept: both are a success. src/patterns/message-status.ts shows it.',
     async run({ accepts, events }) {
@@ -39,9 +33,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'delivery.at-once',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: `${AT_ONCE} deliveries at once are answered with a 2xx, each within 10 s.`,
     hint: 'Store the bytes and answer. Do the rest later, in a worker: the service waits 10 s for each attempt.',
     needs: ['loopback'],
@@ -69,9 +60,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'header.charset',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A content type with a charset is accepted.',
     hint: 'Do not compare the content type as a text: application/json may have parameters. Read the raw body whatever the type is.',
     run: ({ accepts, events }) =>
@@ -79,9 +67,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'body.in-two-parts',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A body that arrives in two parts is read to its end.',
     hint: 'Read until the request has ended, and concatenate bytes, not decoded texts: a character may be cut in two.',
     run: ({ accepts, events }) =>
@@ -93,8 +78,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'body.none',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'A signed request without a body is answered.',
     hint: 'An empty body is not an error of your server: refuse it with a 4xx, or accept it. It must not end in a 5xx.',
@@ -102,8 +85,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'body.not-json',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'A signed body that is not JSON is answered.',
     hint: 'Parse after the signature was verified, and catch what the parser throws. It must not end in a 5xx, which the service retries.',
@@ -112,7 +93,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'body.large',
-    tier: 'W',
     section: 'Limits',
     level: 'should',
     rule: 'A body of 2 MB is accepted or refused, but not with a 5xx.',
@@ -130,8 +110,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'method.get',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'GET and HEAD are answered, but not with a 5xx.',
     hint: 'Answer other methods with 405. Monitors and crawlers find every address.',
@@ -143,8 +121,6 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'connection.kept',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'Two deliveries on one connection are both answered with a 2xx.',
     hint: 'Read every body to its end, even of what you refuse, or close the connection with the answer.',
@@ -160,21 +136,16 @@ export const deliveryChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'delivery.afterwards',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'After all of this, a delivery is still answered with a 2xx.',
     hint: 'An earlier check has stopped or blocked the receiver: run the checks one by one with --only, and look at its log.',
     run: ({ accepts, events }) => accepts({ body: events.received() }),
   },
-];
+]);
 
 /** At the end, when all deliveries have been made. */
-export const limitChecks: readonly ReceiverCheck[] = [
+export const limitChecks = onWire(SECTION, [
   {
     id: 'delivery.limits',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'Genuine deliveries are not refused because there are many.',
     hint: LIMITED,
@@ -188,7 +159,7 @@ export const limitChecks: readonly ReceiverCheck[] = [
       );
     },
   },
-];
+]);
 
 /** @throws Violation for a 5xx, except 501, which refuses a method */
 function answered(exchange: { readonly status: number } & Parameters<typeof isSuccess>[0]): void {

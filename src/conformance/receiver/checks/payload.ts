@@ -1,6 +1,6 @@
 import type { ReceiverContext } from '../context.ts';
 import { newId, type Payload } from '../events.ts';
-import type { ReceiverCheck } from '../receiver-check.ts';
+import { onWire, type ReceiverCheck, type WireCheck } from '../receiver-check.ts';
 
 const ANSWER =
   'Answer 2xx to every genuine delivery, in the default branch too, and do not throw: any other answer makes the service send it twice more and then drop it.';
@@ -12,10 +12,9 @@ function accepted(
   rule: string,
   bodyOf: (events: ReceiverContext['events']) => Payload,
   hint = ANSWER,
-): ReceiverCheck {
+): WireCheck {
   return {
     id: `payload.${id}`,
-    tier: 'W',
     section,
     level,
     rule,
@@ -24,7 +23,7 @@ function accepted(
   };
 }
 
-export const payloadChecks: readonly ReceiverCheck[] = [
+export const payloadChecks = onWire('Limits', [
   accepted(
     'message-received',
     'must',
@@ -99,9 +98,6 @@ export const payloadChecks: readonly ReceiverCheck[] = [
   ),
   {
     id: 'payload.long-text',
-    tier: 'W',
-    section: 'Limits',
-    level: 'must',
     rule: 'A text of 4096 characters is accepted.',
     hint: 'Accept bodies of at least 100 kB, better 1 MB: a character may take 6 bytes, as an escape. If the answer is 401, verify the bytes as they were received: see signature.raw-bytes.',
     run: ({ accepts, events }) =>
@@ -110,4 +106,4 @@ export const payloadChecks: readonly ReceiverCheck[] = [
         as: 'delivery with a text of 4096 escaped characters',
       }),
   },
-];
+]);

@@ -1,6 +1,6 @@
 import { otherSecret } from '../context.ts';
 import type { Header } from '../profile.ts';
-import type { ReceiverCheck } from '../receiver-check.ts';
+import { onWire, type WireCheck } from '../receiver-check.ts';
 
 const SECTION = 'Delivery and signature';
 const PATTERN = 'src/patterns/verify-signature.ts shows it.';
@@ -9,12 +9,9 @@ const HEADERS = `Check both headers before you compare: exactly one value of eac
 const TIME = `Compare the signed timestamp with your clock, in both directions, and refuse more than 5 minutes; X-Service-Timestamp is in milliseconds. ${PATTERN}`;
 
 /** A delivery whose JSON looks different once it is parsed and serialized again. */
-function raw(id: string, rule: string, write: (json: string) => string): ReceiverCheck {
+function raw(id: string, rule: string, write: (json: string) => string): WireCheck {
   return {
     id: `signature.raw-bytes.${id}`,
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule,
     hint: RAW,
     run: ({ accepts, events }) =>
@@ -31,12 +28,9 @@ function wrongHeaders(
   rule: string,
   as: string,
   change: (signed: readonly Header[], signature: Header) => readonly Header[],
-): ReceiverCheck {
+): WireCheck {
   return {
     id: `signature.${id}`,
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule,
     hint: HEADERS,
     run: ({ refuses, events, inputs: { profile } }) =>
@@ -65,7 +59,7 @@ const MINUTE_MS = 60_000;
 const otherDigest = (value: string): string =>
   value.replace(/[0-9a-zA-Z]/g, (char) => (/\d/.test(char) ? String(9 - Number(char)) : char));
 
-export const signatureChecks: readonly ReceiverCheck[] = [
+export const signatureChecks = onWire(SECTION, [
   raw(
     'white-space',
     'White space in the body is part of what is signed.',
@@ -82,9 +76,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   ),
   {
     id: 'signature.wrong-secret',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A signature with another secret is refused.',
     hint: `Compute the HMAC over "<timestamp>.<raw body>" with your secret, compare it in constant time, and answer 401 if it differs. ${PATTERN}`,
     run: ({ refuses, events, inputs }) =>
@@ -96,9 +87,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'signature.body-changed',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A body that was changed after it was signed is refused.',
     hint: `The signature covers the whole body. ${PATTERN}`,
     run: ({ refuses, events }) =>
@@ -110,9 +98,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'signature.timestamp-changed',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A timestamp that was changed after it was signed is refused.',
     hint: `The signature covers the timestamp: sign "<timestamp>.<raw body>", not only the body. ${PATTERN}`,
     run: ({ refuses, events, clock, inputs: { profile, secret } }) =>
@@ -137,9 +122,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   ),
   {
     id: 'timestamp.missing',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A delivery without a timestamp is refused.',
     hint: HEADERS,
     run: ({ refuses, events, inputs: { profile } }) =>
@@ -169,8 +151,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   ),
   {
     id: 'signature.two-values',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'A delivery with two signatures is refused: a proxy and a receiver may each trust a different one.',
     hint: HEADERS,
@@ -194,9 +174,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'timestamp.stale',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A delivery that was signed 6 minutes ago is refused: it may be a replay.',
     hint: TIME,
     run: ({ refuses, events, clock }) =>
@@ -208,9 +185,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'timestamp.recent',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A delivery that was signed 4 minutes ago is accepted.',
     hint: `${TIME} Is the clock of your server right, and is the timestamp read in the right unit?`,
     run: ({ accepts, events, clock }) =>
@@ -222,8 +196,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'timestamp.future',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'A delivery that was signed 6 minutes in the future is refused: it could be replayed for that long.',
     hint: TIME,
@@ -236,8 +208,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'timestamp.ahead',
-    tier: 'W',
-    section: SECTION,
     level: 'should',
     rule: 'A delivery that was signed 10 seconds in the future is accepted: clocks differ.',
     hint: TIME,
@@ -250,9 +220,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'timestamp.not-a-number',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A timestamp that is not a number is refused, even if it is signed.',
     hint: `${HEADERS} A comparison with NaN is never true, so "too old" never is.`,
     run: ({ refuses, events }) =>
@@ -260,9 +227,6 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'timestamp.other-digits',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A timestamp in other digits than 0 to 9 is refused, even if it is signed.',
     hint: `Check the timestamp with [0-9]: in Python and some other languages, \\d also matches the digits of other scripts. ${PATTERN}`,
     run: ({ refuses, events, clock }) =>
@@ -276,13 +240,10 @@ export const signatureChecks: readonly ReceiverCheck[] = [
   },
   {
     id: 'rotation.old-secret',
-    tier: 'W',
-    section: SECTION,
-    level: 'must',
     rule: 'A signature with the secret before the last rotation is refused: rotation invalidates it at once.',
     hint: 'Replace the secret in one step, where each process reads it. Do not keep the old one for longer than the switch takes.',
     needs: ['old-secret'],
     run: ({ refuses, events, inputs: { oldSecret = '' } }) =>
       refuses({ body: events.received(), secret: oldSecret, as: 'delivery signed with the old secret' }),
   },
-];
+]);

@@ -2,7 +2,7 @@ import { Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import type { Seen } from '../../runner/observer.ts';
 import { isSuccess, type ReceiverContext } from '../context.ts';
-import { type Effect, type Judge, look, settle } from '../effect.ts';
+import { demand, type Effect, type Judge, look, settle } from '../effect.ts';
 import { newId } from '../events.ts';
 
 const SECTION = 'Message status ladder';
@@ -66,10 +66,16 @@ const REPEATED: readonly (readonly Status[])[] = [
   ['read', 'read', 'delivered', 'read'],
 ];
 
+const isFinal = (status: Status): boolean => status === 'read' || status === 'failed';
+
+/** How many statuses there are up to the first final one. */
+function untilFinal(statuses: readonly Status[]): number {
+  return statuses.findIndex(isFinal) + 1 || statuses.length;
+}
+
 /** The first final status counts, otherwise the highest. */
 function statusAfter(statuses: readonly Status[]): Status {
-  const final = statuses.find((status) => status === 'read' || status === 'failed');
-  return final ?? (statuses.includes('delivered') ? 'delivered' : 'sent');
+  return statuses.find(isFinal) ?? (statuses.includes('delivered') ? 'delivered' : 'sent');
 }
 
 /** All climbs. A receiver that shows statuses without messages gets only these. */
@@ -80,11 +86,26 @@ function climb(context: ReceiverContext): Promise<readonly Climb[]> {
     const climbs = places[kept].flatMap((message) =>
       [...ORDERS, ...REPEATED].map((statuses): Climb => ({ id: newId(), statuses, message })),
     );
-    for (const { id, statuses, message } of climbs) {
-      const arrive = () => context.accepts({ body: context.events.received({ id }) });
-      if (message === 'before') await arrive();
+    const arrive = (id: string) => context.accepts({ body: context.events.received({ id }) });
+    const report = async (id: string, statuses: readonly Status[]): Promise<void> => {
       for (const status of statuses) await context.accepts({ body: context.events.status(id, status) });
-      if (message === 'after') await arrive();
+    };
+    for (const { id, statuses, message } of climbs) {
+      if (message === 'before') await arrive(id);
+      await report(id, statuses.slice(0, untilFinal(statuses)));
+    }
+    // Who processes events later, and in any order, cannot know which of two final statuses came first.
+    const observable = climbs.filter(({ message }) => message !== 'after');
+    await demand(context, (seen) => {
+      const isAt = ({ id, statuses }: Climb): boolean =>
+        seen.get(id)?.status === statusAfter(statuses.slice(0, untilFinal(statuses)));
+      return observable.every(isAt) ? undefined : new Violation('the first statuses', 'others');
+    }).catch((error: unknown) => {
+      if (!(error instanceof Violation)) throw error;
+    });
+    for (const { id, statuses, message } of climbs) {
+      await report(id, statuses.slice(untilFinal(statuses)));
+      if (message === 'after') await arrive(id);
     }
     return climbs;
   });
