@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './column-types.ts';
 
@@ -134,5 +135,9 @@ export const connections = connectorSchema.table(
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     updatedAt: epochMs('updated_at').notNull(),
   },
-  (table) => [index('connections_account').on(table.accountId)],
+  (table) => [
+    index('connections_account').on(table.accountId),
+    /** Rows that no account has listed yet: every poll reads them. */
+    index('connections_unlisted').on(table.connectionId).where(sql`${table.listedAt} is null`),
+  ],
 );

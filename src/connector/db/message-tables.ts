@@ -57,5 +57,7 @@ export const messages = connectorSchema.table(
     index('messages_peer')
       .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst())
       .where(sql`${table.peer} is not null`),
+    /** Few rows: `GET /v1/sync` counts them. */
+    index('messages_conflicts').on(table.connectionId, table.createdAt).where(sql`${table.statusConflict}`),
   ],
 );

@@ -73,16 +73,19 @@ export async function findOpenStatuses(
   return row ?? { open: 0, oldest: null };
 }
 
+/** How far back unresolved statuses are counted, so that the count does not grow with the table. */
+const COUNTED_MS = 30 * DAY;
+
 /**
- * How many statuses have been open for longer than the widest horizon. Reads many rows, so once a day is
- * enough.
+ * How many statuses of the 30 days before `before` are open: for longer than the widest horizon. Reads many rows, so
+ * once a day is enough.
  */
 export async function countUnresolved(db: Queryable, accountId: string, before: number): Promise<number> {
   const [row] = await db.query<{ unresolved: number }>(
     `select count(*) as unresolved from connector.connections c
        join connector.messages m on m.connection_id = c.connection_id
-      where c.account_id = $1 and m.created_at < $2::bigint and ${IS_OPEN}`,
-    [accountId, before],
+      where c.account_id = $1 and m.created_at < $2::bigint and m.created_at >= $3::bigint and ${IS_OPEN}`,
+    [accountId, before, before - COUNTED_MS],
     { deadlineMs: 60_000 },
   );
   return row?.unresolved ?? 0;

@@ -44,7 +44,8 @@ async function readConnections(db: Queryable, accountId: string, since: number) 
         eq(m.connectionId, c.connectionId),
         eq(m.direction, 'outgoing'),
         gte(m.createdAt, since),
-        eq(m.statusConflict, true),
+        // A literal condition, so that the partial index is used.
+        sql`${m.statusConflict}`,
       ),
     )
     .as('conflicts');

@@ -75,7 +75,7 @@ export const accountSync = z.object({
   ),
   oldestOpenStatus: openStatus.nullable().describe(OPEN_STATUS),
   unresolvedStatuses: count.describe(
-    'Messages whose status has been open for more than seven days and is no longer checked.',
+    'Messages of the last 37 days whose status has been open for more than seven days and is no longer checked.',
   ),
   lastPoll: lastPoll.nullable().describe('The most recent poll; null if there was none.'),
   pollOverdue: z
