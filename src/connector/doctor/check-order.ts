@@ -11,6 +11,7 @@ import { missedEventsCheck } from './checks/missed-events.ts';
 import { numbersCheck } from './checks/numbers.ts';
 import { pollsCheck } from './checks/polls.ts';
 import { processesCheck } from './checks/processes.ts';
+import { readingCheck } from './checks/reading.ts';
 import { redisCheck } from './checks/redis.ts';
 import { rightsCheck } from './checks/rights.ts';
 import { scopesCheck } from './checks/scopes.ts';
@@ -58,6 +59,7 @@ export const SERVICE_CHECKS: readonly Check<ServiceCheckInput>[] = [
 export const ACCOUNT_CHECKS: readonly Check<AccountCheckInput>[] = [
   signaturesCheck,
   pollsCheck,
+  readingCheck,
   missedEventsCheck,
   numbersCheck,
 ];

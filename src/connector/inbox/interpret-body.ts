@@ -11,9 +11,6 @@ import { type ConnectionStateFacts, type MessageFacts, WEBHOOK_SEEN } from '../d
 
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
-/** To be increased when more can be read: kept deliveries that were invalid are then read again. */
-export const READER_VERSION = 2;
-
 interface Known {
   readonly event: string;
   /** The fields that hold a value which was read as null. Absent if there are none. */

@@ -1,3 +1,4 @@
+import { READER_VERSION } from '../../contract/service/read-fields.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline } from '../../runtime/clock/deadline.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
@@ -15,7 +16,7 @@ import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { assignAccounts } from './assign-accounts.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
-import { interpretBody, READER_VERSION } from './interpret-body.ts';
+import { interpretBody } from './interpret-body.ts';
 
 const EVERY_MS = 60 * 60_000;
 /** The name of the lease. */

@@ -7,9 +7,10 @@ import type { Refusal } from './answers.ts';
 /**
  * What is counted: each rejection by its reason (for a timestamp outside the window, the milliseconds are its
  * claimed age, at most one day, because a rejected request proves nothing), `accepted` with the milliseconds to
- * the response, and `age` with the milliseconds since a valid signature was made.
+ * the response, `age` with the milliseconds since a valid signature was made, `invalid` for a delivery without a
+ * readable id, and `unread` for one with fields that could not be read.
  */
-export type TallyKind = Refusal | 'accepted' | 'age';
+export type TallyKind = Refusal | 'accepted' | 'age' | 'invalid' | 'unread';
 
 /** Counts what the receiver handles, for later diagnosis. */
 export interface ReceiverTally {

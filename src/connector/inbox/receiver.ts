@@ -215,6 +215,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const interpreted = interpretBody(body.bytes, { accountId, signedAt });
       if (interpreted.kind === 'not_an_event') return 'not_an_event';
       const { kind, ...content } = interpreted;
+      if (content.reason !== undefined)
+        options.tally?.note(subscriptionId, kind === 'kept' ? 'invalid' : 'unread');
       const verified = secretVersion === undefined ? {} : { secretVersion };
       const delivery = {
         subscriptionId,

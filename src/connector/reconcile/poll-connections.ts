@@ -2,7 +2,7 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { type KnownVersions, readKnownVersions } from '../db/connection-listing.ts';
 import type { PolledConnections } from '../service-client/polled.ts';
 import { mergeConnections } from './merge-connections.ts';
-import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
+import { noteUnread, OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
 
 /** Ids of the connections that the service listed. */
 export type VisibleConnections = ReadonlySet<string>;
@@ -33,14 +33,18 @@ export function latestOf({ clock }: PollContext, { date }: { readonly date: numb
 export async function mergeListing(
   context: PollContext,
   known: KnownVersions,
-  { items, invalid, date }: PolledConnections,
+  { items, invalid, unread, date }: PolledConnections,
 ): Promise<Listing> {
   const { database, clock, logger, metrics, lease, accountId } = context;
   const latest = latestOf(context, { date });
   if (invalid.length > 0) {
-    metrics.invalid.inc(invalid.length);
-    logger.warn({ accountId, count: invalid.length }, 'connections could not be read and were left out');
+    metrics.invalid.inc({ what: 'record' }, invalid.length);
+    logger.warn(
+      { accountId, count: invalid.length, invalid },
+      'connections could not be read and were left out',
+    );
   }
+  noteUnread(context, unread, 'connection');
   const merge = { lease, accountId, now: clock.now(), known, listed: items, overlapMs: OVERLAP_MS };
   const result = await retryOnce(() => mergeConnections(database, merge));
   if (!result.applied) throw new PollSuperseded();

@@ -62,3 +62,14 @@ export class PollSuperseded extends Error {
     super('another process took over the polling of this account');
   }
 }
+
+/** Fields that hold a value which was read as null: of messages, or of connections. */
+export function noteUnread(
+  { metrics, logger, accountId }: PollContext,
+  fields: readonly string[],
+  of: string,
+): void {
+  if (fields.length === 0) return;
+  metrics.invalid.inc({ what: 'field' }, fields.length);
+  logger.warn({ accountId, of, fields: [...new Set(fields)] }, 'fields could not be read and are null');
+}

@@ -1,10 +1,19 @@
 import { eq } from 'drizzle-orm';
+import type { Coverage } from '../../patterns/reconcile-walk.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../accounts/poll-state.ts';
 import { messages } from '../db/schema.ts';
 import { latestOf, mergeListing } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
-import { boundProgress, END, endChange, type Progress, readBeforePoll, readProgress } from './progress.ts';
+import {
+  boundProgress,
+  END,
+  endChange,
+  outdatedDays,
+  type Progress,
+  readBeforePoll,
+  readProgress,
+} from './progress.ts';
 import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
 import { judgeRepairs } from './repairs.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
@@ -88,8 +97,13 @@ export async function runPollCycle(
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
   const isImport = stored.coverage.watermark === null && state.lastGoodAt === null;
   if (isImport) context.logger.info({ accountId }, 'the first poll of an account: it imports old messages');
-  const walk = await walkAccount(context, progress.coverage, latest, newest.read);
+  const outdated = outdatedDays(progress);
+  const before = lower(progress.coverage, outdated?.floor);
+  const walk = await walkAccount(context, before, latest, newest.read);
   if (isImport) await noteImport(context, walk);
+  // What the walk has not read is stored as a gap.
+  if (outdated !== null)
+    await storeProgress(context, { kind: 'unread', saved: [], closed: outdated.slots, swept: [] });
   await readPastEnd(context, progress, walk, latest);
   const visibility = await walkVisibility(context, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
@@ -129,6 +143,13 @@ async function noteImport(
       ? 'old messages were imported'
       : 'some old messages were imported; the next polls import the others',
   );
+}
+
+/** Coverage that must read again from a time on. */
+function lower(coverage: Coverage, floor: number | undefined): Coverage {
+  const { watermark } = coverage;
+  if (floor === undefined || watermark === null) return coverage;
+  return { ...coverage, watermark: Math.min(watermark, floor) };
 }
 
 /** That is every other poll. */

@@ -17,7 +17,8 @@ export function createPollMetrics(metrics: Metrics) {
     }),
     invalid: metrics.counter(
       'connector_poll_invalid_total',
-      'Records of the service that could not be read.',
+      'What could not be read in lists of the service: records without a readable id, which are left out, and fields, which are null.',
+      { name: 'what', values: ['record', 'field'] },
     ),
     lostCursors: metrics.counter(
       'connector_poll_lost_cursors_total',

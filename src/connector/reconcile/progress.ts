@@ -1,13 +1,14 @@
+import { READER_VERSION } from '../../contract/service/read-fields.ts';
 import type { Coverage, Gap } from '../../patterns/reconcile-walk.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { KnownVersions } from '../db/connection-listing.ts';
 import { OVERLAP_MS } from './poll-context.ts';
 
 /**
- * What a gap belongs to: the coverage of an account, one connection that became visible again, a sweep, or the
- * end of the list, whose gap stays open.
+ * What a gap belongs to: the coverage of an account, one connection that became visible again, a sweep, the end of the
+ * list, whose gap stays open, or a day that contains records which could not be read.
  */
-export type GapKind = 'coverage' | 'visibility' | 'sweep' | 'end';
+export type GapKind = 'coverage' | 'visibility' | 'sweep' | 'end' | 'unread';
 
 /** Slot of the end of the list, and the name under which its last reading is stored. */
 export const END = 'end';
@@ -23,6 +24,8 @@ export interface Progress {
   readonly coverage: Coverage;
   readonly visibility: readonly SlottedGap[];
   readonly sweeps: readonly SlottedGap[];
+  /** Days of the list with records that were left out; `restarts` is their number in the page that was read last. */
+  readonly unread: readonly SlottedGap[];
   /** The cursor of the last page when the list was last read to its end; null if unknown. */
   readonly end: string | null;
   /** When each horizon of open statuses was last swept. */
@@ -94,6 +97,7 @@ function toProgress(row: ProgressRow | undefined): Progress {
     coverage: { watermark: row?.watermark ?? null, gaps: covering.map(({ gap }) => gap) },
     visibility: ofKind('visibility'),
     sweeps: ofKind('sweep'),
+    unread: ofKind('unread'),
     end: ofKind('end')[0]?.gap.cursor ?? null,
     swept: new Map((row?.swept ?? []).map(({ horizon, ...moment }) => [horizon, moment])),
     repairsWait: row?.repairsWait ?? false,
@@ -177,6 +181,25 @@ export function gapChange(kind: Exclude<GapKind, 'coverage'>, slot: string, gap:
     closed: gap === null ? [slot] : [],
     swept: [],
   };
+}
+
+const DAY_MS = 86_400_000;
+
+/** The change that stores that records around `time` (epoch ms) could not be read. */
+export function unreadChange(time: number, count: number): ProgressChange {
+  const floor = Math.floor(time / DAY_MS) * DAY_MS;
+  const gap = { top: floor + DAY_MS, floor, cursor: null, nextTop: null, restarts: count };
+  return gapChange('unread', `${READER_VERSION}:${new Date(floor).toISOString().slice(0, 10)}`, gap);
+}
+
+/** Slots of days that an earlier version of the reader left incomplete, and the first of these days; null if none. */
+export function outdatedDays(
+  progress: Progress,
+): { readonly slots: string[]; readonly floor: number } | null {
+  const outdated = progress.unread.filter(({ slot }) => !slot.startsWith(`${READER_VERSION}:`));
+  if (outdated.length === 0) return null;
+  const floor = Math.min(...outdated.map(({ gap }) => gap.floor ?? 0));
+  return { slots: outdated.map(({ slot }) => slot), floor };
 }
 
 /**

@@ -11,8 +11,22 @@ import { CHANGE } from '../db/facts.ts';
 import type { PolledMessage, PolledPage } from '../service-client/polled.ts';
 import { isRefusal } from '../service-client/service-errors.ts';
 import { createPagePipeline } from './page-pipeline.ts';
-import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded, READ_AHEAD } from './poll-context.ts';
-import { coverageChange, END, endChange, type GapKind, type ProgressChange } from './progress.ts';
+import {
+  noteUnread,
+  OVERLAP_MS,
+  PAGE_SIZE,
+  type PollContext,
+  PollSuperseded,
+  READ_AHEAD,
+} from './poll-context.ts';
+import {
+  coverageChange,
+  END,
+  endChange,
+  type GapKind,
+  type ProgressChange,
+  unreadChange,
+} from './progress.ts';
 import { storePage } from './store-page.ts';
 
 /** How far a walk of the coverage came. */
@@ -201,7 +215,7 @@ export async function storeProgress(context: PollContext, change: ProgressChange
 
 interface PageRequest {
   readonly cursor: string | null;
-  readonly kind: GapKind;
+  readonly kind: Exclude<GapKind, 'unread'>;
   readonly connectionId?: string;
   /** The newest page, if it was requested already. */
   readonly newest?: NewestPage | undefined;
@@ -210,7 +224,7 @@ interface PageRequest {
 }
 
 async function readPage(context: PollContext, request: PageRequest): Promise<ReadResult<PolledMessage>> {
-  const { client, metrics, logger, accountId } = context;
+  const { client, clock, metrics, logger, accountId } = context;
   const { cursor, kind, connectionId, signal } = request;
   try {
     const page =
@@ -219,9 +233,20 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
         : await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
     metrics.pages.inc({ kind });
     if (page.invalid.length > 0) {
-      metrics.invalid.inc(page.invalid.length);
-      logger.warn({ accountId, count: page.invalid.length }, 'messages could not be read and were left out');
+      const { invalid } = page;
+      metrics.invalid.inc({ what: 'record' }, invalid.length);
+      logger.warn(
+        { accountId, count: invalid.length, invalid },
+        'messages could not be read and were left out',
+      );
+      // Where the page ends: reading the list again down to there finds the record.
+      const time = page.items.reduce(
+        (found, { createdAt }) => (createdAt < found ? createdAt : found),
+        clock.now(),
+      );
+      await storeProgress(context, unreadChange(time, invalid.length));
     }
+    noteUnread(context, page.unread, 'message');
     // A walk ends with an error where a cursor cannot be read. What it has read until there is stored.
     if (page.hasMore && page.nextCursor === null)
       await commitPages(context, page.items, { kind, saved: [], closed: [], swept: [] });

@@ -8,6 +8,9 @@ import { DIRECTIONS, type Direction, MESSAGE_STATUSES, type MessageStatus } from
  * type is null and never affects the other fields. Only an id can be required.
  */
 
+/** To be increased when more can be read: what was kept or left out as unreadable is then read again. */
+export const READER_VERSION = 2;
+
 const reader = <T>(read: (value: unknown) => T) => z.transform(read);
 
 /** A number where an id, a number of digits or a cursor is expected. Above 2^53, digits are lost when it is parsed. */

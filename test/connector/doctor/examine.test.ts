@@ -100,6 +100,7 @@ describe('a system without problems', () => {
       'webhook-address',
       'events',
       'polls',
+      'reading',
       'missed-events',
       'numbers',
       'processes',
@@ -132,6 +133,7 @@ describe('the service', () => {
     expect(told(reports, 'service')).toContain(advice);
     // The checks of the database run nevertheless.
     expect(told(reports, 'numbers')).toMatch(/^ok/);
+    expect(told(reports, 'reading')).toMatch(/^ok/);
   });
 
   it('is asked nothing else if its name contains that of a scope', async () => {
@@ -357,6 +359,15 @@ describe('a proxy on the port of the settings', () => {
 
 describe('an account', () => {
   withOwnSystem();
+
+  it('is reported if records of its lists cannot be read, with their day', async () => {
+    const odd = system.service.addMessage('c1', Date.UTC(2026, 0, 14, 12), { shown: { id: {} } });
+    system.service.addMessage('c1', odd.createdAt + 1);
+    await system.poll();
+    expect(await system.ask('reading')).toMatch(
+      /^warning: Some of what the service reported could not be read\.[\s\S]*Days on which their pages end: \d{4}-\d\d-\d\d\./,
+    );
+  });
 
   it('is reported if its polls fail', async () => {
     system.service.fault = ({ path }) => (path === '/messages' ? { status: 500, body: {} } : undefined);

@@ -177,7 +177,7 @@ describe('a poll', () => {
     if (odd !== undefined) odd.id = 'not an id';
     expect(await bench.poll()).toMatchObject({ kind: 'done' });
     expect(await bench.storedIds()).toHaveLength(2);
-    expect((await bench.metrics.render()).text).toContain('connector_poll_invalid_total 1');
+    expect((await bench.metrics.render()).text).toContain('connector_poll_invalid_total{what="record"} 1');
   });
 });
 
@@ -254,6 +254,31 @@ describe('a record that is written differently', () => {
     };
     expect(await bench.poll()).toMatchObject({ kind: 'failed' });
     expect(await bench.storedIds()).toHaveLength(2);
+  });
+
+  it('is left out without an id; its day is noted, and read again by a newer reader', async () => {
+    addMany(3, start, MINUTE);
+    const [, odd] = bench.service.messages;
+    if (odd === undefined) return expect.fail('no message');
+    odd.shown = { id: {} };
+    const noted = async () => (await readProgress(bench.database, ACCOUNT)).unread.map(({ slot }) => slot);
+    await bench.poll();
+    await bench.poll();
+    expect(await noted()).toEqual([`2:${new Date(start).toISOString().slice(0, 10)}`]);
+    expect(await bench.storedIds()).toHaveLength(2);
+    // A newer message, so that the day is no longer on the page that every poll reads.
+    for (let index = 0; index < 250; index += 1)
+      bench.service.addMessage('c1', bench.clock.now() - index * MINUTE);
+    await bench.poll();
+    delete odd.shown;
+    await bench.poll();
+    expect(await bench.storedIds()).not.toContain(odd.id);
+    await bench.database.query(
+      `update connector.gaps set slot = '1:' || substr(slot, 3) where kind = 'unread'`,
+    );
+    await bench.poll();
+    expect(await bench.storedIds()).toContain(odd.id);
+    expect(await noted()).toEqual([]);
   });
 
   it.each(['', null, undefined])('is read from a last page whose cursor is %j', async (nextCursor) => {
