@@ -51,6 +51,8 @@ export interface Delivery {
   readonly secret?: string;
   /** When it was signed, in epoch milliseconds. Deliveries with the same body and time are identical. */
   readonly at?: number;
+  /** Id of the event, for profiles that sign it; default: one of the body. */
+  readonly deliveryId?: string;
   /** The timestamp as it is sent and signed. */
   readonly timestamp?: string;
   readonly contentType?: string;
@@ -105,7 +107,7 @@ export function createContext(inputs: ReceiverInputs, clock: Clock): ReceiverCon
   const sign = (delivery: Delivery): Delivery & { readonly body: Buffer; readonly signed: ToSign } => {
     const body = toBytes(delivery.body);
     const { secret = inputs.secret, at = clock.now(), timestamp } = delivery;
-    const deliveryId = `msg_${createHash('sha256').update(body).digest('hex').slice(0, 24)}`;
+    const { deliveryId = `msg_${createHash('sha256').update(body).digest('hex').slice(0, 24)}` } = delivery;
     const signed = { secret, body, at, deliveryId, ...(timestamp === undefined ? {} : { timestamp }) };
     return { ...delivery, body, signed };
   };
