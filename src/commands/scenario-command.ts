@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '../runtime/logger/logger.ts';
+import { type OwnReceiver, startRelay } from '../scenario/own-receiver.ts';
 import { type Replayed, replay, type Target } from '../scenario/replay.ts';
 import { writeDifferences, writeReplayJunit } from '../scenario/report-replay.ts';
 import { readScenario, type Scenario, ScenarioError, writeScenario } from '../scenario/scenario.ts';
@@ -34,6 +35,16 @@ const COMMAND = {
       type: 'string',
       value: 'DIR',
       description: 'folder for the data of its own loop (default .data/scenario)',
+    },
+    receiver: {
+      type: 'string',
+      value: 'URL',
+      description: 'replay: also deliver to your own receiver at this address; not with --url',
+    },
+    secret: {
+      type: 'string',
+      value: 'SECRET',
+      description: 'replay: the secret that your receiver checks signatures with (default: CERTIFY_SECRET)',
     },
     json: { type: 'boolean', description: 'replay: print the differences as one JSON line' },
     junit: { type: 'string', value: 'FILE', description: 'replay: write the result as JUnit XML' },
@@ -75,15 +86,32 @@ function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
 
+/** The receiver of `--receiver`. @throws UsageError */
+function readReceiver({ options, env }: CommandContext): OwnReceiver | undefined {
+  const url = options['receiver'];
+  if (url === undefined) return undefined;
+  if (options['url'] !== undefined)
+    throw new UsageError('--receiver takes part in a loop of its own: leave out --url.');
+  if (!/^https?:\/\//.test(String(url)) || !URL.canParse(String(url)))
+    throw new UsageError('--receiver must be an address such as http://127.0.0.1:3000/webhooks.');
+  const secret = String(options['secret'] ?? env['CERTIFY_SECRET'] ?? '');
+  if (secret === '')
+    throw new UsageError('The secret of your receiver is missing: pass --secret, or set CERTIFY_SECRET.');
+  return { url: String(url), secret };
+}
+
 async function runReplay(scenario: Scenario, context: CommandContext): Promise<void> {
   const { options, print } = context;
+  const own = readReceiver(context);
+  const relay = own && (await startRelay(own));
   const { differences } = await withTarget(context, async (target, signal) => {
     let done = 0;
     return await replay(scenario, target, {
       signal,
+      onReady: relay?.attach,
       onCause: () => progress(`cause ${++done} of ${scenario.causes.length}`),
     });
-  });
+  }).finally(() => relay?.close());
   progress('');
   const { junit } = options;
   if (typeof junit === 'string') writeFileSync(junit, writeReplayJunit(scenario, differences));

@@ -88,6 +88,8 @@ const LOOK_AGAIN_MS = 100;
 export interface ReplayOptions {
   /** Called before each cause. */
   readonly onCause?: ((cause: Cause) => void) | undefined;
+  /** Called after the reset, once the connector has registered its webhook. */
+  readonly onReady?: ((call: CallPort) => Promise<void>) | undefined;
   /** Ends the replay. */
   readonly signal?: AbortSignal | undefined;
   /** How long to wait until the connector agrees with the service, in milliseconds. */
@@ -108,7 +110,7 @@ export interface Replayed {
 export async function replay(
   scenario: Scenario,
   target: Target,
-  { onCause, signal, patienceMs = PATIENCE_MS }: ReplayOptions = {},
+  { onCause, onReady, signal, patienceMs = PATIENCE_MS }: ReplayOptions = {},
 ): Promise<Replayed> {
   const { call } = target;
   const post = (path: string, body?: object): Promise<unknown> =>
@@ -119,6 +121,7 @@ export async function replay(
   const { now } = virtualClock.parse(await post(scenario.frozen ? '/clock/freeze' : '/clock/run'));
   const startedAt = Date.parse(now);
   await awaitConnector();
+  await onReady?.(call);
   const answers = new Map<number, unknown>();
   let world: World | undefined;
   const resolver = new Resolver({
