@@ -98,8 +98,8 @@ export async function runPollCycle(
   const isImport = stored.coverage.watermark === null && state.lastGoodAt === null;
   if (isImport) context.logger.info({ accountId }, 'the first poll of an account: it imports old messages');
   const outdated = outdatedDays(progress);
-  const before = lower(progress.coverage, outdated?.floor);
-  const walk = await walkAccount(context, before, latest, newest.read);
+  const from = lower(progress.coverage, outdated?.floor);
+  const walk = await walkAccount(context, from, latest, newest.read);
   if (isImport) await noteImport(context, walk);
   // What the walk has not read is stored as a gap.
   if (outdated !== null)
