@@ -2,6 +2,7 @@ import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
 import { checkHost } from './check-host.ts';
 import { type HostLookup, lookupHost } from './host-lookup.ts';
 import type { Network } from './public-address.ts';
+import { skipContinue } from './skip-continue.ts';
 
 const CONNECT_WITHIN_MS = 10_000;
 
@@ -19,7 +20,11 @@ export function fetchWithin(network: Network, lookup: HostLookup = lookupHost): 
             timeout: CONNECT_WITHIN_MS,
             allowH2: false,
             ...(pinned === undefined ? {} : { lookup: pinned }),
-          })(options, callback),
+          })(options, (error, socket) => {
+            if (error !== null) return callback(error, null);
+            skipContinue(socket);
+            callback(null, socket);
+          }),
         (error: Error) => callback(error, null),
       );
     },

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AddressRefused, findNetwork } from '../../../src/runtime/public-network/check-host.ts';
@@ -95,4 +96,27 @@ it('a host that resolves to both networks belongs to neither', async () => {
   addresses = ['93.184.216.34', '10.0.0.1'];
   await expect(findNetwork('service.example', lookup)).rejects.toBeInstanceOf(AddressRefused);
   expect(await findNetwork('192.168.0.1', lookup)).toBe('private');
+});
+
+it.each([
+  ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['100 with a header, twice', 'HTTP/1.1 100 Continue\r\nvia: 1.1 proxy\r\n\r\nHTTP/1.1 100 \r\n\r\n'],
+  ['102 Processing', 'HTTP/1.1 102 Processing\r\n\r\n'],
+  ['103 Early Hints', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
+])('an unasked %s before the answer is passed over', async (_what, interim) => {
+  const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok';
+  for (const parts of [[interim + answer], [interim, answer]]) {
+    const odd = createTcpServer((socket) => {
+      socket.once('data', () => {
+        socket.write(parts[0] ?? '', () =>
+          setImmediate(() => parts[1] !== undefined && socket.write(parts[1])),
+        );
+      });
+    });
+    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/`;
+    const got = await fetchWithin('private')(address, { method: 'POST', body: '{}' });
+    expect([got.status, await got.text()]).toEqual([200, 'ok']);
+    await new Promise((resolve) => odd.close(resolve));
+  }
 });
