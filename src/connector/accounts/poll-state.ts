@@ -90,8 +90,9 @@ export async function planPolls(
   await db.query(
     `insert into connector.poll_states as p (account_id, due_at, needs_full_sweep)
      select id, $2::bigint, true from connector.accounts where id = $1
-     on conflict (account_id) do update set due_at = case when p.due_at > $2 then $2 + $3::bigint else $2 end
-      where p.due_at is null or p.due_at > $2 + $3`,
+     on conflict (account_id) do update set due_at =
+       case when p.due_at > $2 and p.last_started_at is not null then $2 + $3::bigint else $2 end
+      where p.due_at is null or p.due_at > $2 + $3 or (p.due_at > $2 and p.last_started_at is null)`,
     [accountId, now, within],
   );
 }
