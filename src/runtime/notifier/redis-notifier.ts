@@ -18,6 +18,7 @@ export interface RedisNotifierOptions {
 const START_DEADLINE_MS = 10_000;
 const PING_DEADLINE_MS = 5_000;
 const CLOSE_DEADLINE_MS = 2_000;
+const REST_MS = 1_000;
 /** How many keys a process may hold before it has started to work on them; other processes get the rest. */
 const HELD_AT_A_TIME = 4;
 const QUEUE_NAME = /^[a-z0-9-]{1,80}$/;
@@ -99,6 +100,20 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
     else local.after(delayMs, topic, key, () => void local.deliver(topic, key));
   }
 
+  /** A Redis that is full, or refuses for another reason, answers at once: without a rest, workers ask in a loop. */
+  function restAfterErrors(worker: Worker<Job>): void {
+    let resting = false;
+    worker.on('error', () => {
+      if (resting || closing !== undefined) return;
+      resting = true;
+      worker.pause(true).catch(onError);
+      clock.after(REST_MS, () => {
+        resting = false;
+        if (closing === undefined) worker.resume();
+      });
+    });
+  }
+
   async function closeAll(): Promise<void> {
     local.close();
     const parts = [...workers, ...queues.values()].map((part) => part.close());
@@ -140,6 +155,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
       };
       const worker = new Worker<Job>(name, begin, { ...WORKER, connection: consumer, prefix: keys });
       workers.push(worker.on('error', onError));
+      restAfterErrors(worker);
       return () => {
         unsubscribe();
         worker.close().catch(onError);

@@ -147,6 +147,27 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       await expect.poll(jobs).toEqual([]);
     });
 
+    it('is asked once a second while it is full, and again at once when it has room', async () => {
+      const server = await start(['--maxmemory', '1mb']);
+      const errors: unknown[] = [];
+      const onError = (error: unknown): void => void errors.push(error);
+      const options = { redisUrl: server.url, prefix: 'redis', clock: systemClock, onError };
+      const notifier = await openRedisNotifier(options);
+      onTestFinished(() => notifier.close());
+      const heard: string[] = [];
+      notifier.subscribe('work', async (key) => void heard.push(key));
+      await expect.poll(() => errors.length).toBeGreaterThan(0);
+      const admin = new Redis(server.url);
+      onTestFinished(() => admin.disconnect());
+      const before = errors.length;
+      // Far less than a second: a worker without a rest fails more often than that.
+      for (let round = 0; round < 1_000; round += 1) await admin.ping();
+      expect(errors.length - before).toBeLessThan(20);
+      await admin.config('SET', 'maxmemory', '0');
+      notifier.notify('work', 'after');
+      await expect.poll(() => heard, { timeout: 20_000 }).toEqual(['after']);
+    });
+
     it('can be a cluster', async () => {
       const nodes = await Promise.all([1, 2, 3].map(() => start(['--cluster-enabled', 'yes'])));
       const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
