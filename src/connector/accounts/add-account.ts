@@ -5,7 +5,8 @@ import { lookupHost, lookupWithin } from '../../runtime/public-network/host-look
 import type { Network } from '../../runtime/public-network/public-address.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
-import { createServiceClient, NETWORK_FETCH } from '../service-client/service-client.ts';
+import { NETWORK_FETCH } from '../service-client/call-service.ts';
+import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceUnreachable } from '../service-client/service-errors.ts';
 import { findByKey, insertAccount } from './account-store.ts';
 import type { CredentialOptions } from './credential-source.ts';

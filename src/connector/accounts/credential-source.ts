@@ -1,7 +1,8 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { createServiceClient, NETWORK_FETCH, type ServiceClient } from '../service-client/service-client.ts';
+import { NETWORK_FETCH } from '../service-client/call-service.ts';
+import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { type Account, openCredential } from './account-store.ts';
 
 /**
@@ -74,7 +75,7 @@ export function clientWith(
     baseUrl: baseUrl ?? '',
     token: () => credential.authorization(),
     ...(renew === undefined ? {} : { renew: (refused) => renew(refused) }),
-    ...(network === null ? {} : { fetch: NETWORK_FETCH[network] }),
+    fetch: NETWORK_FETCH[network ?? 'any'],
     clock,
   });
 }

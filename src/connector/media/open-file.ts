@@ -3,6 +3,7 @@ import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { connectPublic, type Sockets } from '../../runtime/public-network/connect-public.ts';
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
+import { skipInterim } from '../../runtime/public-network/skip-interim.ts';
 import type { OwnService } from './own-service.ts';
 
 /** Maximum size of a file: 16 MB, and a little more for services that count differently. */
@@ -115,7 +116,7 @@ function openClient({ clock, lookup, sockets }: FileOpenerOptions, url: URL, any
   });
   // Our own clock keeps the time.
   return new Client(url.origin, {
-    connect,
+    connect: skipInterim(connect),
     pipelining: 0,
     allowH2: false,
     headersTimeout: 0,

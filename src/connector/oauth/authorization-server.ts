@@ -4,6 +4,7 @@ import { readTokenAnswer } from '../../contract/service/read-answers.ts';
 import { classifyFailure } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
+import { NETWORK_FETCH } from '../service-client/call-service.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
@@ -154,7 +155,7 @@ function boundedFetch(clock: Clock): client.CustomFetch {
     const cancel = clock.after(CALL_DEADLINE_MS, () => deadline.abort(), { keepAlive: true });
     const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
     try {
-      const answer = await fetch(url, {
+      const answer = await NETWORK_FETCH.any(url, {
         ...request,
         ...(body === undefined ? {} : { body }),
         signal: AbortSignal.any(signals),

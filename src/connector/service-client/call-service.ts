@@ -3,8 +3,19 @@ import { readErrorBody } from '../../contract/service/errors.ts';
 import { classifyFailure, readHttpDate, readRetryAfter } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { AddressRefused } from '../../runtime/public-network/check-host.ts';
+import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
+
+/**
+ * `fetch` for the calls to a service. Those of an added account must stay on the network where its service was when
+ * the account was added.
+ */
+export const NETWORK_FETCH = {
+  public: fetchWithin('public'),
+  private: fetchWithin('private'),
+  any: fetchWithin('any'),
+} as const;
 
 /** Maximum size of a response: a full page of the longest texts is far smaller. */
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
@@ -34,7 +45,7 @@ export interface ServiceCallerOptions {
   readonly token: () => string | Promise<string>;
   /** Returns another token after a rejected one. If absent, a rejected token is final. */
   readonly renew?: ((refused: string) => Promise<string>) | undefined;
-  /** Opens sockets. Default: the global `fetch`. */
+  /** Default: `NETWORK_FETCH.any`, wherever the base address leads. */
   readonly fetch?: typeof fetch | undefined;
   readonly clock: Clock;
 }
@@ -56,7 +67,7 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
     retry: 0,
     redirect: 'manual',
     throwHttpErrors: false,
-    ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
+    fetch: options.fetch ?? NETWORK_FETCH.any,
   });
   return async (call) => {
     if (!keepsSecrets(options.baseUrl)) throw new ServiceUnreachable('insecure');

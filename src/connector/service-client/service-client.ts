@@ -21,7 +21,6 @@ import {
   readWebhook,
 } from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import {
   createServiceCaller,
@@ -31,12 +30,6 @@ import {
 } from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
-
-/**
- * `fetch` for the calls of an account, which must stay on the network where its service was when the account was
- * added.
- */
-export const NETWORK_FETCH = { public: fetchWithin('public'), private: fetchWithin('private') } as const;
 
 const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
@@ -129,8 +122,7 @@ export interface ServiceClientOptions {
   readonly token: () => string | Promise<string>;
   /** Returns another token after a 401. If absent, a rejected token is final. */
   readonly renew?: ServiceCallerOptions['renew'];
-  /** Opens sockets. Default: the global `fetch`, wherever the base address leads. */
-  readonly fetch?: typeof fetch | undefined;
+  readonly fetch?: ServiceCallerOptions['fetch'];
   readonly clock: Clock;
 }
 

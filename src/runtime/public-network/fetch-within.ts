@@ -1,33 +1,32 @@
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
-import { checkHost } from './check-host.ts';
+import { type CheckedHost, checkHost } from './check-host.ts';
 import { type HostLookup, lookupHost } from './host-lookup.ts';
 import type { Network } from './public-address.ts';
-import { skipContinue } from './skip-continue.ts';
+import { skipInterim } from './skip-interim.ts';
 
 const CONNECT_WITHIN_MS = 10_000;
 
 /**
- * A `fetch` that opens sockets only to addresses of one network. They are checked and pinned at every
+ * A `fetch` that opens sockets only to addresses of one network, or to `any`. They are checked and pinned at every
  * connect, so a name that later resolves elsewhere is not followed. Otherwise it fails like `fetch`, with
- * `AddressRefused` as the cause. Idle connections are kept open, separately from those of the global `fetch`.
+ * `AddressRefused` as the cause. Interim responses are passed over. Idle connections are kept open, separately from
+ * those of the global `fetch`.
  */
-export function fetchWithin(network: Network, lookup: HostLookup = lookupHost): typeof fetch {
+export function fetchWithin(network: Network | 'any', lookup: HostLookup = lookupHost): typeof fetch {
+  const check = async (host: string): Promise<CheckedHost> =>
+    network === 'any' ? { host } : await checkHost(host, lookup, network);
   const agent = new Agent({
-    connect(options, callback) {
-      checkHost(options.hostname.replace(/^\[|\]$|\.$/g, ''), lookup, network).then(
+    connect: skipInterim((options, callback) => {
+      check(options.hostname.replace(/^\[|\]$|\.$/g, '')).then(
         ({ lookup: pinned }) =>
           buildConnector({
             timeout: CONNECT_WITHIN_MS,
             allowH2: false,
             ...(pinned === undefined ? {} : { lookup: pinned }),
-          })(options, (error, socket) => {
-            if (error !== null) return callback(error, null);
-            skipContinue(socket);
-            callback(null, socket);
-          }),
+          })(options, callback),
         (error: Error) => callback(error, null),
       );
-    },
+    }),
   });
   return async (input, init) => {
     const request = new Request(input, init);

@@ -79,6 +79,14 @@ async function read(url: string): Promise<string> {
 const refusedWith = (kind: FileUnavailable['kind']) =>
   expect.objectContaining({ name: 'FileUnavailable', kind });
 
+it('an unasked 100 Continue before a file is passed over', async () => {
+  answer = (response) => {
+    response.writeContinue();
+    response.end('bytes');
+  };
+  expect(await read(`${own}/media/1`)).toBe('bytes');
+});
+
 describe('a file at an address from a message', () => {
   it('is read from a public host, without a credential and uncompressed', async () => {
     expect(await read('http://files.example.com/media/1?key=a%20b')).toBe('bytes');

@@ -14,9 +14,11 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const origin = 'https://service.example';
 const baseUrl = `${origin}/api/v1`;
 const clock = new ManualClock();
+/** nock replaces the global one. */
+const intercepted: typeof fetch = (...call) => fetch(...call);
 
 function client(token = 'key-1') {
-  return createServiceClient({ baseUrl, token: () => token, clock });
+  return createServiceClient({ baseUrl, token: () => token, clock, fetch: intercepted });
 }
 
 function service(): nock.Scope {
@@ -140,7 +142,12 @@ describe('reading from the service', () => {
 
   it('accepts a base address that ends with a slash', async () => {
     service().get('/api/v1/connections').reply(200, { connections: [] });
-    const slashed = createServiceClient({ baseUrl: `${baseUrl}/`, token: () => 'key-1', clock });
+    const slashed = createServiceClient({
+      baseUrl: `${baseUrl}/`,
+      token: () => 'key-1',
+      clock,
+      fetch: intercepted,
+    });
     expect((await slashed.listConnections()).items).toEqual([]);
   });
 });
@@ -269,6 +276,21 @@ describe('a missing answer', () => {
     expect(clock.pending).toBe(1);
     await clock.advance(1);
     expect(await outcome).toMatchObject({ code: 'deadline' });
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    nock.disableNetConnect();
+  });
+
+  it('is not an unasked 100 Continue before the answer', async () => {
+    const server = createServer((_request, response) => {
+      response.writeContinue();
+      response.end('{"connections":[]}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    nock.enableNetConnect('127.0.0.1');
+    const asked = createServiceClient({ baseUrl: `http://127.0.0.1:${port}`, token: () => 'key-1', clock });
+    expect(await asked.listConnections()).toMatchObject({ items: [] });
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     nock.disableNetConnect();

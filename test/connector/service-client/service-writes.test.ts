@@ -11,7 +11,13 @@ import { proves } from '../../support/proves.ts';
 
 const origin = 'https://service.example';
 const clock = new ManualClock();
-const client = createServiceClient({ baseUrl: `${origin}/api/v1`, token: () => 'key-1', clock });
+const client = createServiceClient({
+  baseUrl: `${origin}/api/v1`,
+  token: () => 'key-1',
+  clock,
+  // nock replaces the global one.
+  fetch: (...call) => fetch(...call),
+});
 
 function service(): nock.Scope {
   return nock(origin, { reqheaders: { authorization: 'Bearer key-1' } });

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AddressRefused, findNetwork } from '../../../src/runtime/public-network/check-host.ts';
@@ -102,21 +102,49 @@ it.each([
   ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ['100 with a header, twice', 'HTTP/1.1 100 Continue\r\nvia: 1.1 proxy\r\n\r\nHTTP/1.1 100 \r\n\r\n'],
   ['102 Processing', 'HTTP/1.1 102 Processing\r\n\r\n'],
+  ['102 and 100', 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n'],
   ['103 Early Hints', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
-])('an unasked %s before the answer is passed over', async (_what, interim) => {
-  const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok';
-  for (const parts of [[interim + answer], [interim, answer]]) {
-    const odd = createTcpServer((socket) => {
-      socket.once('data', () => {
-        socket.write(parts[0] ?? '', () =>
-          setImmediate(() => parts[1] !== undefined && socket.write(parts[1])),
-        );
-      });
+])('an unasked %s before the answer is passed over, in any pieces', async (_what, interim) => {
+  const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+  const both = interim + answer;
+  const pieces = [[both], [...both], ...[3, 10, 12, 20].map((at) => [both.slice(0, at), both.slice(at)])];
+  const sockets = new Set<Socket>();
+  const odd = createTcpServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('data', async () => {
+      for (const piece of pieces.shift() ?? []) {
+        await new Promise((resolve) => socket.write(piece, resolve));
+        // The client reads it before the next one is sent.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     });
-    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
-    const address = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/`;
-    const got = await fetchWithin('private')(address, { method: 'POST', body: '{}' });
-    expect([got.status, await got.text()]).toEqual([200, 'ok']);
-    await new Promise((resolve) => odd.close(resolve));
+  });
+  await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
+  const address = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/`;
+  for (const network of ['private', 'any'] as const) {
+    const call = fetchWithin(network);
+    for (let answers = 0; answers < 3; answers += 1) {
+      const got = await call(address, { method: 'POST', body: '{}' });
+      expect([got.status, await got.text()]).toEqual([200, 'ok']);
+    }
   }
+  expect(pieces).toEqual([]);
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => odd.close(resolve));
+});
+
+it('a body that looks like an interim response is not changed', async () => {
+  const body = 'HTTP/1.1 100 Continue\r\n\r\nH';
+  const plain = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-length': body.length });
+      response.flushHeaders();
+      setImmediate(() => response.end(body));
+    });
+  });
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  const got = await fetchWithin('any')(`http://127.0.0.1:${(plain.address() as AddressInfo).port}/`);
+  expect(await got.text()).toBe(body);
+  plain.closeAllConnections();
+  await new Promise((resolve) => plain.close(resolve));
 });
