@@ -52,7 +52,7 @@ describe('Overview', () => {
     await steps.getByRole('button', { name: 'Hide' }).click();
     await steps.waitFor({ state: 'detached' });
     await page.reload();
-    await page.getByRole('link', { name: /delivered/ }).waitFor();
+    await page.getByRole('link', { name: /^\d+ delivered$/ }).waitFor();
     expect(await steps.count()).toBe(0);
     expect(complaints).toEqual([]);
   });

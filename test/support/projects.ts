@@ -54,7 +54,6 @@ export const PROJECTS = {
     'test/runtime/database/{database,pgbouncer,tls}.test.ts',
     'test/runtime/database/embedded/*.test.ts',
     'test/runtime/{lifecycle,node-version,notifier}/*.test.ts',
-    'test/scenario/command.test.ts',
     'test/testing/shared-server.test.ts',
   ],
   /** Runs what users run as it is shown: commands of the documents, docker-compose.yml, examples. */

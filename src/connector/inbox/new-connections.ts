@@ -4,6 +4,9 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { RawDelivery } from '../db/facts.ts';
 import { connections } from '../db/schema.ts';
 
+/** More connections than this are looked up again from time to time. */
+const MAX_SEEN = 100_000;
+
 /**
  * Returns a function that finds, among committed deliveries, the accounts of connections of which no number is known. The
  * service sends no event when a connection is paired for the first time: only its list has the number. Each connection is
@@ -26,6 +29,7 @@ export function createNewConnections(db: Queryable) {
       .where(
         and(isAnyOf(connections.connectionId, [...accounts.keys()]), isNotNull(connections.phoneNumber)),
       );
+    if (seen.size > MAX_SEEN) seen.clear();
     for (const id of accounts.keys()) seen.add(id);
     for (const { id } of numbered) accounts.delete(id);
     return new Set(accounts.values());

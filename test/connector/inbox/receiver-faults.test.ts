@@ -80,6 +80,8 @@ describe('a receiver whose database fails', () => {
 
   it('stores accepted deliveries with one effect each if an answer of the database is lost', async () => {
     await deliver(fixture.server, event(newId(), newId()));
+    // The connection was looked up, so that the session is free for the commit.
+    await expect.poll(() => fixture.polled).toHaveLength(1);
     proxy.freeze('down');
     const bodies = Array.from({ length: 10 }, () => event(newId(), newId()));
     const waiting = Promise.all(bodies.map((body) => deliver(fixture.server, body)));

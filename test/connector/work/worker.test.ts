@@ -128,8 +128,8 @@ it('with more keys than places, a key that has more to do comes after those that
   for (let key = 1; key <= 15; key += 1) steps.left.set(`k${key}`, 20);
   await startProcess(steps, 'one', 10);
   await expect.poll(() => steps.ran.length).toBe(300);
-  // Runs that began together may end in any order.
-  expect(new Set(steps.ran.slice(0, 30)).size).toBe(15);
+  // Runs that began together may end in any order. Ten keys that kept their places would make the first 200.
+  expect(new Set(steps.ran.slice(0, 100)).size).toBe(15);
 });
 
 it('a run knows whether other keys wait for its place', async () => {

@@ -113,8 +113,9 @@ describe('odd requests', () => {
     expect([...codes]).toEqual(expect.arrayContaining(['none', 'not_found']));
   });
 
-  it('accepts a target in absolute form', async () => {
-    expect((await send('GET http://service.example/api/v1/connections')).status).toBe(200);
+  it('accepts a target in absolute form, whose host counts instead of Host', async () => {
+    expect((await send('GET http://127.0.0.1/api/v1/connections')).status).toBe(200);
+    expect((await send('GET http://service.example/api/v1/connections')).status).toBe(400);
   });
 
   it.each([
