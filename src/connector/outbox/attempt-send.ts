@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { SendMessageRequest } from '../../contract/service/messages.ts';
 import type { ReadSend } from '../../contract/service/read-answers.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import { decideSend, ruleFor, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
@@ -7,6 +6,7 @@ import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { SentMessage } from '../service-client/stream-message.ts';
 import type { HostedClient } from './open-client.ts';
 import type { QueueContext } from './queue-context.ts';
 import { beginAttempt, type QueuedSend, readFile, readFileSize, type WriteResult } from './queue-store.ts';
@@ -124,11 +124,7 @@ interface CallResult extends Pick<Outcome, 'errorCode'> {
   readonly answer: ReadSend | null;
 }
 
-async function call(
-  client: ServiceClient,
-  request: SendMessageRequest,
-  signal: AbortSignal,
-): Promise<CallResult> {
+async function call(client: ServiceClient, request: SentMessage, signal: AbortSignal): Promise<CallResult> {
   try {
     const answer = await client.sendMessage(request, signal);
     // [messages.send.degraded-no-retry]
@@ -147,7 +143,7 @@ function readOutcome(error: ServiceError): SendOutcome {
   return { kind: error.mayHaveActed ? 'lost' : 'not_sent' };
 }
 
-function toRequest(send: QueuedSend, bytes: Uint8Array | null): SendMessageRequest {
+function toRequest(send: QueuedSend, bytes: Uint8Array | null): SentMessage {
   const { connectionId, to, idempotencyKey, mediaFilename, mediaMimetype, mediaCaption } = send;
   const head = { connectionId, to, idempotencyKey };
   if (bytes === null) return { ...head, text: send.text ?? '' };
@@ -156,7 +152,7 @@ function toRequest(send: QueuedSend, bytes: Uint8Array | null): SendMessageReque
     media: {
       filename: mediaFilename ?? '',
       mimetype: mediaMimetype ?? '',
-      data: Buffer.from(bytes).toString('base64'),
+      data: bytes,
       ...(mediaCaption === null ? {} : { caption: mediaCaption }),
     },
   };

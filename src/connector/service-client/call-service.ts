@@ -6,6 +6,7 @@ import { AddressRefused } from '../../runtime/public-network/check-host.ts';
 import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
+import type { StreamedBody } from './stream-message.ts';
 
 /**
  * `fetch` for the calls to a service. Those of an added account must stay on the network where its service was when
@@ -26,6 +27,8 @@ export interface ServiceCall {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: Readonly<Record<string, unknown>>;
+  /** Instead of `body`. */
+  readonly stream?: StreamedBody | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly deadlineMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -124,14 +127,26 @@ async function exchange(
 ): Promise<ServiceAnswer> {
   const response = await http(call.path, {
     method: call.method,
-    headers: { ...call.headers, accept: 'application/json', authorization: `Bearer ${token}` },
+    headers: {
+      ...call.headers,
+      ...lengthOf(call.stream),
+      accept: 'application/json',
+      authorization: `Bearer ${token}`,
+    },
     searchParams: call.query ?? {},
     ...(call.body === undefined ? {} : { json: call.body }),
+    ...(call.stream === undefined ? {} : { body: call.stream.open() }),
     signal,
   });
   const text = await readText(response);
   if (!response.ok) throw readRefusal(response, parseJson(text), clock.now());
   return { text, date: readHttpDate(response.headers.get('date') ?? ''), headers: response.headers };
+}
+
+/** The length lets the body be streamed without chunks, which some proxies refuse. */
+function lengthOf(stream: StreamedBody | undefined): Record<string, string> {
+  if (stream === undefined) return {};
+  return { 'content-type': 'application/json', 'content-length': `${stream.length}` };
 }
 
 function readRefusal(response: Response, body: unknown, now: number): ServiceRefusal {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { CreateConnectionRequest } from '../../contract/service/connections.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
-import type { ReadReceiptRequest, SendMessageRequest } from '../../contract/service/messages.ts';
+import type { ReadReceiptRequest } from '../../contract/service/messages.ts';
 import {
   type ReadAccount,
   type ReadConnectionDetail,
@@ -30,6 +30,7 @@ import {
 } from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
+import { type SentMessage, streamMessage } from './stream-message.ts';
 
 const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
@@ -104,7 +105,7 @@ export interface ServiceClient {
   /**
    * `POST /messages`. Takes up to 2.5 minutes if a session heals first; the deadline is `SEND_DEADLINE_MS`.
    */
-  sendMessage(body: SendMessageRequest, signal?: AbortSignal): Promise<ReadSend>;
+  sendMessage(body: SentMessage, signal?: AbortSignal): Promise<ReadSend>;
   /** `POST /messages/read`; returns how many messages it marked. Idempotent. */
   markRead(body: ReadReceiptRequest, signal?: AbortSignal): Promise<number>;
   /** `GET /webhook`. */
@@ -250,7 +251,9 @@ function messageCalls(ask: Ask): Pick<ServiceClient, 'sendMessage' | 'markRead'>
   const posting = { method: 'post' } as const;
   return {
     sendMessage: async (body, signal) => {
-      const call = { ...posting, path: 'messages', body, deadlineMs: SEND_DEADLINE_MS, signal };
+      const stream = streamMessage(body);
+      const content = stream === undefined ? { body: { ...body } } : { stream };
+      const call = { ...posting, path: 'messages', ...content, deadlineMs: SEND_DEADLINE_MS, signal };
       return (await ask(call, readSend)).value;
     },
     markRead: async (body, signal) => {

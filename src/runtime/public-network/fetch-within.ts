@@ -30,11 +30,13 @@ export function fetchWithin(network: Network | 'any', lookup: HostLookup = looku
   });
   return async (input, init) => {
     const request = new Request(input, init);
-    const body = request.body === null ? null : await request.text();
+    // The text declares its length by itself. A body that is to be streamed declares it in a header.
+    const body = request.headers.has('content-length') ? request.body : await request.text();
     const answer = await undiciFetch(request.url, {
       method: request.method,
       headers: [...request.headers],
-      body,
+      body: request.body === null ? null : body,
+      duplex: 'half',
       redirect: request.redirect,
       signal: request.signal,
       dispatcher: agent,

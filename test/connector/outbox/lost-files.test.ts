@@ -34,7 +34,7 @@ describe('a file', () => {
     expect(bench.calls[0]?.media).toEqual({
       filename: 'a.png',
       mimetype: 'image/png',
-      data: PICTURE.toString('base64'),
+      data: PICTURE,
       caption: 'look',
     });
     expect(await bench.read(id)).toMatchObject({

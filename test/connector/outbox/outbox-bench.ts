@@ -8,9 +8,9 @@ import { presentOutbound, SHOWN } from '../../../src/connector/outbox/stored-out
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import type { SentMessage } from '../../../src/connector/service-client/stream-message.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
-import type { SendMessageRequest } from '../../../src/contract/service/messages.ts';
 import type { ReadSend } from '../../../src/contract/service/read-answers.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { orm } from '../../../src/runtime/database/orm.ts';
@@ -20,7 +20,7 @@ import { ACCOUNT, openConnectorDatabase, silentLogger } from '../support/event-f
 import { ManualNotifier } from '../support/manual-notifier.ts';
 
 /** What the service does with a send: an answer, or something thrown. */
-export type Answer = (body: SendMessageRequest, signal: AbortSignal) => ReadSend | Promise<ReadSend>;
+export type Answer = (body: SentMessage, signal: AbortSignal) => ReadSend | Promise<ReadSend>;
 
 /** Gets what is queued for nobody else. */
 export const SOMEBODY = '447700900201';
@@ -50,7 +50,7 @@ export class OutboxBench {
   readonly clock = new ManualClock();
   readonly notifier = new ManualNotifier();
   /** Every body that reached the service, in order. */
-  readonly calls: SendMessageRequest[] = [];
+  readonly calls: SentMessage[] = [];
   /** What `GET /messages` shows. */
   listed: PolledMessage[] = [];
   /** Called for each `GET /messages`; may throw. */
@@ -94,7 +94,7 @@ export class OutboxBench {
     const client = {
       ...real,
       host: 'service.example',
-      sendMessage: async (body: SendMessageRequest, signal?: AbortSignal) => {
+      sendMessage: async (body: SentMessage, signal?: AbortSignal) => {
         this.calls.push(body);
         return await this.answer(body, signal ?? new AbortController().signal);
       },

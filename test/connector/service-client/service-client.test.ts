@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import nock from 'nock';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
@@ -250,6 +251,38 @@ describe('answers of the wrong shape', () => {
       .reply(200, large(9 * 1024 * 1024));
     expect(await failure(client().listConnections())).toBeInstanceOf(ServiceAnswerUnreadable);
   });
+});
+
+it('a file is sent in base64 with its length, and again after a refused token', async () => {
+  const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    received.push({ headers: request.headers, body: await text(request) });
+    response.writeHead(received.length === 1 ? 401 : 201).end('{"messageId":"cm1","status":"sent"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  nock.enableNetConnect('127.0.0.1');
+  const sending = createServiceClient({
+    baseUrl: `http://127.0.0.1:${port}`,
+    token: () => 'key-1',
+    renew: async () => 'key-2',
+    clock,
+  });
+  const file = { filename: 'größe".bin', mimetype: 'application/octet-stream' };
+  const message = { connectionId: 'cc1', to: '447700900201', idempotencyKey: 'k1' };
+  const data = Buffer.alloc(500_000, 'bytes of a file');
+  expect(await sending.sendMessage({ ...message, media: { ...file, data } })).toMatchObject({
+    status: 'sent',
+  });
+  expect(received).toHaveLength(2);
+  for (const { headers, body } of received) {
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['content-length']).toBe(`${Buffer.byteLength(body)}`);
+    expect(JSON.parse(body)).toEqual({ ...message, media: { ...file, data: data.toString('base64') } });
+  }
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  nock.disableNetConnect();
 });
 
 describe('a missing answer', () => {
