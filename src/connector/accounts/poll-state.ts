@@ -49,6 +49,17 @@ export async function readPollState(db: Queryable, accountId: string): Promise<P
   return state ?? FRESH;
 }
 
+/** A poll that was asked for starts within seconds; every worker checks what is due every 5 s. */
+const LEAST_OVERDUE_MS = 15_000;
+
+/** Whether a poll that is due, and that no failure delays, is late by more than the time between polls. */
+export function isPollOverdue(state: PollState, now: number): boolean {
+  const { lastStartedAt, dueAt, lastErrorCode, notBefore } = state;
+  if (lastStartedAt === null || dueAt === null || dueAt <= lastStartedAt || lastErrorCode !== null)
+    return false;
+  return now - Math.max(dueAt, notBefore ?? 0) > Math.max(dueAt - lastStartedAt, LEAST_OVERDUE_MS);
+}
+
 /** Stores that a poll has started. */
 export async function noteStarted(db: Queryable, accountId: string, now: number): Promise<void> {
   await orm(db)

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, gt, gte, isNotNull, isNull, max, min, type SQL, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, gte, isNotNull, isNull, lte, max, min, type SQL, sql } from 'drizzle-orm';
 import type { LicenseNotice } from '../../contract/connector/connections.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -7,6 +7,7 @@ import { noticeByTime } from '../db/license-notice.ts';
 import { c } from '../db/newest-messages.ts';
 import { IS_UNFINISHED } from '../db/outbox-tables.ts';
 import {
+  accounts,
   changeBatches,
   coverage,
   creations,
@@ -16,6 +17,7 @@ import {
   feed,
   oauthGrants,
   outbound,
+  pollStates,
   processes,
 } from '../db/schema.ts';
 
@@ -49,6 +51,17 @@ export async function readSends(db: Queryable): Promise<Waiting> {
   const [row] = await orm(db)
     .select({ waiting: count(), oldestAt: min(sends.at) })
     .from(sends);
+  return row ?? { waiting: 0, oldestAt: null };
+}
+
+/** Accounts whose next poll is due and that no failure delays, and since when the oldest is due. */
+export async function readDuePolls(db: Queryable, now: number): Promise<Waiting> {
+  const { accountId, dueAt, lastStartedAt, lastErrorCode } = pollStates;
+  const [row] = await orm(db)
+    .select({ waiting: count(), oldestAt: min(dueAt) })
+    .from(pollStates)
+    .innerJoin(accounts, eq(accounts.id, accountId))
+    .where(and(lte(dueAt, now), gt(dueAt, lastStartedAt), isNull(lastErrorCode)));
   return row ?? { waiting: 0, oldestAt: null };
 }
 

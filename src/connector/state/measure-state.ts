@@ -11,6 +11,7 @@ import {
   countGrants,
   oldestWaitMs,
   readDispatch,
+  readDuePolls,
   readFeed,
   readSends,
 } from './figures.ts';
@@ -47,6 +48,12 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     'connector_sends_oldest_waiting_seconds',
     'Age of the oldest send that is queued or in flight; 0 if there is none.',
     sends,
+    (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
+  );
+  gauge(
+    'connector_polls_oldest_due_seconds',
+    'How late the latest poll is that is due and that no failure delays; 0 if none is.',
+    readOr(() => readDuePolls(db, clock.now())),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
   gauge(

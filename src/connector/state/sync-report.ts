@@ -5,7 +5,7 @@ import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
-import { type PollState, readPollState } from '../accounts/poll-state.ts';
+import { isPollOverdue, type PollState, readPollState } from '../accounts/poll-state.ts';
 import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
 import { repairTotals } from '../db/schema.ts';
 import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
@@ -14,8 +14,6 @@ import { countUndecided } from './deliveries.ts';
 
 /** A repair this long ago says nothing about webhooks today. */
 const LATELY_MS = 24 * 60 * 60_000;
-/** A poll that was asked for starts within seconds; every worker checks what is due every 5 s. */
-const LEAST_OVERDUE_MS = 15_000;
 /** Number of the newest messages of a connection and direction that are checked for the last webhook. */
 const SAMPLE = 100;
 
@@ -108,7 +106,7 @@ async function reportAccount(
     oldestOpenStatus: open[0] ?? null,
     unresolvedStatuses: state.unresolved,
     lastPoll: reportLastPoll(state),
-    pollOverdue: !awaitsConsent && isOverdue(state, now),
+    pollOverdue: !awaitsConsent && isPollOverdue(state, now),
     lastGoodPollAt: toIsoOrNull(state.lastGoodAt),
     repaired: {
       messages: sum(rows, (row) => row.repairedMessages ?? 0),
@@ -146,13 +144,6 @@ function reportLastPoll(state: PollState): AccountSync['lastPoll'] {
     error: state.lastErrorCode,
     notBefore: toIsoOrNull(state.notBefore),
   };
-}
-
-/** Whether a poll that is due has not started for longer than the time between polls. */
-function isOverdue({ lastStartedAt, dueAt, lastErrorCode, notBefore }: PollState, now: number): boolean {
-  if (lastStartedAt === null || dueAt === null || dueAt <= lastStartedAt || lastErrorCode !== null)
-    return false;
-  return now - Math.max(dueAt, notBefore ?? 0) > Math.max(dueAt - lastStartedAt, LEAST_OVERDUE_MS);
 }
 
 /** Only `qr` connections emit events, so nothing is known about others. */

@@ -380,6 +380,15 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
+  it('is reported if its next poll is late by more than the time between polls', async () => {
+    await system.poll();
+    await system.database.query('update connector.poll_states set due_at = last_started_at + 45000');
+    system.clock.shift(70_000);
+    expect(await system.ask('polls')).toMatch(/^ok/);
+    system.clock.shift(30_000);
+    expect(await system.ask('polls')).toMatch(/^warning: The next poll is \d+(\.\d)? s late\./);
+  });
+
   it('is reported if its service refuses the cursors that it issues', async () => {
     for (let index = 0; index < 150; index += 1) system.service.addMessage('c1', system.clock.now() - index);
     system.service.fault = ({ query }) =>

@@ -1,6 +1,6 @@
 import { ERRORS, isErrorCode } from '../../../contract/service/errors.ts';
 import { readAccount } from '../../accounts/account-store.ts';
-import { type PollState, readPollState } from '../../accounts/poll-state.ts';
+import { isPollOverdue, type PollState, readPollState } from '../../accounts/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
 import { listDatedAfter, listDatedBefore } from '../../state/messages.ts';
 import type { AccountCheckInput } from '../check-input.ts';
@@ -56,6 +56,14 @@ export const pollsCheck: Check<AccountCheckInput> = {
         ],
         advice: [
           'Start a connector with CONNECTOR_ROLE all or worker. If one runs, look for errors in its log.',
+        ],
+      });
+    }
+    if (isPollOverdue(state, now)) {
+      return warning(`The next poll is ${span(now - (state.dueAt ?? now))} late.`, {
+        evidence: [`Last successful poll: ${ago(state.lastGoodAt, now)}.`],
+        advice: [
+          'The processes are at their limit, or none of them polls. Start another one with CONNECTOR_ROLE worker. The metric connector_polls_oldest_due_seconds shows how late polls are.',
         ],
       });
     }
