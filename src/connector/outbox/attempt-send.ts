@@ -12,8 +12,8 @@ import type { QueueContext } from './queue-context.ts';
 import { beginAttempt, type QueuedSend, readFile, readFileSize, type WriteResult } from './queue-store.ts';
 import { giveUpSend, type Outcome, recordOutcome } from './record-outcome.ts';
 
-/** A file is in memory as bytes, as base64, and in the body that is being sent. */
-const MEMORY_PER_FILE_BYTE = 4;
+/** A file is in memory once until the answer, and about once more while it is read in pieces. */
+const MEMORY_PER_FILE_BYTE = 2;
 
 /** Makes one attempt and commits its outcome. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
@@ -28,8 +28,9 @@ export async function attemptSend(
     calls.run(client.host, 1, () => attempt(context, lease, send, client, bytes, signal));
   if (send.mediaFingerprint === null) return await callWith(null);
   const size = await readFileSize(database, send.id);
-  return await fileMemory.run(client.host, (size ?? 0) * MEMORY_PER_FILE_BYTE, async () => {
-    const bytes = await readFile(database, send.id);
+  if (size === null) return await giveUpSend(context, lease, send, 'file_expired');
+  return await fileMemory.run(client.host, size * MEMORY_PER_FILE_BYTE, async () => {
+    const bytes = await readFile(database, send.id, size);
     return bytes === null ? await giveUpSend(context, lease, send, 'file_expired') : await callWith(bytes);
   });
 }

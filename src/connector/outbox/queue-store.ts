@@ -121,14 +121,21 @@ export async function readFileSize(db: Queryable, outboundId: string): Promise<n
   return row?.size ?? null;
 }
 
-/** The bytes of the file of a send. */
-export async function readFile(db: Queryable, outboundId: string): Promise<Uint8Array | null> {
-  const [row] = await db.query<{ bytes: Uint8Array }>(
-    'select bytes from connector.outbound_media where outbound_id = $1',
-    [outboundId],
-    { deadlineMs: 30_000 },
-  );
-  return row?.bytes ?? null;
+/** Receiving a value from the database needs six times its size. */
+const PIECE_BYTES = 1024 * 1024;
+
+/** The bytes of the file of a send, which has this size; null if it was deleted. Read in pieces. */
+export async function readFile(db: Queryable, outboundId: string, size: number): Promise<Uint8Array | null> {
+  const file = Buffer.allocUnsafe(size);
+  for (let at = 0; at < size; at += PIECE_BYTES) {
+    const [row] = await db.query<{ piece: Uint8Array }>(
+      'select substring(bytes from $2::integer for $3::integer) as piece from connector.outbound_media where outbound_id = $1',
+      [outboundId, at + 1, PIECE_BYTES],
+    );
+    if (row === undefined) return null;
+    file.set(row.piece, at);
+  }
+  return file;
 }
 
 /** Result of a write: `lost` if another process has the queue now, `conflict` if the row had changed. */

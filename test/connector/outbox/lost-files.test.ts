@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
@@ -45,6 +46,29 @@ describe('a file', () => {
       id,
     ]);
     expect(files).toEqual([]);
+  });
+
+  it('of several megabytes is sent whole', async () => {
+    const large = randomBytes(2_500_000);
+    const connectionId = await bench.addConnection();
+    await bench.queueFile(connectionId, undefined, undefined, undefined, large);
+    await bench.sendAll(await bench.running());
+    expect(large.equals(bench.calls[0]?.media?.data ?? PICTURE)).toBe(true);
+  });
+
+  it('of 12 MB waits for its answer while four others of the same service do', async () => {
+    const all = Promise.withResolvers<void>();
+    bench.answer = async () => {
+      if (bench.calls.length === 5) all.resolve();
+      await all.promise;
+      return sentAs(randomUUID());
+    };
+    const ids: string[] = [];
+    for (let files = 0; files < 5; files += 1) ids.push(await bench.queueFile(await bench.addConnection()));
+    const enlarge = `update connector.outbound_media set bytes = convert_to(repeat('a', 12582912), 'UTF8')`;
+    await bench.database.query(`${enlarge} where outbound_id = any($1)`, [ids]);
+    await bench.sendAll(await bench.running());
+    expect(await bench.statesOf(ids)).toEqual(ids.map(() => 'sent'));
   });
 
   it('whose answer was lost is found by its type, its caption and its bytes', async () => {

@@ -181,8 +181,9 @@ export class OutboxBench {
     caption?: string,
     to = SOMEBODY,
     filename = 'a.png',
+    bytes = PICTURE,
   ): Promise<string> {
-    const data = PICTURE.toString('base64');
+    const data = bytes.toString('base64');
     const media = {
       filename,
       mimetype: 'image/png',
