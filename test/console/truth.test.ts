@@ -161,8 +161,9 @@ describe('a page that is not visible', () => {
         document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));`);
     await show('hidden');
     let reads = 0;
-    page.on('request', () => {
-      reads += 1;
+    page.on('request', (request) => {
+      // Where time is moved, the stream counts as silent, and is opened again.
+      if (!/\/(stream|events)\b/.test(request.url())) reads += 1;
     });
     await pass(page, 5_000);
     // What had begun while it was visible has ended.

@@ -95,7 +95,7 @@ describe('README.md', () => {
     const customer = await makeCustomer('crm.example.com', `http://127.0.0.1:${port}`);
     const command = spawnCommand('sh', ['-c', text], {
       cwd: ROOT,
-      env: { ...customer.env, DATABASE_URL: database.url, CONNECTOR_PORT: String(port) },
+      env: { ...customer.env, CONNECTOR_PORT: String(port) },
     });
     await command.said(/connector ready/);
 
@@ -131,13 +131,14 @@ describe('README.md', () => {
     await sandbox('PUT', `/hosts/${host}`, { target });
     const printed = parseEnv(loop.stdout().slice(loop.stdout().indexOf('# .env')));
     const env = {
+      DATABASE_URL: database.url,
       SERVICE_BASE_URL: String(printed['SERVICE_BASE_URL']),
       SERVICE_API_KEY: String(key),
       WEBHOOK_PUBLIC_URL: `https://${host}/webhooks/messaging`,
       CONNECTOR_API_TOKEN: 'token-of-this-customer-01',
       CONNECTOR_SEALING_KEYS: generateSealingKey(),
     };
-    const named = /set ((?:`[A-Z_]+`(?:, | and )?)+), and run:/.exec(README)?.[1] ?? '';
+    const named = /set the first six settings \(((?:`[A-Z_]+`(?:, )?)+)\), and run:/.exec(README)?.[1] ?? '';
     expect(named.match(/[A-Z_]+/g)).toEqual(Object.keys(env));
     const info = { baseUrl: env.SERVICE_BASE_URL, apiKey: env.SERVICE_API_KEY };
     return { env, info: { ...info, sandboxUrl: `http://127.0.0.1:${base}` } };

@@ -146,7 +146,8 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     const problem = `${verdict.problem.problem} ${isOneInUse ? STAYS : NONE_STORED}`;
     failures += 1;
     if (verdict.kind === 'undecided' && !isInUse) {
-      const waitMs = verdict.retryAfterMs ?? backOffMs(failures, RETRY);
+      // A service can ask for a longer wait, never for a shorter one.
+      const waitMs = Math.max(verdict.retryAfterMs ?? 0, backOffMs(failures, RETRY));
       notBefore = clock.elapsed() + waitMs;
       logger.warn({ setting, delayMs: waitMs }, `${setting} ${problem}`);
       return;

@@ -95,7 +95,7 @@ async function ask(
   for (;;) {
     const outcome = await attempt(options, creation, slotsAvailable, signal);
     if (!(outcome instanceof ServiceError)) return outcome;
-    const pause = outcome.retryAfterMs ?? IN_PROGRESS_PAUSE_MS;
+    const pause = Math.max(outcome.retryAfterMs ?? 0, IN_PROGRESS_PAUSE_MS);
     if (isRefusal(outcome, 'idempotency_in_progress')) {
       waited += 1;
       const patient = waited <= MAX_IN_PROGRESS && pause <= LONGEST_IN_PROGRESS_PAUSE_MS;

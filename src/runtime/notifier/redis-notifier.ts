@@ -109,7 +109,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
       worker.pause(true).catch(onError);
       clock.after(REST_MS, () => {
         resting = false;
-        if (closing === undefined) worker.resume();
+        if (closing === undefined) worker.resume().catch(onError);
       });
     });
   }

@@ -287,6 +287,13 @@ describe('a creation that is in progress at the service', () => {
     expect(new Set(phones.keys).size).toBe(1);
   });
 
+  it('is not repeated sooner than after a second, whatever Retry-After says', async () => {
+    phones.script.push(refusal(409, 'idempotency_in_progress', { 'retry-after': '0' }));
+    const asked = create();
+    await world.clock.pass(1_250);
+    expect((await asked).status).toBe(201);
+  });
+
   it('is answered with 409 and Retry-After if it takes too long', async () => {
     phones.script.push(...Array.from({ length: 11 }, () => refusal(409, 'idempotency_in_progress')));
     const asked = create({ key: 'crm-11' });
