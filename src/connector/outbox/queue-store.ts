@@ -86,23 +86,26 @@ export async function readNextSend(
  * Moves from queue to queue by an index, so the length of a queue does not matter. Queues of accounts whose
  * credential is refused or whose grant has ended are not due.
  */
-const DUE = `
+const QUEUES = `
 WITH RECURSIVE queues AS (
   SELECT min(n.connection_id) AS connection_id FROM connector.outbound n WHERE n.state IN ${UNFINISHED}
    UNION ALL
   SELECT (SELECT min(n.connection_id) FROM connector.outbound n
            WHERE n.state IN ${UNFINISHED} AND n.connection_id > l.connection_id)
     FROM queues l WHERE l.connection_id IS NOT NULL
-)
+)`;
+const MAY_SEND = `NOT EXISTS (SELECT FROM connector.oauth_grants g
+                    WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM connector.accounts a
+                     JOIN connector.poll_states p ON p.account_id = a.id
+                    WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)`;
+
+const DUE = `${QUEUES}
 SELECT l.connection_id AS "connectionId"
   FROM queues l CROSS JOIN LATERAL ${nextSend('l.connection_id', '$1::bigint')} o
  WHERE (o.next_attempt_at IS NULL OR ${dueAt('o', '$1::bigint')} <= $1::bigint)
    AND NOT ${heldByLiving(`'${SEND}:' || l.connection_id`)}
-   AND NOT EXISTS (SELECT FROM connector.oauth_grants g
-                    WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
-   AND NOT EXISTS (SELECT FROM connector.accounts a
-                     JOIN connector.poll_states p ON p.account_id = a.id
-                    WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
+   AND ${MAY_SEND}
  ORDER BY o.next_attempt_at NULLS FIRST
  LIMIT $2::integer`;
 
@@ -110,6 +113,25 @@ SELECT l.connection_id AS "connectionId"
 export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ connectionId: string }>(DUE, [now, limit]);
   return rows.map((row) => row.connectionId);
+}
+
+/* A send begins after the one before it, which may have taken minutes. */
+const LATE = `${QUEUES}
+SELECT count(*) AS waiting, min(greatest(o.next_attempt_at, before.updated_at)) AS "oldestAt"
+  FROM queues l CROSS JOIN LATERAL ${nextSend('l.connection_id', '$1::bigint')} o
+  LEFT JOIN LATERAL (
+    SELECT n.updated_at FROM connector.outbound n
+     WHERE n.connection_id = o.connection_id AND n.created_at <= o.created_at AND n.position < o.position
+     ORDER BY n.created_at DESC NULLS FIRST, n.id DESC NULLS FIRST LIMIT 1) before ON true
+ WHERE o.state = 'queued' AND o.attempt_id IS NULL AND o.next_attempt_at <= $1::bigint AND ${MAY_SEND}`;
+
+/** Sends that are due, are next in their queue, and have not begun; and since when the oldest is due. */
+export async function readLateSends(
+  db: Queryable,
+  now: number,
+): Promise<{ readonly waiting: number; readonly oldestAt: number | null }> {
+  const [row] = await db.query<{ waiting: number; oldestAt: number | null }>(LATE, [now]);
+  return row ?? { waiting: 0, oldestAt: null };
 }
 
 /** The size of the file of a send in bytes; null if it was deleted. */

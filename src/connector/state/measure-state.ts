@@ -5,6 +5,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
 import { type Quota, readQuotas } from '../accounts/quota.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
+import { readLateSends } from '../outbox/queue-store.ts';
 import {
   countConnections,
   countDoubtfulCreations,
@@ -48,6 +49,12 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     'connector_sends_oldest_waiting_seconds',
     'Age of the oldest send that is queued or in flight; 0 if there is none.',
     sends,
+    (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
+  );
+  gauge(
+    'connector_sends_oldest_due_seconds',
+    'How late the latest send is that is due, next in its queue, and has not begun; 0 if none is.',
+    readOr(() => readLateSends(db, clock.now())),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
   gauge(

@@ -3,9 +3,11 @@ import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { readDueQueues } from '../../../src/connector/outbox/queue-store.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import { measureState } from '../../../src/connector/state/measure-state.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { proves } from '../../support/proves.ts';
 import { ACCOUNT } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
@@ -167,6 +169,52 @@ describe('the sends of many connections', () => {
     expect(await bench.stateOf(id)).toBe('sent');
     gate.resolve();
     await outbox.settle();
+  });
+
+  it('are measured in seconds while they are due and have not begun', async () => {
+    const metrics = createMetrics();
+    measureState(metrics, bench.database, bench.clock);
+    const late = async (): Promise<string | undefined> =>
+      /^connector_sends_oldest_due_seconds (\S+)$/m.exec((await metrics.render()).text)?.[1];
+    expect(await late()).toBe('0');
+    const connectionId = await bench.addConnection();
+    await bench.queueText(connectionId, 'slow');
+    await bench.clock.advance(40_000);
+    expect(await late()).toBe('40');
+    const [called, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    bench.answer = async ({ text }) => {
+      if (text === 'slow') {
+        called.resolve();
+        await gate.promise;
+        return sentAs(`m${Math.random()}`);
+      }
+      return refuse('warmup_limited', 429);
+    };
+    const outbox = await bench.running();
+    await called.promise;
+    await bench.queueText(connectionId, 'next');
+    await bench.clock.advance(90_000);
+    // In flight, and one that must wait for it.
+    expect(await late()).toBe('0');
+    gate.resolve();
+    await outbox.settle();
+    await bench.clock.advance(60_000);
+    // The service asked for a wait.
+    expect(await late()).toBe('0');
+  });
+
+  it('are not late while the one before them was in flight', async () => {
+    const metrics = createMetrics();
+    measureState(metrics, bench.database, bench.clock);
+    const connectionId = await bench.addConnection();
+    const before = await bench.queueText(connectionId, 'before');
+    await bench.clock.advance(1);
+    await bench.queueText(connectionId, 'next');
+    await bench.clock.advance(100_000);
+    const end = `update connector.outbound set state = 'sent', updated_at = $2 where id = $1`;
+    await bench.database.query(end, [before, bench.clock.now()]);
+    await bench.clock.advance(7_000);
+    expect((await metrics.render()).text).toContain('connector_sends_oldest_due_seconds 7\n');
   });
 
   it('begin in the order in which they became due', async () => {
