@@ -74,14 +74,14 @@ export async function measureConsole(context: BenchContext): Promise<ConsoleResu
       const until = (args.events * quarter) / QUARTERS;
       progress(`events, quarter ${quarter}`);
       // Each message is several events.
-      for (let sent = 0; heard() < until && sent < args.events; sent += MESSAGES)
+      for (let sent = 0; (await heard()) < until && sent < args.events; sent += MESSAGES)
         rows.push(await write(loop, `messages of quarter ${quarter}`, MESSAGES, progress));
       await page.getByText('live', { exact: true }).waitFor();
       held.push(await page.evaluate<number>(ROWS_HELD));
       heap.push(await heapOf(page));
     }
     const rowsHeld = Math.max(...held);
-    const events = heard();
+    const events = await heard();
     return {
       deliveries: args.deliveries,
       firstPaintMs,
@@ -212,15 +212,12 @@ async function longestTask(browser: Browser, page: Page, work: () => Promise<voi
     .reduce((most, { dur = 0 }) => Math.max(most, dur / 1_000), 0);
 }
 
-/** Counts the events of the stream from now on. */
-async function countEvents(page: Page): Promise<() => number> {
-  let heard = 0;
-  const session = await page.context().newCDPSession(page);
-  session.on('Network.eventSourceMessageReceived', () => {
-    heard += 1;
-  });
-  await session.send('Network.enable');
-  return () => heard;
+/** Counts the events of the stream from now on: the page passes each on to its other tabs. */
+async function countEvents(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(`heardEvents = 0;
+    heardChannel = new BroadcastChannel('console-stream');
+    heardChannel.onmessage = ({ data }) => { if (data.kind === 'event') heardEvents += 1; };`);
+  return () => page.evaluate<number>('heardEvents');
 }
 
 /** What the page's own code holds once everything unused is gone, in bytes. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
+import { describeDifference } from '../scenario/observe.ts';
 import { record } from '../scenario/replay.ts';
-import { describeDifference } from '../scenario/report-replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
 import { UsageError } from './command-line.ts';
 import { advanceOf, readText, type Subcommand } from './subcommand.ts';

@@ -16,6 +16,11 @@ export interface Difference {
   readonly cause: number | null;
 }
 
+/** A difference in one line. */
+export function describeDifference({ field, expected, actual }: Difference): string {
+  return `${field}: expected ${expected}, found ${actual}`;
+}
+
 /** A message of the world with what is observed of it. */
 interface Seen {
   readonly id: string;

@@ -1,6 +1,6 @@
 import { escapeMarkup } from '../conformance/report/escape-markup.ts';
 import { showOffset, summarize } from './describe-cause.ts';
-import { type Difference, nameObserved } from './observe.ts';
+import { type Difference, describeDifference, nameObserved } from './observe.ts';
 import type { Scenario } from './scenario.ts';
 
 /** The differences of a replay in plain text, each with the cause behind it. */
@@ -21,11 +21,6 @@ export function writeDifferences(scenario: Scenario, differences: readonly Diffe
   return [...lines, `${repeated}, ${scenario.observations.length} observations compared: ${found}.`, ''].join(
     '\n',
   );
-}
-
-/** A difference in one line. */
-export function describeDifference({ field, expected, actual }: Difference): string {
-  return `${field}: expected ${expected}, found ${actual}`;
 }
 
 function describeCause({ causes }: Scenario, number: number): string {

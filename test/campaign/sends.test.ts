@@ -34,7 +34,8 @@ const KILLS = WHOLE ? 30 : 4;
 const CONNECTIONS = 20;
 const SEED = 20_260_115;
 const TOKEN = 'token-of-a-campaign-for-tests';
-const BETWEEN_KILLS_MS = 500;
+/** A process takes over the work of a killed one after about four seconds, so some live longer than that. */
+const BETWEEN_KILLS_MS = 4_000;
 const POLL_EVERY_MS = 50;
 const NOTHING_ENDS_MS = 3_000;
 /** Time between two processes: longer than the wait of any retry, look-up or abandoned queue. */
