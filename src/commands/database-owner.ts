@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { openDatabase, type Queryable } from '../runtime/database/database.ts';
@@ -82,6 +83,14 @@ interface Found {
 export async function hasOwnConnector(db: Queryable): Promise<boolean> {
   const { hasConnector, isSandbox } = await inspect(db);
   return hasConnector && !isSandbox;
+}
+
+/** Where the sandbox of a database listens, or listened last; null if there is none. Throws what the database throws. */
+export async function readSandboxUrl(db: Queryable): Promise<string | null> {
+  const [row] = await db.query<{ value: string }>(
+    `select value from platform.sandbox_state where name = 'listens_at'`,
+  );
+  return row === undefined ? null : (z.url().safeParse(JSON.parse(row.value)).data ?? null);
 }
 
 async function inspect(db: Queryable): Promise<Found> {

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { ExamineOptions } from '../connector/doctor/examine.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
@@ -8,8 +7,7 @@ import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { describeLocation } from '../runtime/database/database-url.ts';
 import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
-import { storeValue } from '../sandbox/state-store.ts';
-import { hasOwnConnector } from './database-owner.ts';
+import { hasOwnConnector, readSandboxUrl } from './database-owner.ts';
 import { readLoopEnvironment } from './loop-environment.ts';
 
 const POOL_SIZE = 2;
@@ -31,7 +29,7 @@ export async function findLoop(env: Environment, dataDir: string, clock: Clock):
   if (url === undefined) return null;
   const database = open(url, clock);
   try {
-    const sandboxUrl = await storeValue(database, 'listens_at', z.url()).load();
+    const sandboxUrl = await readSandboxUrl(database);
     if (sandboxUrl === null) return null;
     return { sandboxUrl, environment: await readLoopEnvironment(sandboxUrl, secretsFile) };
   } catch {

@@ -9,7 +9,7 @@ import { createShiftedClock } from '../support/shifted-clock.ts';
 const MESSAGES = 600;
 const LATER = 200;
 const LONGEST_WAIT_MS = 10 * 60_000;
-const TRIES = 8;
+const TRIES = 24;
 
 const list = { surface: 'api', method: 'GET', path: '/messages' };
 const FAULTS = {
