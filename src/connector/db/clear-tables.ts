@@ -8,6 +8,6 @@ export const TABLES_OF_PROCESSES = ['processes', 'leases'];
 export async function clearTables(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     await emptyTables(tx, 'connector', TABLES_OF_PROCESSES);
-    await tx.query('INSERT INTO connector.feed ("only", last_seq) VALUES (true, 0)');
+    await tx.query('INSERT INTO connector.feed ("only", base_seq) VALUES (true, 0)');
   }, ALL_ROWS);
 }

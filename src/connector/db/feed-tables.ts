@@ -77,9 +77,9 @@ export const changeBatches = connectorSchema.table(
 );
 
 /**
- * One row: the id of the feed and the last number. Its row lock ensures that one process numbers at a time. Numbers
- * rise; they jump by a multiple of 2^32 when the database was promoted or restored, because some of them may have been
- * read and lost.
+ * One row: the id of the feed, and where its numbers begin. It is not written when changes are numbered: the last number
+ * is that of the newest numbered batch, or `base_seq` before the first (`connector.last_seq()`). Numbers rise; they jump
+ * by a multiple of 2^32 when the database was promoted or restored, because some of them may have been read and lost.
  */
 export const feed = connectorSchema.table('feed', {
   only: boolean('only').primaryKey().default(true),
@@ -88,7 +88,8 @@ export const feed = connectorSchema.table('feed', {
    * dispatch.
    */
   id: text('id').notNull().default(sql`left(md5(random()::text), 12)`),
-  lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),
-  /** The database that gave the last number: system identifier, OID and timeline. Null before the first. */
+  /** Numbers are above this one. At first 0; then the number to which they jumped last. */
+  baseSeq: bigint('base_seq', { mode: 'number' }).notNull(),
+  /** The database that numbers from there: system identifier, OID and timeline. Null before the first number. */
   cluster: text('cluster'),
 });

@@ -20,7 +20,7 @@ export interface Distributed {
 const DISTRIBUTE = `
 WITH stand AS MATERIALIZED (
   SELECT h.cursor FROM connector.dispatch h
-   WHERE h.cursor < (SELECT f.last_seq FROM connector.feed f) FOR UPDATE
+   WHERE h.cursor < connector.last_seq() FOR UPDATE
 ),
 page AS MATERIALIZED (
   SELECT b.id, b.size, b.last_seq FROM stand s CROSS JOIN LATERAL (
@@ -77,12 +77,12 @@ export interface Beginning {
  */
 export async function beginDispatch(db: Queryable): Promise<Beginning> {
   const made = await db.query(
-    `INSERT INTO connector.dispatch (cursor) SELECT f.last_seq FROM connector.feed f
+    `INSERT INTO connector.dispatch (cursor) SELECT connector.last_seq()
      ON CONFLICT ("only") DO NOTHING RETURNING cursor`,
   );
   const [row] = await db.query<{ feedId: string; cursor: number; waiting: number }>(
     `SELECT f.id AS "feedId", h.cursor,
-            (f.last_seq - h.cursor) % 4294967296
+            (connector.last_seq() - h.cursor) % 4294967296
               + (SELECT coalesce(sum(l.waiting), 0) FROM connector.dispatch_queues l)::bigint AS waiting
        FROM connector.dispatch h CROSS JOIN connector.feed f`,
   );

@@ -45,7 +45,7 @@ export interface Feed {
   close(): Promise<void>;
 }
 
-/** How often it looks for commits of other processes with and without subscribers. */
+/** How often it looks for numbers of other processes with and without subscribers; and for changes without a number. */
 const LISTENING_MS = 100;
 const IDLE_MS = 1_000;
 
@@ -59,6 +59,7 @@ export function createFeed(options: FeedOptions): Feed {
   const watchers = new Set<(lastSeq: number) => void>();
   let started = false;
   let failing = false;
+  let numberAt = Number.NEGATIVE_INFINITY;
 
   const sequencer = createSequencer({ database, clock, logger, onNumbered: advance });
   const live = createLiveChanges({ database, clock, ending: ending.signal, onFailure: noteFailure });
@@ -76,9 +77,11 @@ export function createFeed(options: FeedOptions): Feed {
   }
 
   async function check(): Promise<void> {
-    const position = await readPosition(database);
-    advance(position.lastSeq);
-    if (position.waiting) sequencer.notify();
+    if (clock.elapsed() >= numberAt) {
+      numberAt = clock.elapsed() + IDLE_MS;
+      sequencer.notify();
+    }
+    advance((await readPosition(database)).lastSeq);
   }
 
   const checks = repeat({

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Change } from '../../contract/connector/changes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { changeBatches, feed } from '../db/feed-tables.ts';
+import { feed } from '../db/feed-tables.ts';
 import { changeColumns, presentChange, type StoredChange } from './present-change.ts';
 
 /** Filters the feed; an absent field matches everything. */
@@ -39,11 +39,11 @@ export async function readFiltered(
   { accountId, connectionId }: ChangeFilter,
 ): Promise<FilteredChanges> {
   const [end] = await database.query<{ upto: number | null; last_seq: number }>(
-    `SELECT f.last_seq, (SELECT b.last_seq FROM connector.change_batches b
+    `SELECT feed.last_seq, (SELECT b.last_seq FROM connector.change_batches b
               WHERE next.last_seq IS NOT NULL
                 AND b.last_seq <= greatest($1::bigint + ${STRETCH}, next.last_seq)
               ORDER BY b.last_seq DESC LIMIT 1) AS upto
-       FROM connector.feed f
+       FROM connector.last_seq() AS feed (last_seq)
        LEFT JOIN (SELECT b.last_seq FROM connector.change_batches b
                    WHERE b.last_seq > $1::bigint ORDER BY b.last_seq LIMIT 1) next ON true`,
     [after],
@@ -116,21 +116,14 @@ async function readBatches(
   return rows.map(presentChange);
 }
 
-/**
- * The state of the feed: its id, the last assigned number, and whether committed changes wait for a number.
- */
+/** The id of the feed and the last assigned number. */
 export async function readPosition(
   database: Queryable,
-): Promise<{ readonly feedId: string; readonly lastSeq: number; readonly waiting: boolean }> {
-  const { lastSeq } = changeBatches;
+): Promise<{ readonly feedId: string; readonly lastSeq: number }> {
   const [row] = await orm(database)
-    .select({
-      id: feed.id,
-      lastSeq: feed.lastSeq,
-      waiting: sql<boolean>`exists (select from ${changeBatches} where ${lastSeq} is null)`,
-    })
+    .select({ feedId: feed.id, lastSeq: sql<number>`connector.last_seq()` })
     .from(feed);
-  return { feedId: row?.id ?? '', lastSeq: row?.lastSeq ?? 0, waiting: row?.waiting ?? false };
+  return row ?? { feedId: '', lastSeq: 0 };
 }
 
 /** True for a change that passes the filter. */

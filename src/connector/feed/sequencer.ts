@@ -24,38 +24,83 @@ const SPACING_MS = 50;
 /** Number of batches that one statement numbers. */
 const MAX = 1_000;
 
-/** Numbers everything that was committed before the call. Throws as `query` does. */
-export async function numberChanges(db: Queryable, onNumbered?: (lastSeq: number) => void): Promise<void> {
-  for (;;) {
-    const [row] = await db.query<{ numbered: number; last_seq: number }>(
-      'SELECT numbered, last_seq FROM connector.number_changes($1)',
-      [MAX],
+/**
+ * What is known of the batches that have no number: in this database, each up to `above` has one, except those in
+ * `missing`, which were not committed yet. Null for `above`: nothing is known, and all are looked at.
+ */
+interface Known {
+  readonly cluster: string | null;
+  readonly above: number | null;
+  readonly missing: readonly number[];
+}
+
+/** A batch that is not committed after this time, much longer than the deadline of its statement, never will be. */
+const FORGOTTEN_MS = 60_000;
+/** Looking at all batches may take long while somebody holds a snapshot, so it takes at most this part of the time. */
+const LOOKING_PART = 1 / 50;
+const NOTHING: Known = { cluster: null, above: null, missing: [] };
+
+/** Numbers everything that was committed before the call. Resolves with what is then known. Throws as `query` does. */
+export async function numberChanges(
+  db: Queryable,
+  onNumbered?: (lastSeq: number) => void,
+  known: Known = NOTHING,
+): Promise<Known> {
+  for (let now = known; ; ) {
+    const [row] = await db.query<Known & { numbered: number; last_seq: number }>(
+      'SELECT cluster, above, missing, numbered, last_seq FROM connector.number_changes($1, $2, $3, $4::bigint[])',
+      [MAX, now.cluster, now.above, now.missing],
     );
     if (row === undefined) throw new Error('the feed has no row');
+    now = { cluster: row.cluster, above: row.above, missing: row.missing };
     onNumbered?.(row.last_seq);
-    if (row.numbered < MAX) return;
+    if (row.numbered < MAX) return now;
   }
 }
 
 /**
- * Assigns numbers to committed changes. Any number of processes may run one: the row lock in
- * `connector.number_changes` lets them work one at a time, each on what was committed before it got the lock.
- * Runs of one process never overlap.
+ * Assigns numbers to committed changes. Any number of processes may run one: the lock in `connector.number_changes`
+ * lets them work one at a time, each on what was committed before it got the lock. Runs of one process never overlap.
+ *
+ * A run reads only what is newer than the run before it, and the batches that were missing then. Once a minute it looks
+ * at all of them: what was committed later than anybody expects gets its number then.
  */
 export function createSequencer(options: SequencerOptions): Sequencer {
   const { database, clock, logger } = options;
   let tail: Promise<unknown> = Promise.resolve();
   let lastStart = Number.NEGATIVE_INFINITY;
+  let known = NOTHING;
+  let lookAt = Number.NEGATIVE_INFINITY;
+  /** Since when the batches that are missing have been. */
+  let missingSince = new Map<number, number>();
   let queued = false;
   let failing = false;
   let closed = false;
   let cancel = (): void => undefined;
 
+  async function number(): Promise<void> {
+    const started = clock.elapsed();
+    const looks = started >= lookAt;
+    if (looks) lookAt = started + FORGOTTEN_MS;
+    const found = await numberChanges(
+      database,
+      options.onNumbered,
+      looks ? { ...known, above: null } : known,
+    );
+    const now = clock.elapsed();
+    if (looks) lookAt = Math.max(lookAt, started + (now - started) / LOOKING_PART);
+    missingSince = new Map(found.missing.map((id) => [id, missingSince.get(id) ?? now]));
+    known = {
+      ...found,
+      missing: found.missing.filter((id) => now - (missingSince.get(id) ?? now) < FORGOTTEN_MS),
+    };
+  }
+
   function run(): Promise<void> {
     const turn = tail.then(() => {
       queued = false;
       lastStart = clock.elapsed();
-      return numberChanges(database, options.onNumbered);
+      return number();
     });
     tail = turn.catch(() => undefined);
     return turn;

@@ -14,7 +14,6 @@ import {
   deadLetters,
   dispatch,
   dispatchQueues,
-  feed,
   oauthGrants,
   outbound,
   pollStates,
@@ -122,13 +121,25 @@ export async function readUses(
 }
 
 /**
- * Committed batches of changes without a number, at most 10,000, which no reader sees yet; and the last number.
+ * Committed batches of changes without a number, at most 10,000, which no reader sees yet; and the last number. Of those
+ * older than the last 10,000 with a number, nothing is read: see `number_changes`.
  */
 export async function readFeed(db: Queryable): Promise<Waiting & { readonly lastSeq: number }> {
+  const newest = orm(db)
+    .select({ id: changeBatches.id })
+    .from(changeBatches)
+    .where(isNotNull(changeBatches.lastSeq))
+    .orderBy(desc(changeBatches.lastSeq))
+    .limit(1);
   const batches = orm(db)
     .select({ at: changeBatches.changedAt })
     .from(changeBatches)
-    .where(isNull(changeBatches.lastSeq))
+    .where(
+      and(
+        isNull(changeBatches.lastSeq),
+        gt(changeBatches.id, sql`coalesce((${newest}), 0) - ${MAX}::bigint`),
+      ),
+    )
     .orderBy(changeBatches.id)
     .limit(MAX)
     .as('batches');
@@ -136,10 +147,9 @@ export async function readFeed(db: Queryable): Promise<Waiting & { readonly last
     .select({
       waiting: count(batches.at),
       oldestAt: min(batches.at),
-      lastSeq: sql<number>`max(${feed.lastSeq})`,
+      lastSeq: sql<number>`connector.last_seq()`,
     })
-    .from(feed)
-    .leftJoin(batches, sql`true`);
+    .from(batches);
   return row ?? { waiting: 0, oldestAt: null, lastSeq: 0 };
 }
 
@@ -173,12 +183,11 @@ export async function readDispatch(
   const [row] = await orm(db)
     .select({
       // Numbers jump by multiples of 2^32.
-      waiting: sql<number>`(${feed.lastSeq} - ${dispatch.cursor}) % 4294967296 + ${queues.waiting}`,
+      waiting: sql<number>`(connector.last_seq() - ${dispatch.cursor}) % 4294967296 + ${queues.waiting}`,
       deadLetters: queues.deadLetters,
       oldestAt: sql<number | null>`coalesce((${oldestQueued}), ${oldestBehind})`,
     })
     .from(dispatch)
-    .crossJoin(feed)
     .crossJoin(queues);
   return row ?? null;
 }

@@ -33,7 +33,7 @@ const feedId = async () => (await database.query('SELECT id FROM connector.feed'
 it('a cleared connector has the rows that the migrations make, and a feed with another id', async () => {
   const migrated = await readRows();
   const before = await feedId();
-  await database.query(`UPDATE connector.feed SET last_seq = 7`);
+  await database.query(`UPDATE connector.feed SET base_seq = 7`);
   await database.query(
     `INSERT INTO connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
      VALUES (1, 's', 'a', 1, '', 'merged', 0)`,

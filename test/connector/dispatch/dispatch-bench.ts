@@ -145,7 +145,7 @@ export class DispatchBench {
     for (const table of ['dispatch_entries', 'dispatch_queues', 'dead_letters', 'leases']) {
       await this.database.query(`DELETE FROM connector.${table}`);
     }
-    await this.database.query('UPDATE connector.dispatch SET cursor = f.last_seq FROM connector.feed f');
+    await this.database.query('UPDATE connector.dispatch SET cursor = connector.last_seq()');
     this.answer = () => undefined;
     this.calls = [];
     this.notifier.notified = [];

@@ -674,15 +674,13 @@ describe('work that does not proceed', () => {
   });
 
   it('includes changes that the handler does not accept', async () => {
-    await system.database.query(
-      `insert into connector.dispatch (cursor) select last_seq from connector.feed`,
-    );
+    await system.database.query(`insert into connector.dispatch (cursor) select connector.last_seq()`);
     expect(await system.ask('handler')).toMatch(/^ok: The handler keeps up with the changes/);
     await system.database.query(
       `insert into connector.dispatch_queues (connection_id, waiting, set_aside) values ('c1', 1, 1)`,
     );
     await system.database.query(
-      `insert into connector.dispatch_entries (connection_id, seq, batch, position) select 'c1', last_seq, 1, 1 from connector.feed`,
+      `insert into connector.dispatch_entries (connection_id, seq, batch, position) select 'c1', connector.last_seq(), 1, 1`,
     );
     await system.database.query(
       `insert into connector.dead_letters (seq, connection_id, batch, position, attempts, last_error, at)

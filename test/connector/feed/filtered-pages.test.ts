@@ -31,7 +31,6 @@ beforeAll(async () => {
     [],
     slowly,
   );
-  await database.query(`UPDATE connector.feed SET last_seq = ${CHANGES}`);
   await database.query(
     `INSERT INTO connector.outbound
        (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key, state, created_at, updated_at)

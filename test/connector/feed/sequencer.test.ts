@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { writeChanges } from '../../../src/connector/db/write-changes.ts';
 import { readChanges } from '../../../src/connector/feed/read-changes.ts';
-import { createSequencer, type Sequencer } from '../../../src/connector/feed/sequencer.ts';
+import { createSequencer, numberChanges, type Sequencer } from '../../../src/connector/feed/sequencer.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -173,6 +173,59 @@ describe('numbering changes', () => {
     expect(heard).toEqual([1, 1, 2]);
   });
 
+  it('numbers what was committed after its successors with the next run, and after a minute within another', async () => {
+    const clock = new ManualClock();
+    const heard: number[] = [];
+    const onNumbered = (lastSeq: number) => heard.push(lastSeq);
+    const sequencer = createSequencer({ database, clock, logger: silentLogger, onNumbered });
+    for (const pauseMs of [0, 70_000]) {
+      await database.transaction(async (tx) => {
+        await tx.query(insertChange, [`late ${pauseMs}`]);
+        await database.query(insertChange, [`early ${pauseMs}`]);
+        await sequencer.settle();
+        await clock.skip(pauseMs);
+        await sequencer.settle();
+      });
+      await sequencer.settle();
+    }
+    expect(heard.at(-1)).toBe(3);
+    await clock.skip(60_000);
+    await sequencer.settle();
+    expect(await numbers()).toEqual([
+      ['late 0', 2],
+      ['early 0', 1],
+      ['late 70000', 4],
+      ['early 70000', 3],
+    ]);
+  });
+
+  it('looks at every batch when the database is another one, in which an id may have been taken again', async () => {
+    const sequencer = sequencerOn(database);
+    await database.query(insertChange, ['lost']);
+    await sequencer.settle();
+    await database.transaction(async (tx) => {
+      await tx.query('DELETE FROM connector.changes');
+      await tx.query('DELETE FROM connector.change_batches');
+      await tx.query(
+        `SELECT setval('connector.change_batch_id', last_value, false) FROM connector.change_batch_id`,
+      );
+      await tx.query(`UPDATE connector.feed SET cluster = '7300000000000000001/16384/1'`);
+    });
+    await asCluster(database, '7300000000000000001/16384/2', async () => {
+      await database.query(insertChange, ['new']);
+      await sequencer.settle();
+    });
+    expect(await numbers()).toEqual([['new', 4_294_967_297]]);
+  });
+
+  it('numbers nothing in a transaction that might not see the newest number', async () => {
+    const numbering = database.transaction(async (tx) => {
+      await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      await numberChanges(tx);
+    });
+    await expect(numbering).rejects.toThrow('read committed, but this one is repeatable read');
+  });
+
   it('continues after the database has failed', async () => {
     let broken = true;
     const flaky: Database = Object.assign(Object.create(database), {
@@ -188,6 +241,18 @@ describe('numbering changes', () => {
     expect(await numbers()).toEqual([['a', 1]]);
   });
 });
+
+/** Runs `work` while the database has this identity. */
+async function asCluster(db: Queryable, cluster: string, work: () => Promise<void>): Promise<void> {
+  const [row] = await db.query<{ text: string }>(
+    `SELECT pg_get_functiondef('connector.present_cluster()'::regprocedure) AS text`,
+  );
+  await db.query(
+    `CREATE OR REPLACE FUNCTION connector.present_cluster() RETURNS text LANGUAGE sql AS $$ SELECT '${cluster}'::text $$`,
+  );
+  await work();
+  await db.query(row?.text ?? '');
+}
 
 /** Whether some statement of this database waits for a lock. */
 async function isBlocked(db: Queryable): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import { traceMessage } from '../../../src/connector/trace/trace-message.ts';
 import { OutboxBench, refuse, sentAs } from '../outbox/outbox-bench.ts';
 import { delivery, status } from '../support/event-fixtures.ts';
@@ -29,7 +30,7 @@ it('the trace of a send contains each attempt with its code and key, and remains
   };
   const outbox = await bench.running();
   await bench.sendAll(outbox, 2);
-  await bench.database.query('SELECT connector.number_changes(1000)');
+  await numberChanges(bench.database);
 
   const page = await traceMessage(bench.database, { messageId: 'm-own', limit: 50, after: null });
   const entries = page?.entries ?? [];

@@ -20,7 +20,7 @@ export const feedCheck: Check<StoreCheckInput> = {
     if (lagMs <= LATE_MS) return ok('Changes are numbered without delay.', { evidence });
     const advice = [
       'If no process of the connector runs, start one: every process numbers changes.',
-      'Otherwise look in pg_stat_activity for a transaction that hangs and locks the row of connector.feed.',
+      'Otherwise look in pg_stat_activity for a session that hangs in connector.number_changes: it numbers alone.',
     ];
     return lagMs > 6 * LATE_MS
       ? problem('Changes are not numbered, so no reader sees them.', { evidence, advice })

@@ -1,6 +1,6 @@
 WITH stand AS MATERIALIZED (
   SELECT h.cursor FROM connector.dispatch h
-   WHERE h.cursor < (SELECT f.last_seq FROM connector.feed f) FOR UPDATE
+   WHERE h.cursor < connector.last_seq() FOR UPDATE
 ),
 page AS MATERIALIZED (
   SELECT b.id, b.size, b.last_seq FROM stand s CROSS JOIN LATERAL (
