@@ -1,10 +1,13 @@
 -- The last number is that of the newest numbered batch, so the row of the feed is not written with each numbering.
 ALTER TABLE "connector"."feed" RENAME COLUMN "last_seq" TO "base_seq";
 --> statement-breakpoint
-CREATE FUNCTION "connector"."last_seq"() RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT greatest(
+CREATE FUNCTION "connector"."last_seq"() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+-- Not "sql": that would be planned with each call.
+BEGIN
+  RETURN greatest(
     (SELECT f.base_seq FROM connector.feed f),
-    (SELECT b.last_seq FROM connector.change_batches b WHERE b.last_seq IS NOT NULL ORDER BY b.last_seq DESC LIMIT 1))
+    (SELECT b.last_seq FROM connector.change_batches b WHERE b.last_seq IS NOT NULL ORDER BY b.last_seq DESC LIMIT 1));
+END
 $$;
 --> statement-breakpoint
 DROP FUNCTION "connector"."number_changes"(integer);
@@ -28,7 +31,7 @@ CREATE FUNCTION "connector"."number_changes"(
 LANGUAGE plpgsql SET enable_nestloop = off SET enable_seqscan = off AS $$
 DECLARE
   -- Ids that were taken before these many others are not expected to be committed any more.
-  recent constant bigint := 5000;
+  recent constant bigint := 1000;
   before text;
   present text := connector.present_cluster();
   ids bigint[];
@@ -45,8 +48,8 @@ BEGIN
   END IF;
   IF above IS NULL THEN
     SELECT b.id - recent INTO above FROM connector.change_batches b ORDER BY b.id DESC LIMIT 1;
-    above := coalesce(least(above, (SELECT u.id - 1 FROM connector.change_batches u
-                                     WHERE u.last_seq IS NULL ORDER BY u.id LIMIT 1)), 0);
+    above := greatest(0, least(above, (SELECT u.id - 1 FROM connector.change_batches u
+                                        WHERE u.last_seq IS NULL ORDER BY u.id LIMIT 1)));
   END IF;
   cluster := present;
   PERFORM pg_advisory_xact_lock(7204117);

@@ -31,34 +31,48 @@ const commit = (batches: number) =>
     [batches],
   );
 
+/** Enough runs for a plan that serves any parameters, which begins with the sixth. */
+const RUNS = 8;
+
 describe('while another session holds a snapshot', () => {
-  it('numbering reads as few pages after 5,000 batches as after the first', async () => {
+  it('numbering reads as few pages after 5,000 batches as after the first, also when it looks at all', async () => {
     const counting = countBuffers(database);
+    const clock = new ManualClock();
     const sequencer = createSequencer({
       database: Object.assign(Object.create(database), { query: counting.query }),
-      clock: new ManualClock(),
+      clock,
       logger: silentLogger,
       onNumbered: () => undefined,
     });
-    await commit(1);
-    await sequencer.settle();
-    const pages: number[] = [];
-    for (const batches of [1, BATCHES, 1, 1]) {
-      await commit(batches);
+    const numberOne = async (): Promise<number> => {
+      await commit(1);
       counting.takeCount();
       await sequencer.settle();
-      pages.push(counting.takeCount());
-    }
-    const [first = 0, , afterMany = 0, last = 0] = pages;
-    expect(afterMany).toBeLessThan(first + 100);
-    expect(last).toBeLessThan(first + 40);
+      return counting.takeCount();
+    };
+    const numberSome = async (): Promise<number> => {
+      for (let run = 1; run < RUNS; run += 1) await numberOne();
+      return await numberOne();
+    };
+    await numberOne();
+    const first = await numberSome();
+    await clock.skip(61_000);
+    expect(await numberOne()).toBeLessThan(first + 40);
+    expect(await numberSome()).toBeLessThan(first + 40);
+    await commit(BATCHES);
+    await sequencer.settle();
+    expect(await numberSome()).toBeLessThan(first + 40);
+    await clock.skip(61_000);
+    await numberOne();
+    expect(await numberSome()).toBeLessThan(first + 40);
     await sequencer.close();
   });
 
   it('the position of the feed and its figures read few pages', async () => {
     const counting = countBuffers(database);
-    expect(await readPosition(counting)).toMatchObject({ lastSeq: BATCHES + 4 });
+    const { lastSeq } = await readPosition(counting);
+    expect(lastSeq).toBeGreaterThan(BATCHES);
     expect(counting.takeCount()).toBeLessThan(20);
-    expect(await readFeed(counting)).toMatchObject({ waiting: 0, lastSeq: BATCHES + 4 });
+    expect(await readFeed(counting)).toMatchObject({ waiting: 0, lastSeq });
   });
 });

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION connector.number_changes(most integer, INOUT cluster 
 AS $function$
 DECLARE
   -- Ids that were taken before these many others are not expected to be committed any more.
-  recent constant bigint := 5000;
+  recent constant bigint := 1000;
   before text;
   present text := connector.present_cluster();
   ids bigint[];
@@ -23,8 +23,8 @@ BEGIN
   END IF;
   IF above IS NULL THEN
     SELECT b.id - recent INTO above FROM connector.change_batches b ORDER BY b.id DESC LIMIT 1;
-    above := coalesce(least(above, (SELECT u.id - 1 FROM connector.change_batches u
-                                     WHERE u.last_seq IS NULL ORDER BY u.id LIMIT 1)), 0);
+    above := greatest(0, least(above, (SELECT u.id - 1 FROM connector.change_batches u
+                                        WHERE u.last_seq IS NULL ORDER BY u.id LIMIT 1)));
   END IF;
   cluster := present;
   PERFORM pg_advisory_xact_lock(7204117);
