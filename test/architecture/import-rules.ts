@@ -20,7 +20,7 @@ export interface FolderRule {
 
 /** Which folder may import which. */
 export const FOLDERS: Readonly<Record<string, FolderRule>> = {
-  contract: { folders: [], packages: /^zod$/ },
+  contract: { folders: [], packages: /^zod(?:\/mini)?$/ },
   patterns: { folders: [], packages: /^node:/, alone: true },
   runtime: { folders: [] },
   connector: { folders: ['contract', 'patterns', 'runtime'] },

@@ -140,7 +140,9 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
     const { text, date } = answer;
     return {
       date,
-      digest: digest(text),
+      get digest() {
+        return digest(text);
+      },
       read: () => readAnswer((body) => read(body, date), readBody(answer)),
     };
   };

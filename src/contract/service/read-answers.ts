@@ -111,7 +111,7 @@ const readableWebhook = z.object({
 });
 const readableCreated = z.object({ connection: z.object({ id: requiredId, status: word, qr: text }) });
 const readableRestart = z.object({ recreated: flag });
-const readableCode = z.object({ code: optionalId.pipe(z.string()) });
+const readableCode = z.object({ code: z.pipe(optionalId, z.string()) });
 const readableReceipt = z.object({ marked: count });
 const readableSecret = z.object({ secret: z.string().min(1) });
 const readableAccount = z

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { transform } from 'zod/mini';
 import { TIMESTAMP_MAX_MS } from './fields.ts';
 import { DIRECTIONS, type Direction, MESSAGE_STATUSES, type MessageStatus } from './statuses.ts';
 
@@ -11,7 +12,8 @@ import { DIRECTIONS, type Direction, MESSAGE_STATUSES, type MessageStatus } from
 /** To be increased when more can be read: what was kept or left out as unreadable is then read again. */
 export const READER_VERSION = 2;
 
-const reader = <T>(read: (value: unknown) => T) => z.transform(read);
+/** Not `z.transform`, which makes a function for each value that it reads. */
+const reader = <T>(read: (value: unknown) => T) => transform(read);
 
 /** A number where an id, a number of digits or a cursor is expected. Above 2^53, digits are lost when it is parsed. */
 const decimal = (value: unknown): unknown =>
@@ -29,10 +31,10 @@ function readId(value: unknown): string | null {
 }
 
 /** The only kind of field that makes its record unreadable. */
-export const requiredId = z.transform((value: unknown, context) => {
+export const requiredId = transform((value: unknown, context) => {
   const read = readId(value);
   if (read !== null) return read;
-  context.addIssue({ code: 'custom', message: 'is not an id' });
+  context.issues.push({ code: 'custom', message: 'is not an id', input: value });
   return z.NEVER;
 });
 export const optionalId = reader(readId);
@@ -84,18 +86,28 @@ const ISO =
 /** Epoch milliseconds as digits, from 1973 on. Eight digits are a date. */
 const EPOCH_DIGITS = /^\d{12,15}$/;
 
+/** What most services write: it is read in a third of the time. */
+const USUAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
+
+/** False if the time could not be read, or its month does not have the day: it is then one of the next month. */
+const hasDay = (time: number, day: string | undefined): boolean =>
+  new Date(time).getUTCDate() === Number(day);
+
 /** Epoch milliseconds of a time that is written as epoch milliseconds or in ISO 8601; without a zone it is UTC. */
 function readInstant(value: unknown): number | null {
   if (typeof value === 'number') return value >= 0 && value <= TIMESTAMP_MAX_MS ? Math.trunc(value) : null;
   if (typeof value !== 'string' || value.length > 64) return null;
+  if (USUAL.test(value)) {
+    const time = Date.parse(value);
+    if (hasDay(time, value.slice(8, 10))) return time;
+  }
   const written = value.trim();
   if (EPOCH_DIGITS.test(written)) return readInstant(Number(written));
   const [whole, year = '', month, day, hour = '00', minute = '00', second = '00', fraction = '', ...zone] =
     ISO.exec(written) ?? [];
   if (whole === undefined || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
   const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`);
-  // A day that the month does not have would be read as one of the next month.
-  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) return null;
+  if (!hasDay(midnight, day)) return null;
   const [sign, hours = '0', minutes = '0'] = zone;
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '+' ? 1 : -1);
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
