@@ -37,6 +37,11 @@ export const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accou
 /** With `poll_states` joined. */
 export const IS_REFUSED = sql<boolean>`coalesce(${pollStates.refusedCredentialVersion} = ${accounts.credentialVersion}, false)`;
 
+/** The host of its service. The accounts of one host share fairly with those of others what a process has. */
+export function hostOf({ baseUrl }: Pick<Account, 'baseUrl'>): string {
+  return URL.parse(baseUrl ?? '')?.host ?? '';
+}
+
 const { id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt } = accounts;
 /** With the tables of `selectAccounts` joined. */
 const ACCOUNT = {

@@ -25,14 +25,15 @@ export async function attemptSend(
 ): Promise<WriteResult> {
   const { database, calls, fileMemory } = context;
   const callWith = (bytes: Uint8Array | null): Promise<WriteResult> =>
-    calls.run(client.host, 1, () => attempt(context, lease, send, client, bytes, signal));
+    calls.run(() => attempt(context, lease, send, client, bytes, signal), { group: client.host });
   if (send.mediaFingerprint === null) return await callWith(null);
   const size = await readFileSize(database, send.id);
   if (size === null) return await giveUpSend(context, lease, send, 'file_expired');
-  return await fileMemory.run(client.host, size * MEMORY_PER_FILE_BYTE, async () => {
+  const memory = { group: client.host, amount: size * MEMORY_PER_FILE_BYTE };
+  return await fileMemory.run(async () => {
     const bytes = await readFile(database, send.id, size);
     return bytes === null ? await giveUpSend(context, lease, send, 'file_expired') : await callWith(bytes);
-  });
+  }, memory);
 }
 
 async function attempt(

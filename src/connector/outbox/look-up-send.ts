@@ -136,8 +136,9 @@ async function readFingerprint(
 ): Promise<string | null> {
   if (fetchFile === undefined || mediaUrl === null) return null;
   try {
-    return await fileMemory.run('look-ups', LARGEST_FILE_MEMORY, async () =>
-      fingerprintOf(await fetchFile({ url: mediaUrl, accountId }, signal)),
+    return await fileMemory.run(
+      async () => fingerprintOf(await fetchFile({ url: mediaUrl, accountId }, signal)),
+      { group: 'look-ups', amount: LARGEST_FILE_MEMORY },
     );
   } catch (error) {
     logger.warn({ err: error, messageId: id }, 'the file of a message could not be read');

@@ -1,4 +1,4 @@
-import { type Account, noteRefused, readAccount } from '../accounts/account-store.ts';
+import { type Account, hostOf, noteRefused, readAccount } from '../accounts/account-store.ts';
 import { type CredentialOptions, clientWith, credentialOf } from '../accounts/credential-source.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
@@ -44,8 +44,11 @@ export async function openSendingClient(
   try {
     const token = await credential.authorization();
     const client = clientWith({ ...credential, authorization: async () => token }, account, options.clock);
-    const { host } = new URL(account.baseUrl ?? 'http://none');
-    return { ...client, host, sendMessage: (...call) => client.sendMessage(...call).catch(noting) };
+    return {
+      ...client,
+      host: hostOf(account),
+      sendMessage: (...call) => client.sendMessage(...call).catch(noting),
+    };
   } catch (error) {
     if (error instanceof ServiceError) return 'paused';
     throw error;

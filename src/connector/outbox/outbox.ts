@@ -1,6 +1,6 @@
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
-import { createShares } from '../../runtime/turns/shares.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
@@ -56,8 +56,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const { database, clock, logger } = options;
   const shared = {
     ...options,
-    fileMemory: createShares(FILE_MEMORY),
-    calls: createShares(CALLS),
+    fileMemory: createTurns(FILE_MEMORY),
+    calls: createTurns(CALLS),
     unanswered: new Set<string>(),
     onServiceBack: (accountId: string) => void resumeSends(accountId),
   };

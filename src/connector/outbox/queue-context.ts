@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Shares } from '../../runtime/turns/shares.ts';
+import type { Turns } from '../../runtime/turns/turns.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 
@@ -24,9 +24,9 @@ export interface QueueContext {
   /** If absent, files cannot be compared: a file whose answer was lost stays `unknown`. */
   readonly fetchFile?: FetchFile | undefined;
   /** Bytes of memory for files, shared by the hosts of the services. */
-  readonly fileMemory: Shares;
+  readonly fileMemory: Turns;
   /** Concurrent calls to send, shared by the hosts of the services. */
-  readonly calls: Shares;
+  readonly calls: Turns;
   /** Aborts when calls in flight must end. This may be some time after the process was asked to stop. */
   readonly aborting: AbortSignal;
   /** Accounts whose last attempt in this process received no answer from the service. */

@@ -3,7 +3,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
-import { type Account, readPolledAccount } from '../accounts/account-store.ts';
+import { type Account, hostOf, readPolledAccount } from '../accounts/account-store.ts';
 import type { GrantSources } from '../accounts/credential-source.ts';
 import {
   FRESH,
@@ -153,7 +153,7 @@ export async function pollUnderLease(
       accountId,
       registeredAt,
       budget,
-      enterLongWalk: () => longWalks.enter(account.baseUrl ?? undefined),
+      enterLongWalk: () => longWalks.enter({ group: hostOf(account) }),
       maxIdlePages: state.lastErrorCode === STALLED ? MAX_IDLE_PAGES_STALLED : MAX_IDLE_PAGES,
       signal,
       onAnswer: () => {

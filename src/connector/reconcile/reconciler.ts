@@ -1,6 +1,6 @@
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { type Account, hostOf, readAccounts } from '../accounts/account-store.ts';
 import {
   askForPoll,
   type PlannedPoll,
@@ -151,7 +151,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   async function begin(account: Account): Promise<void> {
     if (begun.has(account.id) || !options.polls(account)) return;
     await planPolls(database, account.id, { now: clock.now(), within: intervalMs });
-    begun.set(account.id, URL.parse(account.baseUrl ?? '')?.host ?? '');
+    begun.set(account.id, hostOf(account));
     worker.notify(account.id);
   }
 

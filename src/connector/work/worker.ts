@@ -130,15 +130,18 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       return current;
     }
     const begun = Promise.withResolvers<void>();
-    const ended = turns.run(async () => {
-      begun.resolve();
-      const end = await runToEnd(key, entry);
-      // After an incomplete check, keys that nobody has read yet come first. The next check finds this one.
-      // A stopping process no longer receives notifications, so this one goes to the others.
-      if (end === 'more' ? !moreDue : end === 'stopped' && stopping.signal.aborted)
-        notifier.notify(kind, key);
-      return end;
-    }, duty.groupOf?.(key));
+    const ended = turns.run(
+      async () => {
+        begun.resolve();
+        const end = await runToEnd(key, entry);
+        // After an incomplete check, keys that nobody has read yet come first. The next check finds this one.
+        // A stopping process no longer receives notifications, so this one goes to the others.
+        if (end === 'more' ? !moreDue : end === 'stopped' && stopping.signal.aborted)
+          notifier.notify(kind, key);
+        return end;
+      },
+      { group: duty.groupOf?.(key) },
+    );
     const entry: Running = { again: false, begun: begun.promise, ended };
     running.set(key, entry);
     return entry;

@@ -1,63 +1,84 @@
+/** What a caller takes. */
+export interface Share {
+  /** Without a group, everything that is free is open to a caller. */
+  readonly group?: string | undefined;
+  /** Default: 1. More than the whole capacity counts as the whole. */
+  readonly amount?: number;
+}
+
 /**
- * Admits this many callers at once; the others wait in order of arrival. The callers of one `group` take a further
- * place only while at least as many are free as the group has, so a group whose work takes long leaves room for
- * others: alone it has half of the places. Without a group, all places are open to a caller.
+ * A capacity, such as places or bytes, that callers share. They wait in order of arrival, except that one that fits
+ * passes those of other groups that do not.
  */
 export interface Turns {
   /** Resolves when it is the caller's turn, with the function that ends the turn. */
-  enter(group?: string): Promise<() => void>;
-  run<T>(work: () => Promise<T>, group?: string): Promise<T>;
+  enter(share?: Share): Promise<() => void>;
+  run<T>(work: () => Promise<T>, share?: Share): Promise<T>;
   /** Number of callers that wait. */
   readonly waiting: number;
 }
 
 interface Waiting {
   readonly group: string | undefined;
+  readonly amount: number;
   readonly begin: () => void;
 }
 
-export function createTurns(atOnce: number): Turns {
+/**
+ * A group may use at most as much as then remains free. So one group alone uses half of the capacity, and however many
+ * groups are stuck, another one still finds room. A group that uses nothing is admitted if it fits at all.
+ */
+export function createTurns(capacity: number): Turns {
+  const used = new Map<string, number>();
   const waiting: Waiting[] = [];
-  const groups = new Map<string, number>();
-  let inside = 0;
+  let free = capacity;
 
-  const sizeOf = (group: string): number => groups.get(group) ?? 0;
-  const mayEnter = (group: string | undefined): boolean =>
-    inside < atOnce && (group === undefined || sizeOf(group) < atOnce - inside);
-
-  function admit(group: string | undefined): void {
-    inside += 1;
-    if (group !== undefined) groups.set(group, sizeOf(group) + 1);
+  function fits({ group, amount }: Omit<Waiting, 'begin'>): boolean {
+    const own = group === undefined ? 0 : (used.get(group) ?? 0);
+    return amount <= free && (own === 0 || own + amount <= free - amount);
   }
 
-  function leave(group: string | undefined): void {
-    inside -= 1;
-    if (group !== undefined) {
-      if (sizeOf(group) > 1) groups.set(group, sizeOf(group) - 1);
-      else groups.delete(group);
-    }
-    // The turn passes directly to those that wait, so no later caller can overtake them.
-    for (let index = 0; index < waiting.length && inside < atOnce; ) {
+  function take(group: string | undefined, amount: number): void {
+    free -= amount;
+    if (group === undefined) return;
+    const own = (used.get(group) ?? 0) + amount;
+    if (own === 0) used.delete(group);
+    else used.set(group, own);
+  }
+
+  /** Gives what is free to those that wait, so that no later caller can overtake them. */
+  function admit(): void {
+    const passed = new Set<string | undefined>();
+    for (let index = 0; index < waiting.length && free > 0; ) {
       const next = waiting[index];
-      if (next === undefined || !mayEnter(next.group)) index += 1;
-      else {
+      if (next === undefined || passed.has(next.group) || !fits(next)) {
+        passed.add(next?.group);
+        index += 1;
+      } else {
         waiting.splice(index, 1);
-        admit(next.group);
+        take(next.group, next.amount);
         next.begin();
       }
     }
   }
 
-  const enter = async (group?: string): Promise<() => void> => {
-    if (mayEnter(group)) admit(group);
-    else await new Promise<void>((resolve) => waiting.push({ group, begin: resolve }));
-    return () => leave(group);
+  const enter = async ({ group, amount: wanted = 1 }: Share = {}): Promise<() => void> => {
+    const amount = Math.min(wanted, capacity);
+    if (fits({ group, amount }) && !waiting.some((other) => other.group === group)) take(group, amount);
+    else await new Promise<void>((resolve) => waiting.push({ group, amount, begin: resolve }));
+    let isIn = true;
+    return () => {
+      if (!isIn) return;
+      isIn = false;
+      take(group, -amount);
+      admit();
+    };
   };
 
   return {
     enter,
-    async run(work, group) {
-      const end = await enter(group);
+    async run(work, share) {
+      const end = await enter(share);
       try {
         return await work();
       } finally {
