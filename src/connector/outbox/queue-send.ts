@@ -38,8 +38,11 @@ ${writeSendChanges('inserted', 'api', '$12::bigint')}
 SELECT o.account_id AS "accountId", o.deleted_at IS NOT NULL AS "isDeleted", EXISTS (SELECT FROM inserted) AS "isNew"
   FROM owner o`;
 
-/** Writing a large file to the database takes longer. */
-const DEADLINE_MS = 30_000;
+/**
+ * Writing the largest file may take 22 s. Half of a deadline is the longest wait for a table that somebody else has
+ * locked, so that of a small file is short.
+ */
+const deadlineOf = (bytes: Uint8Array): number => 10_000 + bytes.length / 1_024;
 
 /**
  * Commits a send under the CRM's own reference, with a new idempotency key for the service. If the same request
@@ -76,7 +79,7 @@ export async function queueSend(
       now,
       bytes,
     ],
-    { deadlineMs: DEADLINE_MS },
+    bytes === null ? {} : { deadlineMs: deadlineOf(bytes) },
   );
   if (row === undefined) return { kind: 'no_connection' };
   if (row.isNew) return { kind: 'queued', outboundId: id, isNew: true };
