@@ -646,7 +646,11 @@ describe('work that does not proceed', () => {
        select id, 1, 'connection.updated', $1::bigint, 'default', 'c1', 'api' from batch`,
       [system.clock.now()],
     );
-    system.clock.shift(10 * MINUTE_MS);
+    system.clock.shift(3 * MINUTE_MS);
+    expect(await system.ask('sends')).toMatch(
+      /^warning: 1 send is due and not begun, the latest for \d+ (?:s|min)\./,
+    );
+    system.clock.shift(7 * MINUTE_MS);
     const reports = await system.examine();
     expect(told(reports, 'connector')).toMatch(/^not_checked: Nothing listens/);
     expect(told(reports, 'webhook-address')).toMatch(

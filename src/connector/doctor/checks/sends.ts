@@ -1,9 +1,11 @@
+import { readLateSends } from '../../outbox/queue-store.ts';
 import { listSendQueues, oldestWaitMs, readFailedSends, readSends } from '../../state/figures.ts';
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
 
 const STUCK_MS = 5 * 60_000;
+const LATE_MS = 60_000;
 const LATELY_MS = 24 * 3_600_000;
 
 type Queue = Awaited<ReturnType<typeof listSendQueues>>[number];
@@ -18,7 +20,8 @@ export const sendsCheck: Check<StoreCheckInput> = {
     const ended = await readFailedSends(database, now - LATELY_MS);
     const sends = await readSends(database);
     const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in total, the oldest for ${span(oldestWaitMs(sends, now))}.`;
-    const findings: Finding[] = [...judgeQueues(queues, now, waiting)];
+    const late = await readLateSends(database, now);
+    const findings: Finding[] = [...judgeQueues(queues, now, waiting), ...judgeLate(late, now)];
     if (ended.unknown > 0) {
       findings.push(
         warning(
@@ -47,6 +50,22 @@ export const sendsCheck: Check<StoreCheckInput> = {
     );
   },
 };
+
+/** Queues that have stalled are reported as such. */
+function judgeLate(late: Awaited<ReturnType<typeof readLateSends>>, now: number): Finding[] {
+  const lateMs = oldestWaitMs(late, now);
+  if (lateMs <= LATE_MS || lateMs > STUCK_MS) return [];
+  return [
+    warning(
+      `${count(late.waiting, 'send is', 'sends are')} due and not begun, the latest for ${span(lateMs)}.`,
+      {
+        advice: [
+          'The processes are at their limit, files wait for memory, or no process sends. Start another one with CONNECTOR_ROLE worker. The metric connector_sends_oldest_due_seconds shows how late sends begin.',
+        ],
+      },
+    ),
+  ];
+}
 
 function judgeQueues(queues: readonly Queue[], now: number, allWaiting: string): Finding[] {
   const stuck = queues.filter(({ since }) => now - since > STUCK_MS);
