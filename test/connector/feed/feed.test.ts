@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
-import { type Change, change as changeSchema } from '../../../src/contract/connector/changes.ts';
+import { change as changeSchema } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -18,6 +18,7 @@ import {
   status,
   T0,
 } from '../support/event-fixtures.ts';
+import { collect, seqs, writeMessages } from '../support/feed-reader.ts';
 
 let url: string;
 let database: Database;
@@ -38,31 +39,9 @@ afterEach(async () => {
   await feed.close();
 });
 
-const write = (ids: readonly string[], connection = 'connection', db = database) =>
-  commitBatch(db, { now: T0, messages: ids.map((id) => polled(connection, id)) });
+const write = (ids: readonly string[], connection?: string, db = database) =>
+  writeMessages(db, ids, connection);
 
-/** Collects what a subscription hands over; `count` waits until so many came. */
-function collect(): {
-  take: (changes: readonly Change[]) => void;
-  seen: Change[];
-  count(n: number): Promise<void>;
-} {
-  const seen: Change[] = [];
-  const heard = new EventTarget();
-  return {
-    seen,
-    take: (changes) => {
-      seen.push(...changes);
-      heard.dispatchEvent(new Event('more'));
-    },
-    count: async (n) => {
-      while (seen.length < n)
-        await new Promise((resolve) => heard.addEventListener('more', resolve, { once: true }));
-    },
-  };
-}
-
-const seqs = (changes: readonly Change[]) => changes.map((change) => change.seq);
 const upTo = (n: number) => Array.from({ length: n }, (_, index) => index + 1);
 
 describe('the feed', () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { beginDispatch, distribute } from '../../../src/connector/dispatch/distribute.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { readFiltered } from '../../../src/connector/feed/read-changes.ts';
@@ -10,11 +9,11 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import {
   emptyTables,
   openConnectorDatabase,
-  polled,
   readAllChanges,
   silentLogger,
   T0,
 } from '../support/event-fixtures.ts';
+import { collect, seqs, writeMessages } from '../support/feed-reader.ts';
 
 let database: Database;
 let close: () => Promise<void>;
@@ -25,6 +24,7 @@ beforeAll(async () => {
 afterAll(() => close());
 beforeEach(async () => {
   await emptyTables(database);
+  // The first message of a connection that is not known would make another change.
   await database.query(
     `INSERT INTO connector.connections (connection_id, account_id, visible, version, updated_at)
      VALUES ('connection', 'account-1', true, 1, $1::bigint)`,
@@ -32,10 +32,9 @@ beforeEach(async () => {
   );
 });
 
-const write = (ids: readonly string[]) =>
-  commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id)) });
+const write = (ids: readonly string[]) => writeMessages(database, ids);
 
-const numbers = async () => (await readAllChanges(database)).map(({ seq }) => seq);
+const numbers = async () => seqs(await readAllChanges(database));
 
 const present = async (): Promise<string> => {
   const [row] = await database.query<{ present: string }>('SELECT connector.present_cluster() AS present');
@@ -168,45 +167,33 @@ describe('a reader of numbers that were lost', () => {
     const feed = start();
     await write(['m-1', 'm-2']);
     await feed.settle();
-    const seen: number[] = [];
+    const { take, seen, count } = collect();
     const stop = new AbortController();
-    const { promise, resolve } = Promise.withResolvers<void>();
     // It had read up to 5 on the server that is gone.
-    const reading = feed.subscribe(
-      5,
-      (changes) => {
-        seen.push(...changes.map(({ seq }) => seq));
-        if (seen.length === 3) resolve();
-      },
-      stop.signal,
-    );
+    const reading = feed.subscribe(5, take, stop.signal);
     await onTimeline(2);
     await feed.settle();
     await write(['m-3', 'm-4', 'm-5']);
     await feed.settle();
-    await promise;
+    await count(3);
     stop.abort();
     await reading;
-    expect(seen).toEqual([4_294_967_299, 4_294_967_300, 4_294_967_301]);
-    expect((await feed.changesAfter(5, 10)).map(({ seq }) => seq)).toEqual(seen);
+    expect(seqs(seen)).toEqual([4_294_967_299, 4_294_967_300, 4_294_967_301]);
+    expect(seqs(await feed.changesAfter(5, 10))).toEqual([4_294_967_299, 4_294_967_300, 4_294_967_301]);
   });
 
   it('reads from memory what other readers have read, on both sides of the jump', async () => {
     const feed = start();
     await write(['m-1', 'm-2', 'm-3']);
     await feed.settle();
-    const follow = async (after: number, count: number): Promise<number[]> => {
+    const follow = async (after: number, wanted: number): Promise<number[]> => {
       const stop = new AbortController();
-      const seen: number[] = [];
-      await feed.subscribe(
-        after,
-        (changes) => {
-          seen.push(...changes.map(({ seq }) => seq));
-          if (seen.length >= count) stop.abort();
-        },
-        stop.signal,
-      );
-      return seen;
+      const { take, seen, count } = collect();
+      const reading = feed.subscribe(after, take, stop.signal);
+      await count(wanted);
+      stop.abort();
+      await reading;
+      return seqs(seen);
     };
     const first = follow(3, 4);
     await write(['m-4', 'm-5']);

@@ -13,6 +13,7 @@ import {
   readTokenAnswer,
   readWebhook,
 } from '../../../src/contract/service/read-answers.ts';
+import { disconnected, listed, received, status, stored } from './samples.ts';
 
 /*
  * The shapes and fields of the specification. Whatever an optional field holds, nothing else of its shape is lost.
@@ -25,44 +26,19 @@ interface Shape {
   readonly optional: readonly string[];
 }
 
+const ABSENT = Symbol('absent');
+
 const onlyItem = (read: { readonly items: readonly object[] }): object =>
   read.items[0] ?? expect.fail('the item was left out');
 
 const message = {
-  id: 'm1',
+  ...stored,
   waMessageId: 'wamid.1',
-  connectionId: 'c1',
-  direction: 'incoming',
-  text: 'Hello',
   mediaUrl: 'https://media.example/1',
   mediaType: 'image/png',
-  status: 'delivered',
   errorMessage: 'none',
-  createdAt: '2025-11-21T04:40:00.000Z',
 };
-const listed = {
-  id: 'c1',
-  phoneNumber: '15551234567',
-  label: 'Front desk',
-  status: 'open',
-  isDefault: true,
-  provider: 'qr',
-  tier: 'basic',
-  profilePicUrl: 'https://pics.example/neutral.png',
-  licenseValid: true,
-  licenseStatus: 'active',
-  licenseExpires: '2026-01-01T00:00:00.000Z',
-};
-const reported = {
-  id: 'c1',
-  phone_number: '15551234567',
-  label: 'Front desk',
-  status: 'disconnected',
-  needs_reconnect: true,
-  license_status: 'active',
-  license_expires: '2026-01-01T00:00:00.000Z',
-  reason: 'AUTH_LOST',
-};
+const reported = disconnected.connection;
 const keys = (fields: object, ...others: string[]): string[] =>
   Object.keys(fields).filter((key) => !others.includes(key));
 const within = (name: string, fields: readonly string[]): string[] =>
@@ -75,48 +51,26 @@ function event(value: unknown): unknown {
 
 const SHAPES: Readonly<Record<string, Shape>> = {
   'message.received': {
-    sample: {
-      event: 'message.received',
-      connection_id: 'c1',
-      message: {
-        id: 'm1',
-        wa_id: 'wamid.1',
-        from: '15551234567',
-        text: 'Hello',
-        media_url: 'https://media.example/1',
-        media_type: 'image/png',
-        timestamp: 1_763_700_000_000,
-      },
-    },
+    sample: put(
+      put(received, 'message.media_url', 'https://media.example/1'),
+      'message.media_type',
+      'image/png',
+    ),
     read: event,
     optional: within('message', ['wa_id', 'from', 'text', 'media_url', 'media_type', 'timestamp']),
   },
   'message.status': {
-    sample: {
-      event: 'message.status',
-      connection_id: 'c1',
-      message: { id: 'm2', wa_id: 'wamid.2', status: 'delivered', timestamp: 1_763_700_000_000 },
-    },
+    sample: put(status, 'message.wa_id', 'wamid.2'),
     read: event,
     optional: within('message', ['wa_id', 'status', 'timestamp']),
   },
   'connection.disconnected': {
-    sample: {
-      event: 'connection.disconnected',
-      connection_id: 'c1',
-      connection: reported,
-      timestamp: 1_763_700_000_000,
-    },
+    sample: disconnected,
     read: event,
     optional: ['connection', 'timestamp', ...within('connection', keys(reported))],
   },
   'connection.connected': {
-    sample: {
-      event: 'connection.connected',
-      connection_id: 'c1',
-      connection: reported,
-      timestamp: 1_763_700_000_000,
-    },
+    sample: { ...disconnected, event: 'connection.connected' },
     read: event,
     optional: ['connection', 'timestamp', ...within('connection', keys(reported))],
   },
@@ -207,7 +161,6 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
 };
 
-const ABSENT = Symbol('absent');
 const VALUES: readonly unknown[] = [
   ABSENT,
   null,

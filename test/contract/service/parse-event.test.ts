@@ -3,40 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { messageReceivedEvent, webhookEvent } from '../../../src/contract/service/events.ts';
 import { parseWebhookEvent } from '../../../src/contract/service/parse-event.ts';
 import { proves } from '../../support/proves.ts';
-
-const received = {
-  event: 'message.received',
-  connection_id: 'c1',
-  message: {
-    id: 'm1',
-    wa_id: 'wamid.1',
-    from: '15551234567',
-    text: 'Hello',
-    media_url: null,
-    media_type: null,
-    timestamp: 1_763_700_000_000,
-  },
-};
-const status = {
-  event: 'message.status',
-  connection_id: 'c1',
-  message: { id: 'm2', wa_id: null, status: 'delivered', timestamp: 1_763_700_000_000 },
-};
-const disconnected = {
-  event: 'connection.disconnected',
-  connection_id: 'c1',
-  connection: {
-    id: 'c1',
-    phone_number: '15551234567',
-    label: 'Front desk',
-    status: 'disconnected',
-    needs_reconnect: true,
-    license_status: 'active',
-    license_expires: '2026-01-01T00:00:00.000Z',
-    reason: 'AUTH_LOST',
-  },
-  timestamp: 1_763_700_000_000,
-};
+import { disconnected, received, status } from './samples.ts';
 
 function withMessage(fields: object) {
   return { ...received, message: { ...received.message, ...fields } };

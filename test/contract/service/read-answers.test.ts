@@ -12,34 +12,9 @@ import {
   readWebhook,
 } from '../../../src/contract/service/read-answers.ts';
 import { proves } from '../../support/proves.ts';
+import { listed, stored } from './samples.ts';
 
-const item = {
-  id: 'c1',
-  phoneNumber: '15551234567',
-  label: 'Front desk',
-  status: 'open',
-  isDefault: true,
-  provider: 'qr',
-  tier: 'basic',
-  profilePicUrl: 'https://pics.example/neutral.png',
-  licenseValid: true,
-  licenseStatus: 'active',
-  licenseExpires: '2026-01-01T00:00:00.000Z',
-  phone: '15551234567',
-  name: 'Front desk',
-};
-const stored = {
-  id: 'm1',
-  waMessageId: null,
-  connectionId: 'c1',
-  direction: 'outgoing',
-  text: 'Hello',
-  mediaUrl: null,
-  mediaType: null,
-  status: 'delivered',
-  errorMessage: null,
-  createdAt: '2025-11-21T04:40:00.000Z',
-};
+const item = { ...listed, phone: listed.phoneNumber, name: listed.label };
 
 /** As it is read. */
 const read = { ...stored, createdAt: 1_763_700_000_000 };
@@ -47,8 +22,7 @@ const read = { ...stored, createdAt: 1_763_700_000_000 };
 describe('a list of connections', () => {
   it('is read without the aliases', () => {
     expect(connectionListItem.safeParse(item).success).toBe(true);
-    const { phone: _phone, name: _name, ...rest } = item;
-    const read = { ...rest, licenseExpires: Date.UTC(2026, 0, 1) };
+    const read = { ...listed, licenseExpires: Date.UTC(2026, 0, 1) };
     expect(readConnectionList({ connections: [item] })).toEqual({ items: [read], invalid: [], unread: [] });
   });
 
