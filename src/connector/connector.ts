@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http';
-import { ALL_RIGHTS_NAME, RIGHTS } from '../contract/connector/rights.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import { inTurns } from '../runtime/database/in-turns.ts';
@@ -8,7 +7,7 @@ import type { Logger } from '../runtime/logger/logger.ts';
 import { measureDatabase } from '../runtime/metrics/measure-database.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
 import type { Notifier } from '../runtime/notifier/notifier.ts';
-import type { NamedHosts } from '../runtime/public-network/is-named-host.ts';
+import { namedHostsOf } from '../runtime/public-network/is-named-host.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { createTurns } from '../runtime/turns/turns.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
@@ -20,7 +19,7 @@ import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { noteTokens } from './api/loaded-tokens.ts';
-import { type ApiToken, createTokenGuard } from './api/token-guard.ts';
+import { type ApiToken, apiTokensOf, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit/audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
@@ -135,8 +134,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const working = { ...base, notifier, presence, random };
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
-  const guard = createTokenGuard({ tokens: tokensOf(options), audit, clock });
-  await noteTokens({ database, keyRing, audit, clock, role }, tokensOf(options));
+  const guard = createTokenGuard({ tokens: apiTokensOf(options), audit, clock });
+  await noteTokens({ database, keyRing, audit, clock, role }, apiTokensOf(options));
   const { service, webhookSecret } = options;
   const first = { database, keyRing, clock, service, webhookSecret, audit };
   await ensureFirstAccount(first);
@@ -326,7 +325,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         watches: calls.watches,
         closing: calls.closing,
         isConfigured,
-        serviceHosts: serviceHostsOf(options),
+        serviceHosts: namedHostsOf(service?.baseUrl ?? options.oauth?.baseUrl, options.serviceHosts),
         oauth,
       }),
       receiver,
@@ -397,16 +396,4 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       audit.close();
     },
   };
-}
-
-/** The tokens of the API. The one with all rights is named after its setting. */
-function tokensOf({ apiToken, apiTokens = [] }: ConnectorOptions): readonly ApiToken[] {
-  if (apiToken === undefined) return apiTokens;
-  return [{ name: ALL_RIGHTS_NAME, rights: RIGHTS, token: apiToken }, ...apiTokens];
-}
-
-/** If nothing is configured, services may be at any public address. */
-function serviceHostsOf({ service, oauth, serviceHosts }: ConnectorOptions): NamedHosts | null {
-  const own = service?.baseUrl ?? oauth?.baseUrl;
-  return own === undefined && serviceHosts === undefined ? null : { own, others: serviceHosts };
 }

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
-import type { Right } from '../../contract/connector/rights.ts';
+import { ALL_RIGHTS_NAME, RIGHTS, type Right } from '../../contract/connector/rights.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
@@ -14,6 +14,16 @@ export interface ApiToken {
   readonly name: string;
   readonly rights: readonly Right[];
   readonly token: string;
+}
+
+/** The tokens of these settings. The one with all rights is named after its setting. */
+export function apiTokensOf(settings: {
+  readonly apiToken?: string | undefined;
+  readonly apiTokens?: readonly ApiToken[] | undefined;
+}): readonly ApiToken[] {
+  const { apiToken, apiTokens = [] } = settings;
+  if (apiToken === undefined) return apiTokens;
+  return [{ name: ALL_RIGHTS_NAME, rights: RIGHTS, token: apiToken }, ...apiTokens];
 }
 
 type Handler = (request: Request, response: Response, next: NextFunction) => void;

@@ -252,7 +252,7 @@ export async function noteLicenseEnds(db: Queryable, now: number): Promise<Noted
 /** The condition for a connection of a removed account, which the next account that names it takes over. */
 export const isReleased = (row: string): string => `${row}.listed_at IS NULL AND NOT ${row}.visible`;
 
-/** Hides the connections of a removed account. Another account that lists one, or receives an event of one, takes it. */
+/** Hides the connections of a removed account. Another account takes one by listing it or by an event of it. */
 export async function releaseConnections(db: Queryable, accountId: string, now: number): Promise<void> {
   await orm(db)
     .update(connections)

@@ -36,8 +36,8 @@ export const dispatchQueues = connectorSchema.table('dispatch_queues', {
   /** Number of its dead letters. */
   setAside: integer('set_aside').notNull().default(0),
   /**
-   * When its first change may be called. Null: its queue is empty. Not indexed: reading 10,000 queues takes 0.6 ms, every
-   * few seconds, and an index makes each step of a queue a quarter more expensive.
+   * When its first change may be called. Null: its queue is empty. Not indexed: reading 10,000 queues takes 0.6 ms,
+   * every few seconds, and an index makes each step of a queue a quarter more expensive.
    */
   dueAt: epochMs('due_at'),
   /**

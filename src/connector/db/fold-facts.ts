@@ -24,9 +24,9 @@ interface GroupedFacts {
 
 /**
  * Folds facts into one row for each message and account, as if they were merged one by one: the first value of
- * a field is kept, but the last address of a file that a poll reports; statuses of outgoing messages apply in the order
- * of their timestamps, and the creation time is that of a poll, or else the earliest one. Rows are ordered by connection and message, so that all batches lock rows in the same
- * order. Pure.
+ * a field is kept, but the last address of a file that a poll reports; statuses of outgoing messages apply in the
+ * order of their timestamps, and the creation time is that of a poll, or else the earliest one. Rows are ordered by
+ * connection and message, so that all batches lock rows in the same order. Pure.
  */
 export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
   const groups = new Map<string, GroupedFacts[]>();

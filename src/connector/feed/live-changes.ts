@@ -186,7 +186,7 @@ class ChangeWindow {
   after(after: number, limit: number): readonly Change[] | undefined {
     const first = this.#changes[0]?.seq ?? this.#end + 1;
     if (after < first - 1) return undefined;
-    // Numbers are consecutive, except where they jump: a change is at the place of its distance from the first, or before.
+    // Numbers are consecutive, except where they jump: a change is as many places behind the first, or fewer.
     let from = Math.min(after - first + 1, this.#changes.length);
     while (from > 0 && (this.#changes[from - 1]?.seq ?? 0) > after) from -= 1;
     return this.#changes.slice(from, from + limit);

@@ -28,8 +28,8 @@ const MINUTE_MS = 60_000;
 const DAYS_AHEAD = 7;
 
 /**
- * Maintains the partitions of the raw inbox: one week ahead, none older than the retention (see `readPresent`). Every process
- * does it, so none of them is essential. Without it, rows go to the default partition and nothing is lost.
+ * Maintains the partitions of the raw inbox: one week ahead, none older than the retention (see `readPresent`). Every
+ * process does it, so none of them is essential. Without it, rows go to the default partition and nothing is lost.
  */
 export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
   const { database, clock, logger } = options;

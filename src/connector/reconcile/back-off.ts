@@ -7,6 +7,8 @@ import { isRefusal, isUnavailable, ServiceError } from '../service-client/servic
 const WAIT = { firstMs: 15_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** Short while the service is unavailable, because polls detect that it is back, for sends as well. */
 const WAIT_WHILE_UNAVAILABLE = { firstMs: 2_000, longestMs: 8_000, spread: 0.25 };
+/** Somebody has to repair the list, and each poll of it costs several requests. */
+const WAIT_WHILE_STALLED = { ...WAIT, firstMs: 30_000 };
 
 /** How long polling waits after a failure. */
 export interface BackOff {
@@ -14,8 +16,6 @@ export interface BackOff {
   /** True if the service requested the wait. It then applies to every poll. */
   readonly asked: boolean;
 }
-/** Somebody has to repair the list, and each poll of it costs several requests. */
-const WAIT_WHILE_STALLED = { ...WAIT, firstMs: 30_000 };
 
 export interface PollFailure {
   readonly error: unknown;

@@ -39,9 +39,9 @@ const GUARD = heldLease(
 
 /*
  * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
- * polling has read all of its messages. A good poll that found the same listing has not stored it again. A watermark in the future of our clock is ignored. For a connection
- * that is listed for the first time, though not in the first listing of its account, the gap begins at the
- * beginning. A gap that is already open is not shortened.
+ * polling has read all of its messages. A good poll that found the same listing has not stored it again. A watermark
+ * in the future of our clock is ignored. For a connection that is listed for the first time, though not in the first
+ * listing of its account, the gap begins at the beginning. A gap that is already open is not shortened.
  */
 const MERGE = `
 WITH guard AS (${GUARD}),

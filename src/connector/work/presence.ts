@@ -133,8 +133,8 @@ DELETE FROM connector.leases WHERE owner = $1`;
 
 /**
  * Heartbeats are counters in the database. Each process observes the counters of the others on its own
- * monotonic clock and never compares their times: clocks differ, even under equal host names. A removed process notices it at its next
- * heartbeat: it stops its work and joins again under another name.
+ * monotonic clock and never compares their times: clocks differ, even under equal host names. A removed process
+ * notices it at its next heartbeat: it stops its work and joins again under another name.
  */
 export function createPresence(options: PresenceOptions): Presence {
   const { database, clock, logger, works } = options;

@@ -9,6 +9,14 @@ export interface NamedHosts {
   readonly others?: readonly string[] | undefined;
 }
 
+/** The hosts of these settings; null, which means any public address, if nothing is set. */
+export function namedHostsOf(
+  own: string | undefined,
+  others: readonly string[] | undefined,
+): NamedHosts | null {
+  return own === undefined && others === undefined ? null : { own, others };
+}
+
 /**
  * Whether an address has a host that is trusted by configuration: that of `own`, one of `others`, or this
  * machine if `own` is on it; never with plain http to another machine.
