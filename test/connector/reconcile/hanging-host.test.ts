@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { addAccount } from '../../../src/connector/accounts/add-account.ts';
+import { createReconciler, type Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
+import { openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ScriptedService } from '../support/scripted-service.ts';
+
+const INTERVAL_MS = 45_000;
+const HANGING = 60;
+const HEALTHY = 3;
+
+let bench: PollBench;
+let healthy: ScriptedService;
+let reconciler: Reconciler;
+
+beforeEach(async () => {
+  bench = await openPollBench();
+  healthy = await ScriptedService.start();
+  reconciler = createReconciler({
+    ...bench.poller,
+    notifier: new ManualNotifier(),
+    intervalMs: INTERVAL_MS,
+  });
+});
+afterEach(async () => {
+  // What hangs ends with its service.
+  await bench.service.close();
+  await reconciler.close();
+  await healthy.close();
+  await bench.close();
+});
+
+/** Accounts of a service whose list has three pages. */
+async function add(service: ScriptedService, count: number): Promise<string[]> {
+  service.addConnection('c1');
+  service.pageSize = 1;
+  for (let index = 0; index < 3; index += 1) service.addMessage('c1', bench.clock.now() - index * 60_000);
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const apiKey = `${service.baseUrl} ${index}`;
+    service.apiKeys.add(apiKey);
+    ids.push(await addAccount(bench.poller, { baseUrl: service.baseUrl, apiKey, publicOnly: false }));
+  }
+  return ids;
+}
+
+it('accounts whose walks hang at one host leave those of another polled in each period', async () => {
+  await add(bench.service, HANGING - 1);
+  const ids = await add(healthy, HEALTHY);
+  bench.service.fault = ({ query }) => (query.has('cursor') ? 'hang' : undefined);
+  const gate = Promise.withResolvers<void>();
+  healthy.onRequest = () => gate.promise;
+  /** Resolves when each healthy account had a good poll since then. */
+  const untilGood = async (since: number): Promise<void> => {
+    for (let good = 0; good < HEALTHY; ) {
+      const [row] = await bench.database.query<{ good: number }>(
+        'select count(*) as good from connector.poll_states where account_id = any($1::text[]) and last_good_at >= $2::bigint',
+        [ids, since],
+      );
+      good = row?.good ?? 0;
+    }
+  };
+  const begun = bench.clock.now();
+  await reconciler.start();
+  void reconciler.settle();
+  // All places for walks that a host may have are taken before the other host answers.
+  while (bench.service.countRequests('/messages') < HANGING + 16) await bench.database.query('select 1');
+  gate.resolve();
+  await untilGood(begun);
+  expect(bench.service.requests.filter(({ query }) => query.has('cursor'))).toHaveLength(16);
+  for (let elapsed = 0; elapsed < INTERVAL_MS; elapsed += 5_000) await bench.clock.advance(5_000);
+  await untilGood(begun + 1);
+});
