@@ -156,7 +156,6 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         isRestarting ? answerRestarting(response) : connector.app(request, response),
       limits: HTTP_LIMITS,
       trustedProxies: options.trustedProxies,
-      closesUnauthenticated: true,
       host: options.host,
       port: options.port,
       portSetting: options.portSetting ?? 'CONNECTOR_PORT',

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { startCampaign } from '../support/campaign.ts';
+import { HAPROXY_MISSING, startTestProxy } from '../support/haproxy.ts';
 import { type HostileClients, startHostileClients } from '../support/hostile-clients.ts';
 import { printTable } from '../support/print-table.ts';
 
@@ -17,8 +18,8 @@ const TAKEN_MIB = 200;
 const KEPT_MIB = 150;
 
 const ELSEWHERE = '127.0.0.2';
+/** Without a proxy, these may keep others out: those of 200 addresses, and those of the sender's own address. */
 const ANYWHERE = '127.0.1.*';
-/** Also the address of the sender: behind a proxy, all clients have one address. */
 const SAME = '127.0.0.1';
 const SOCKETS = 4_300;
 const BODIES = WHOLE ? 3_000 : 1_000;
@@ -44,22 +45,41 @@ const KINDS: readonly Kind[] = [
   { name: '300 pipelined GET /metrics', kind: 'metrics', count: 300, from: ELSEWHERE },
   { name: '300 pipelined GET /readyz', kind: 'readyz', count: 300, from: ELSEWHERE, long: true },
   { name: '1,000 slow headers', kind: 'slowHeaders', count: 1_000, from: ELSEWHERE, long: true },
-  { name: '1,000 slow bodies', kind: 'slowBodies', count: 1_000, from: ELSEWHERE },
+  { name: '4,096 slow bodies', kind: 'slowBodies', count: 4_096, from: ELSEWHERE },
+  { name: '500 bodies in chunks of a byte', kind: 'crumbs', count: 500, from: ELSEWHERE },
+  { name: '500 of them for no path', kind: 'strayCrumbs', count: 500, from: ELSEWHERE, long: true },
   { name: '2 bodies of 16 MiB of brackets', kind: 'brackets', count: 2, from: ELSEWHERE },
 ];
 
+/** Each kind goes through the shipped proxy, and those of one other address directly to the process as well. */
+const ATTACKS = KINDS.filter(({ long }) => WHOLE || !long).flatMap((kind) => [
+  ...(HAPROXY_MISSING === undefined ? [{ ...kind, proxied: true }] : []),
+  ...(kind.from === ELSEWHERE ? [{ ...kind, proxied: false }] : []),
+]);
+
 test('hostile clients cost no delivery, and the process releases the memory that they took', async () => {
   // A new connection for each delivery: an open one does not prove that another can be opened.
-  const campaign = await startCampaign({ processes: 1, spares: 0, connections: 200, keepAlive: false });
+  const campaign = await startCampaign({
+    processes: 1,
+    spares: 0,
+    connections: 200,
+    keepAlive: false,
+    env: { CONNECTOR_TRUSTED_PROXIES: '127.0.0.1' },
+    targets: () => [`http://127.0.0.1:${port}/webhooks/messaging`],
+  });
   const [connector] = campaign.connectors;
   const memory = (): Promise<number> => readMemory(connector?.pid);
-  const port = Number(new URL(campaign.url).port);
+  const proxy = HAPROXY_MISSING === undefined ? await startTestProxy([campaign.url]) : undefined;
+  onTestFinished(async () => void (await proxy?.stop()));
+  const portOf = (url: string): number => Number(new URL(url).port);
+  let port = portOf(campaign.url);
   // The process has allocated what a busy one needs.
   await campaign.underLoad(1, PACE, () => systemClock.sleep(2_000));
   const idle = await memory();
 
   const rows = [];
-  for (const [index, { name, ...what }] of KINDS.filter(({ long }) => WHOLE || !long).entries()) {
+  for (const [index, { name, proxied, ...what }] of ATTACKS.entries()) {
+    port = portOf(proxied && proxy !== undefined ? proxy.url : campaign.url);
     const first = campaign.sender.sent.length;
     let peak = 0;
     const row = await campaign.underLoad(index + 2, PACE, async () => {
@@ -71,7 +91,11 @@ test('hostile clients cost no delivery, and the process releases the memory that
       }
       const { answers, refused } = await clients.report();
       await clients.leave();
-      return { clients: name, answered: JSON.stringify(answers), cutOff: refused };
+      return {
+        clients: proxied ? `${name}, proxied` : name,
+        answered: JSON.stringify(answers),
+        cutOff: refused,
+      };
     });
     const sent = campaign.sender.sent.slice(first);
     const times = sent.flatMap(({ attempts }) => attempts.map(({ ms }) => ms)).sort((a, b) => a - b);

@@ -149,7 +149,7 @@ describe('docs/operations.md', () => {
     [
       'connector_webhook_refused_total',
       'reason',
-      'method unknown_subscription too_large too_fragmented aborted too_slow crowded_out missing_header malformed_timestamp malformed_signature stale_timestamp future_timestamp wrong_signature undecided not_an_event unavailable',
+      'method unknown_subscription too_large aborted too_slow crowded_out missing_header malformed_timestamp malformed_signature stale_timestamp future_timestamp wrong_signature undecided not_an_event unavailable',
     ],
     ['connector_webhook_commit_failures_total', 'kind', 'retried split given_up'],
     ['connector_poll_pages_total', 'kind', 'coverage visibility sweep end'],

@@ -76,15 +76,15 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.receive.memory-budget',
-    test: 'makes room among those of the address',
-    find: 'while (taken > maxBytes) {',
-    replace: 'while (taken < 0) {',
+    test: 'admits what fits, and refuses what does not',
+    find: 'taken <= maxBytes && ofAddress',
+    replace: 'ofAddress',
   },
   {
-    rule: 'connector.receive.memory-slowest',
-    test: 'evicts one that has been slow before a larger one',
-    find: 'held.bytes * (now - held.since + 1)',
-    replace: 'held.bytes',
+    rule: 'connector.receive.memory-of-an-address',
+    test: 'gives one address half of it',
+    find: ' && ofAddress <= maxBytes / 2',
+    replace: '',
   },
 
   // The merge.

@@ -64,6 +64,15 @@ function pipeline(path: string): void {
   open().write(`GET ${path} HTTP/1.1\r\n${HOST}\r\n`.repeat(count));
 }
 
+/** Bodies of 10,000 chunks of one byte, for the receiver or for an address that does not exist. */
+function crumble(path: string): void {
+  const crumbs = '1\r\nx\r\n'.repeat(10_000);
+  for (let n = 0; n < count; n += 1)
+    open().write(
+      `POST ${path} HTTP/1.1\r\n${HOST}${forgedHeaders()}Transfer-Encoding: chunked\r\n\r\n${crumbs}`,
+    );
+}
+
 /** A request of the API whose body is nested as deeply as its size allows. */
 function postBrackets(): void {
   const body = Buffer.alloc(16 * MIB, 0x5b);
@@ -89,6 +98,8 @@ const ACTS: Readonly<Record<HostileClients['kind'], () => void>> = {
   readyz: () => pipeline('/readyz'),
   slowHeaders: () => drip(() => `${WEBHOOK}X-Slow: `),
   slowBodies: () => drip(() => `${WEBHOOK}${forgedHeaders()}Content-Length: ${MIB}\r\n\r\n{`),
+  crumbs: () => crumble('/webhooks/messaging'),
+  strayCrumbs: () => crumble('/nothing'),
   brackets: postBrackets,
 };
 ACTS[kind]();

@@ -7,7 +7,8 @@ export interface HostileClients {
   /**
    * `silent`: connect and send nothing. `idle`: send one request and keep the connection. `unsigned`, `forged`: bodies of 1 MiB
    * without a signature, or with a wrong one. `metrics`, `readyz`: requests on one connection without awaiting
-   * answers. `slowHeaders`, `slowBodies`: a byte periodically. `brackets`: 16 MiB of nesting for the API.
+   * answers. `slowHeaders`, `slowBodies`: a byte periodically. `crumbs`, `strayCrumbs`:
+   * bodies in chunks of one byte, for the receiver or for an unknown path. `brackets`: 16 MiB of nesting for the API.
    */
   readonly kind:
     | 'silent'
@@ -18,6 +19,8 @@ export interface HostileClients {
     | 'readyz'
     | 'slowHeaders'
     | 'slowBodies'
+    | 'crumbs'
+    | 'strayCrumbs'
     | 'brackets';
   readonly port: number;
   /** Connections, or requests. */

@@ -43,7 +43,6 @@ async function start({ databaseUrl, secret }: ServerSetup): Promise<Running> {
     app: connector.app,
     host: '127.0.0.1',
     port: 0,
-    closesUnauthenticated: true,
     logger,
     clock,
   });

@@ -4,7 +4,7 @@ import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import { ALL_RIGHTS_NAME, RIGHTS, type Right } from '../../contract/connector/rights.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
+import { clientAddress } from '../../runtime/http-server/connections.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { Audit } from '../audit/audit.ts';
 
@@ -132,7 +132,6 @@ export function createTokenGuard(options: {
     const given = BEARER.exec(request.get('authorization') ?? '')?.[1];
     const token = given === undefined ? undefined : find(given);
     if (token === undefined) refuse(request, response, asked, given !== undefined);
-    else vouchFor(request, response);
     response.locals[CALLER] = token;
     return token;
   }

@@ -8,7 +8,6 @@ export type Refusal =
   | 'method'
   | 'unknown_subscription'
   | 'too_large'
-  | 'too_fragmented'
   | 'aborted'
   | 'too_slow'
   | 'crowded_out'
@@ -24,10 +23,6 @@ export const REFUSALS: Readonly<
   method: { code: 'method_not_allowed', message: 'Deliveries must use POST.' },
   unknown_subscription: { code: 'not_found', message: 'No subscription has this webhook path.' },
   too_large: { code: 'payload_too_large', message: 'The body is larger than 1 MiB.' },
-  too_fragmented: {
-    code: 'invalid_request',
-    message: 'The body arrives in chunks of a few bytes; send larger ones.',
-  },
   aborted: { code: 'invalid_request', message: 'The body was not received completely.' },
   too_slow: { code: 'request_timeout', message: 'The body did not arrive in time.' },
   crowded_out: {

@@ -3,7 +3,7 @@ import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline } from '../../runtime/clock/deadline.ts';
 import { type Database, isConnectionFailure } from '../../runtime/database/database.ts';
-import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
+import { clientAddress } from '../../runtime/http-server/connections.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import { declaresMore, freeBytes, readRawBody } from '../../runtime/http-server/request-body.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
@@ -26,8 +26,9 @@ import { readWebhookPath } from './webhook-path.ts';
 
 export interface ReceiverLimits extends CommitQueueLimits {
   readonly bodyBytes: number;
-  /** Bodies in memory whose signature has not been verified. */
+  /** Bodies in memory whose signature has not been verified, together; the first `freeBytes` of each are not counted. */
   readonly unverifiedBytes: number;
+  readonly freeBytes: number;
   /** Used to find the account of a connection on a shared subscription. */
   readonly assignDeadlineMs: number;
   /**
@@ -43,6 +44,8 @@ const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_
 export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
   unverifiedBytes: 32 * MIB,
+  // The longest text of a message has 25,000 bytes if each character is escaped.
+  freeBytes: 32 * 1024,
   assignDeadlineMs: 700,
   answerMs: 4_500,
   inFlight: 2,
@@ -54,18 +57,13 @@ export const RECEIVER_LIMITS: ReceiverLimits = {
   waitingBytes: 64 * MIB,
 };
 
-/**
- * What a request counts for before the first byte of its body, and a request whose bytes are still unread.
- */
-const REQUEST_BYTES = 4_096;
+/** What a request counts for whose bytes are still unread. */
 const UNREAD_BYTES = 65_536;
 
 /** A request that is being checked. */
 interface Visit {
   readonly deadline: Deadline;
   readonly share: Share;
-  /** Whether its signature is valid. */
-  readonly vouch: () => void;
   /** The error that it gets if its deadline passes now. */
   late: Refusal;
 }
@@ -112,7 +110,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const { database, subscriptions, clock, logger } = options;
   const limits = { ...RECEIVER_LIMITS, ...options.limits };
   const metrics = createReceiverMetrics(options.metrics, () => queue.waiting);
-  const budget = createMemoryBudget(clock, limits.unverifiedBytes);
+  const budget = createMemoryBudget(limits.unverifiedBytes, limits.freeBytes);
   const idle: (() => void)[] = [];
   let open = 0;
 
@@ -193,7 +191,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     if (body.kind !== 'read') return body.kind;
     visit.late = 'undecided';
     open += 1;
-    let isVouchedFor = false;
+    let isSigned = false;
     try {
       // Read again, because a body may take its time and a secret may be replaced in the meantime.
       const subscription = await subscriptions.find(path.subscriptionId, deadline);
@@ -206,8 +204,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       if (!signature.valid) return signature.reason;
       visit.late = 'unavailable';
       share.leave();
-      visit.vouch();
-      isVouchedFor = true;
+      isSigned = true;
       const { timestamp: signedAt, secretVersion } = signature;
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
@@ -229,7 +226,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       };
       return (await queue.add(delivery, body.bytes.length, deadline)) ? undefined : 'unavailable';
     } finally {
-      if (!isVouchedFor) freeBytes(body.bytes);
+      if (!isSigned) freeBytes(body.bytes);
       open -= 1;
       if (open === 0) for (const done of idle.splice(0)) done();
     }
@@ -272,9 +269,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       visit.late = 'crowded_out';
       deadline.pass();
     };
-    const share = budget.enter(clientAddress(request), REQUEST_BYTES, crowdOut);
-    const vouch = (): void => vouchFor(request, response);
-    const visit: Visit = { deadline, share, vouch, late: 'undecided' };
+    const share = budget.enter(clientAddress(request), crowdOut);
+    const visit: Visit = { deadline, share, late: 'undecided' };
     // Whatever it waits for: a database that does not respond must not determine when the sender gets its response.
     deadline.onPass(() => answer(visit.late));
     receive(request, path, visit)

@@ -12,6 +12,7 @@ import { InFlight } from '../in-flight/in-flight.ts';
 import type { Logger } from '../logger/logger.ts';
 import { type ConnectionLimits, createConnections } from './connections.ts';
 import { ListenError } from './listen-error.ts';
+import { limitPieces } from './stop-parsing.ts';
 
 /** Limits on the resources of a client, in milliseconds, bytes and sockets. */
 export interface HttpLimits extends ConnectionLimits {
@@ -48,11 +49,6 @@ export interface HttpServerOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Addresses and CIDR ranges of reverse proxies: their connections are not counted by address. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /**
-   * Closes each connection after a response, and lets it be evicted, unless the request was authenticated
-   * (`vouchFor`). By default, every client is trusted.
-   */
-  readonly closesUnauthenticated?: boolean;
   /** The setting of the port, for the error if the port is in use. */
   readonly portSetting?: string;
   /** Called first in a drain. It must end streams that never end by themselves. */
@@ -110,7 +106,7 @@ const PARSER_STATUSES: Readonly<Record<string, number>> = {
 function refuseUnread({ code = '' }: NodeJS.ErrnoException, socket: Socket, hasBegun: boolean): void {
   const status = PARSER_STATUSES[code] ?? 400;
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, HEADER_OF_ALL.join(': '), 'Connection: close'];
-  // Nothing else can be written into a response that has started.
+  // Nothing can be written into a response that has started, or after that of a request that has not ended.
   if (socket.writable && !hasBegun) socket.write(`${head.join('\r\n')}\r\n\r\n`);
   socket.destroySoon();
 }
@@ -217,26 +213,28 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const connections = createConnections({
     limits,
     trustedProxies: options.trustedProxies ?? [],
-    closesUnauthenticated: options.closesUnauthenticated ?? false,
     clock,
     logger: options.logger,
-    serve(request, response) {
-      response.once('close', open.enter(response));
-      answering.set(request.socket, response);
-      if (draining) closeAfterAnswer(response);
-      if (request.url?.startsWith('/') !== true) readTarget(request);
-      options.app(request, response);
-    },
   });
+  const serve: RequestListener = (request, response) => {
+    if (!connections.admits(request, response)) return;
+    response.once('close', open.enter(response));
+    answering.set(request.socket, response);
+    limitPieces(request, () => server.emit('clientError', new Error('small pieces'), request.socket));
+    if (draining) closeAfterAnswer(response);
+    if (request.url?.startsWith('/') !== true) readTarget(request);
+    options.app(request, response);
+  };
   server.on('connection', connections.accept);
-  server.on('request', connections.take);
+  server.on('request', serve);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     inviteWhenRead(request, response);
-    connections.take(request, response);
+    serve(request, response);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const current = answering.get(socket);
-    refuseUnread(error, socket, current?.headersSent === true && !current.writableFinished);
+    const isOver = current === undefined || (current.writableFinished && current.req.complete);
+    refuseUnread(error, socket, !isOver && current.headersSent);
   });
   const address = await listen(server, options);
 

@@ -10,29 +10,16 @@ export function declaresMore({ headers }: Pick<IncomingMessage, 'headers'>, limi
 export type RawBody =
   | { readonly kind: 'read'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' }
-  | { readonly kind: 'too_fragmented' }
   | { readonly kind: 'too_slow' }
   | { readonly kind: 'aborted' };
 
 /** The memory that a chunk of a body takes besides its bytes: a sender may send chunks of one byte. */
 const PIECE_BYTES = 200;
-/** A body may arrive in this many pieces of any size, and in one more for each so many bytes. */
-const FREE_PIECES = 256;
-const BYTES_PER_PIECE = 16;
-
-/** Requests whose body is not worth parsing to its end. */
-const givenUp = new WeakSet<IncomingMessage>();
-
-/** True for a request whose connection is to be closed after the response, without reading the rest of its body. */
-export function isGivenUp(request: IncomingMessage): boolean {
-  return givenUp.has(request);
-}
 
 /**
  * Reads the bytes of a request, whatever its content type and encoding say, without decompressing them.
  * Beyond `limit` bytes, or when the deadline passes, everything read so far is released and the rest is
- * discarded. The rest of a body in absurdly small pieces is not read: parsing a piece takes microseconds, whatever
- * its size. `onBytes` is called with the memory that each chunk takes. Never rejects.
+ * discarded. `onBytes` is called with the memory that each chunk takes. Never rejects.
  * [delivery.verify.raw-bytes]
  */
 export function readRawBody(
@@ -46,15 +33,13 @@ export function readRawBody(
       request.off('data', take).off('end', end).off('close', abort);
       for (const chunk of chunks) freeBytes(chunk);
       chunks = [];
-      if (body.kind === 'too_fragmented') giveUp(request);
-      else discardBody(request);
+      discardBody(request);
       resolve(body);
     };
     const take = (chunk: Buffer): void => {
       length += chunk.length;
       chunks.push(chunk);
       if (length > limit) finish({ kind: 'too_large' });
-      else if (chunks.length > FREE_PIECES + length / BYTES_PER_PIECE) finish({ kind: 'too_fragmented' });
       else onBytes(chunk.length + PIECE_BYTES);
     };
     const end = (): void => {
@@ -76,14 +61,6 @@ export function readRawBody(
 export function freeBytes({ buffer, byteLength }: Buffer): void {
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   if (isOwn && !buffer.detached) buffer.transfer(0);
-}
-
-function giveUp(request: IncomingMessage): void {
-  givenUp.add(request);
-  request.removeAllListeners('data').pause();
-  request.socket.pause();
-  // What the parser still has of the last read is not even queued.
-  Reflect.set(request, '_dumped', true);
 }
 
 /** Reads the rest of a body and discards it. Other readers of the body receive nothing more. */

@@ -102,7 +102,7 @@ export class ConnectorWorld {
       rotationNoticeMs: 0,
       ...options,
     });
-    const server = await listen(connector.app, { closesUnauthenticated: true });
+    const server = await listen(connector.app);
     await connector.start();
     const running = drive(connector, notifier, database, server.url, this.clock);
     let stopping: Promise<void> | undefined;

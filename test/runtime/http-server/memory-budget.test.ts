@@ -4,87 +4,59 @@ import {
   type MemoryBudget,
   type Share,
 } from '../../../src/runtime/http-server/memory-budget.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
 
-const MAX = 100;
-let clock: ManualClock;
 let budget: MemoryBudget;
 let gone: string[];
 
 beforeEach(() => {
-  clock = new ManualClock();
-  budget = createMemoryBudget(clock, MAX);
+  budget = createMemoryBudget(100, 10);
   gone = [];
 });
 
-function enter(name: string, bytes: number, address = 'flood'): Share {
-  return budget.enter(address, bytes, () => gone.push(name));
+function enter(name: string, bytes: number, address: string): Share {
+  const share = budget.enter(address, () => gone.push(name));
+  share.grow(bytes);
+  return share;
 }
 
 describe('a memory budget', () => {
-  it('admits everything that fits', () => {
-    enter('a', 60);
-    enter('b', 40);
-    expect([budget.bytes, gone]).toEqual([100, []]);
+  it('admits what fits, and refuses what does not', () => {
+    enter('a', 60, '1');
+    enter('b', 60, '2');
+    enter('c', 11, '3');
+    expect(gone).toEqual(['c']);
   });
 
-  it('makes room among those of the address that uses the most', () => {
-    enter('a', 30, 'one');
-    enter('b', 30, 'many');
-    enter('c', 31, 'many');
-    enter('good', 20, 'one');
-    expect([budget.bytes, gone]).toEqual([80, ['c']]);
+  it('does not count the first bytes of a request', () => {
+    enter('a', 60, '1');
+    enter('b', 60, '2');
+    for (let index = 0; index < 500; index += 1) enter('small', 10, '1');
+    expect(gone).toEqual([]);
   });
 
-  it('evicts the largest first', () => {
-    enter('small', 10);
-    enter('large', 80);
-    enter('newcomer', 20);
-    expect(gone).toEqual(['large']);
+  it('gives one address half of it', () => {
+    enter('a', 35, '1');
+    enter('b', 35, '1');
+    enter('c', 11, '1');
+    enter('other', 60, '2');
+    expect(gone).toEqual(['c']);
   });
 
-  it('evicts the slowest first among those of equal size', async () => {
-    for (const name of ['first', 'second', 'third', 'fourth']) {
-      enter(name, 25);
-      await clock.advance(10);
-    }
-    enter('quick', 1);
-    expect(gone).toEqual(['first']);
-  });
-
-  it('evicts one that has been slow before a larger one that has just arrived', async () => {
-    enter('slow', 30);
-    await clock.advance(10);
-    enter('large', 60);
-    enter('newcomer', 20);
-    expect(gone).toEqual(['slow']);
-  });
-
-  it('makes room for what is small and fast, however much the same address uses', async () => {
-    for (let index = 0; index < 500; index += 1) {
-      enter(`flood ${index}`, 10);
-      if (index % 5 === 0) enter(`good ${index}`, 1).leave();
-      await clock.advance(1);
-    }
-    expect(gone.length).toBeGreaterThan(400);
-    expect(gone.filter((name) => name.startsWith('good'))).toEqual([]);
-    expect(budget.bytes).toBeLessThanOrEqual(MAX);
-  });
-
-  it('rejects a newcomer that is itself the largest', () => {
-    enter('small', 10);
-    const large = enter('large', 50);
-    large.grow(50);
-    expect([budget.bytes, gone]).toEqual([10, ['large']]);
-  });
-
-  it('counts the memory of a request until it ends', () => {
-    const share = enter('a', 10);
-    share.grow(40);
-    expect(budget.bytes).toBe(50);
+  it('counts a request as it grows, until it leaves', () => {
+    const share = enter('a', 5, '1');
+    share.grow(55);
+    enter('b', 11, '1');
     share.leave();
     share.leave();
     share.grow(90);
-    expect([budget.bytes, gone]).toEqual([0, []]);
+    enter('c', 60, '1');
+    expect(gone).toEqual(['b']);
+  });
+
+  it('has the memory of a refused request for others', () => {
+    enter('a', 61, '1').leave();
+    enter('b', 60, '1');
+    enter('c', 60, '2');
+    expect(gone).toEqual(['a']);
   });
 });

@@ -9,10 +9,10 @@ export interface RawClient {
 }
 
 /** Connects and resolves as soon as the kernel has established the connection. */
-export function connectRaw(port: number): Promise<RawClient> {
+export function connectRaw(port: number, localAddress?: string): Promise<RawClient> {
   return new Promise((resolve, reject) => {
     const chunks: string[] = [];
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true, ...(localAddress && { localAddress }) });
     let code: string | undefined;
     const ended = new Promise<string | undefined>((done) => {
       socket.once('close', () => done(code));
