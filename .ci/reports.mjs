@@ -19,7 +19,11 @@ const commands = {
       if (failedOf(file).length === 0) return [`file: ${named(file)}`, `    ${file.message}`];
       return failedOf(file).flatMap((test) => [
         `test: ${named(file)} > ${test.fullName}`,
-        ...test.failureMessages.join('\n').split('\n').slice(0, 5).map((line) => `    ${line}`),
+        ...test.failureMessages
+          .join('\n')
+          .split('\n')
+          .slice(0, 5)
+          .map((line) => `    ${line}`),
       ]);
     }),
   counts: () => [`${report.numPassedTests} ${report.numFailedTests} ${report.numPendingTests}`],
@@ -39,4 +43,4 @@ const commands = {
 };
 
 const lines = commands[command]();
-if (lines.length > 0) console.log(lines.join('\n'));
+if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
