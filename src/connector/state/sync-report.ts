@@ -16,16 +16,20 @@ import { countUndecided } from './deliveries.ts';
 const LATELY_MS = 24 * 60 * 60_000;
 /** Number of the newest messages of a connection and direction that are checked for the last webhook. */
 const SAMPLE = 100;
+/** Number of the newest sent messages of a connection among which the oldest open status is looked for. */
+const SENT_SAMPLE = 1_000;
 
 type ConnectionRow = Awaited<ReturnType<typeof readConnections>>[number];
 
-/** Uses the message index of each connection, and reads at most the seven days of a sweep. */
-async function readConnections(db: Queryable, accountId: string, since: number) {
+/** Reads a limited number of messages of each connection by their index, at most of the seven days of a sweep. */
+export async function readConnections(db: Queryable, accountId: string, since: number) {
+  const sent = newestMessages(db, SENT_SAMPLE, gte(m.createdAt, since));
   const open = orm(db)
-    .select({ id: m.id, createdAt: m.createdAt })
-    .from(m)
-    .where(and(eq(m.connectionId, c.connectionId), gte(m.createdAt, since), sql.raw(IS_OPEN)))
-    .orderBy(m.createdAt, desc(m.id))
+    .select({ id: sent.id, createdAt: sent.createdAt })
+    .from(sql`(values ('outgoing')) d(direction)`)
+    .crossJoinLateral(sent)
+    .where(sql.raw(IS_OPEN))
+    .orderBy(sent.createdAt, desc(sent.id))
     .limit(1)
     .as('open');
   const newest = newestMessages(db, SAMPLE);

@@ -26,7 +26,7 @@ const openStatus = z.object({
   createdAt: dateTime.describe('When the message was created, according to the service.'),
 });
 const OPEN_STATUS =
-  'The oldest message of the last seven days whose status can still advance; the connector keeps asking the service for it. Null if there is none.';
+  'The oldest message whose status can still advance, among the newest 1,000 sent messages of each connection and of the last seven days; the connector keeps asking the service for it. Null if there is none.';
 const COVERED =
   "A time of the service's clock. Polling has seen every message created before it, so nothing older is missing. Null until a complete poll has found a message. It advances with the polls and moves back only if a clock was wrong and everything is read again.";
 

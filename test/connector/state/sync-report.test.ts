@@ -55,6 +55,27 @@ describe('the state of an account', () => {
     });
   });
 
+  it('looks for the oldest open status among the newest 1,000 sent messages of a connection', async () => {
+    const { id } = bench.service.addMessage('c1', bench.clock.now(), {
+      direction: 'outgoing',
+      status: 'sent',
+    });
+    await bench.poll();
+    const resolve = (count: number): Promise<unknown> =>
+      bench.database.query(
+        `insert into connector.messages (connection_id, id, account_id, direction, status, created_at, first_seen_by,
+           first_seen_at, polled, change_mask, webhook_seen, status_conflict)
+         select 'c1', 'later-' || n || '-' || $1::bigint, account_id, 'outgoing', 'read', created_at + n, 'poll',
+           created_at, true, 0, 0, false
+           from connector.messages, generate_series(1, $1::bigint) n where id = $2`,
+        [count, id],
+      );
+    await resolve(999);
+    expect((await report()).oldestOpenStatus).toMatchObject({ messageId: id });
+    await resolve(1);
+    expect((await report()).oldestOpenStatus).toBeNull();
+  });
+
   it('shows gaps, coverage and the oldest open status of each connection', async () => {
     const hidden = bench.service.addConnection('c2');
     const now = bench.clock.now();

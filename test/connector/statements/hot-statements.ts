@@ -8,6 +8,7 @@ import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import * as sends from '../../../src/connector/outbox/queue-store.ts';
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
+import { readConnections } from '../../../src/connector/state/sync-report.ts';
 import { readMerged, readUnchanged } from '../../../src/connector/trace/read-deliveries.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
@@ -50,6 +51,10 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
         T0,
       ),
     indexes: [...MERGE_INDEXES, 'leases_pkey'],
+  },
+  'sync-connections': {
+    run: (db) => readConnections(db, 'account-1', T0),
+    indexes: ['messages_newest', 'messages_conflicts'],
   },
   'number-changes': { run: (db) => numberChanges(db) },
   'read-feed': {
