@@ -7,6 +7,10 @@ export {
   type StartedConnector,
   startConnector,
 } from './commands/start-connector.ts';
-export { type ChangeHandlers, defineHandlers, type HandlerContext } from './connector/dispatch/handlers.ts';
+export {
+  type ChangeHandlers,
+  defineHandlers,
+  type HandlerContext,
+} from './connector/consumers/sinks/handler.ts';
 export type { Change, ChangeType } from './contract/connector/changes.ts';
 export { ConfigurationError, type ConfigurationProblem } from './runtime/config/configuration-error.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { checkHandlers } from '../connector/dispatch/check-handlers.ts';
-import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
+import { checkHandlers } from '../connector/consumers/check-handlers.ts';
+import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Environment, variablesOf } from '../runtime/config/read-settings.ts';
 import { findPlace } from '../runtime/logger/find-place.ts';

@@ -1,6 +1,6 @@
 import { webhookUrl } from '../connector/accounts/registrations.ts';
+import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { clearTables, TABLES_OF_PROCESSES } from '../connector/db/clear-tables.ts';
-import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';

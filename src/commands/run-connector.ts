@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ApiToken } from '../connector/api/token-guard.ts';
 import { type Connector, createConnector } from '../connector/connector.ts';
-import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
+import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { explainPath } from '../connector/inbox/webhook-path.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';

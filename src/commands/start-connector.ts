@@ -1,4 +1,4 @@
-import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
+import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';

@@ -22,10 +22,10 @@ import { noteTokens } from './api/loaded-tokens.ts';
 import { type ApiToken, apiTokensOf, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit/audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
+import { createConsumerMetrics } from './consumers/consumer-metrics.ts';
+import { createConsumers } from './consumers/consumers.ts';
+import type { ChangeHandlers } from './consumers/sinks/handler.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
-import { createDispatch } from './dispatch/dispatch.ts';
-import { createDispatchMetrics } from './dispatch/dispatch-metrics.ts';
-import type { ChangeHandlers } from './dispatch/handlers.ts';
 import { createFeed } from './feed/feed.ts';
 import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
@@ -204,10 +204,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.notify(),
   });
-  const dispatch = createDispatch({
+  const consumers = createConsumers({
     ...working,
-    metrics: createDispatchMetrics(metrics),
+    metrics: createConsumerMetrics(metrics),
     feed,
+    works: role !== 'web',
     handlers: role === 'web' ? undefined : options.handlers,
   });
   const reconciler = createReconciler({
@@ -317,7 +318,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         changes,
         reconciler,
         outbox,
-        dispatch,
+        consumers,
         accounts,
         presence,
         openFile,
@@ -354,7 +355,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await accounts.start();
       if (role !== 'web') await outbox.start();
       await calls.start();
-      await dispatch.start();
+      await consumers.start();
       if (role !== 'web') await reconciler.start();
       if (!admission.isAdmitted) whenAdmitted(admission, () => accounts.takeUp(FIRST_ACCOUNT_ID));
       if (!appAdmission.isAdmitted) whenAdmitted(appAdmission, takeUpApp);
@@ -368,7 +369,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       settleParts({
         writers: [web?.receiver, readingAgain, oauth, accounts, reconciler, outbox, calls],
         feed,
-        dispatch,
+        consumers,
       }),
     async close() {
       stopWatching();
@@ -378,7 +379,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await Promise.all([
         reconciler.close(),
         outbox.close(),
-        dispatch.close(),
+        consumers.close(),
         accounts.close(),
         admission.close(),
         appAdmission.close(),

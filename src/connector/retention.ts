@@ -3,9 +3,9 @@ import { repeat } from '../runtime/clock/repeat.ts';
 import type { Database, Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { deleteOldCreations } from './connections/creation-store.ts';
+import { deleteOldDeadLetters } from './consumers/dead-letters.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
-import { deleteOldDeadLetters } from './dispatch/dead-letters.ts';
 import { deleteOldSends, readNewestSendAt } from './outbox/delete-old-sends.ts';
 import type { Presence } from './work/presence.ts';
 

@@ -1,6 +1,10 @@
-import { callHandler } from '../connector/dispatch/call-handler.ts';
-import type { ChangeHandlers, HandlerContext } from '../connector/dispatch/handlers.ts';
-import { DEFAULT_ATTEMPTS, DEFAULT_DEADLINE_MS } from '../connector/dispatch/run-queue.ts';
+import { callSink } from '../connector/consumers/call-sink.ts';
+import { DEFAULT_ATTEMPTS, DEFAULT_DEADLINE_MS } from '../connector/consumers/consumers.ts';
+import {
+  type ChangeHandlers,
+  createHandlerSink,
+  type HandlerContext,
+} from '../connector/consumers/sinks/handler.ts';
 import type { Change } from '../contract/connector/changes.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 
@@ -35,6 +39,7 @@ export async function deliver(
   changes: Change | readonly Change[],
 ): Promise<Delivered> {
   const handlers: ChangeHandlers = typeof handler === 'function' ? { onChange: handler } : handler;
+  const sink = createHandlerSink(handlers);
   const taken: Change[] = [];
   const deadLetters: Delivered['deadLetters'][number][] = [];
   const calls: HandlerCall[] = [];
@@ -42,10 +47,9 @@ export async function deliver(
 
   const hand = async (change: Change): Promise<void> => {
     for (let attempt = 1; ; attempt += 1) {
-      const end = await callHandler(
-        handlers,
-        change,
-        { key: `delivered-by-a-test:${change.seq}`, attempt },
+      const end = await callSink(
+        sink,
+        { changes: [{ change, key: `delivered-by-a-test:${change.seq}` }], attempt },
         {
           clock: systemClock,
           deadlineMs: handlers.deadlineMs ?? DEFAULT_DEADLINE_MS,

@@ -4,7 +4,7 @@ import { callPortAt } from '../commands/call-sandbox.ts';
 import { type LoopOptions, startLoop } from '../commands/loop.ts';
 import { portsFrom } from '../commands/ports.ts';
 import { runService } from '../commands/run-service.ts';
-import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
+import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { CONNECTOR_ENDPOINTS } from '../contract/connector/endpoints.ts';
 import { ADVANCE_FORMS, readAdvance } from '../contract/sandbox/advance.ts';
 import type { AdvancedClock } from '../contract/sandbox/clock.ts';

@@ -64,7 +64,7 @@ describe('the rule about tables', () => {
     [`\`UPDATE "connector"."leases" SET\``, ['1 connector.leases']],
     [`\`delete from connector.\${table} where\``, ['1 connector.*']],
     [`sql\`update \${connections} set label = \${label}\``, ['1 connector.connections']],
-    [`sql\`insert into \${tables.dispatchQueues} (a)\``, ['1 connector.dispatch_queues']],
+    [`sql\`insert into \${tables.pollStates} (a)\``, ['1 connector.poll_states']],
     ['orm(db).insert(accounts).values(row)', ['1 connector.accounts']],
     ['orm(db)\n  .update(tables.pollStates)\n  .set({})', ['2 connector.poll_states']],
     ['await orm(tx).delete(outbound).where(x)', ['1 connector.outbound']],

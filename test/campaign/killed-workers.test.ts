@@ -2,21 +2,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { beginDispatch } from '../../src/connector/dispatch/distribute.ts';
+import { addConsumer } from '../../src/connector/consumers/consumer-store.ts';
 import { readDispatch } from '../../src/connector/state/figures.ts';
-import { DispatchBench } from '../connector/dispatch/dispatch-bench.ts';
+import { ConsumerBench } from '../connector/consumers/consumer-bench.ts';
 import { newId } from '../connector/support/event-fixtures.ts';
 
 const SCRIPT = new URL('../connector/support/dispatch-in-child.ts', import.meta.url).pathname;
 
-let bench: DispatchBench;
+let bench: ConsumerBench;
 let children: ChildProcess[];
 
 beforeEach(async () => {
-  bench = await DispatchBench.open();
+  bench = await ConsumerBench.open();
   children = [];
   await bench.database.query("update connector.feed set id = 'f00dfeedf00d'");
-  await beginDispatch(bench.database);
+  await addConsumer(bench.database, { name: 'handler', kind: 'handler', createdAt: 0 }, 0);
   await bench.database.query(
     `create table public.effects (id bigint generated always as identity, key text primary key,
                                   connection_id text not null, seq bigint not null)`,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
 import { runReplay } from '../../src/commands/run-replay.ts';
 import { writeReports } from '../../src/commands/write-reports.ts';
-import type { ChangeHandlers } from '../../src/connector/dispatch/handlers.ts';
+import type { ChangeHandlers } from '../../src/connector/consumers/sinks/handler.ts';
 import { examine } from '../../src/connector/doctor/examine.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
@@ -318,7 +318,7 @@ it('QR codes, pairing codes, files, keys and errors of the handler appear only w
   expect(refused).toBeGreaterThan(0);
   expect(logs).toContain('it is now a dead letter');
   expect(stored).toContain('== connector.dead_letters');
-  expect(metrics).toMatch(/connector_dead_letters [1-9]/);
+  expect(metrics).toMatch(/connector_consumer_dead_letters\{consumer="handler"\} [1-9]/);
 
   const shown = new Set(['letter', 'fileAddress']);
   const allowed: Record<string, Set<string>> = {

@@ -309,6 +309,7 @@ describe('the journey of a message', () => {
   it('ends at a dead letter of this message, not of another', () => {
     const letter = (messageId: string): DeadLetter => ({
       id: `feed-${messageId}`,
+      consumer: 'handler',
       attempts: 12,
       lastError: 'RangeError: no room',
       at: at('40.000'),

@@ -33,6 +33,14 @@ function noteMetrics(noted: Map<string, Described>): Metrics {
       note('counter', name, label === undefined ? [] : [label.name]);
       return metrics.counter(name, help, label);
     },
+    counters(name, help, of, label) {
+      note('counter', name, [of, label.name]);
+      return metrics.counters(name, help, of, label);
+    },
+    histograms(name, help, buckets, of) {
+      note('histogram', name, [of]);
+      return metrics.histograms(name, help, buckets, of);
+    },
     gauge(name, help, labels, collect) {
       note('gauge', name, labels);
       return metrics.gauge(name, help, labels, collect);
@@ -158,10 +166,12 @@ describe('docs/operations.md', () => {
     ['connector_poll_seconds_count', 'outcome', 'good failed'],
     ['connector_send_attempts_total', 'outcome', 'accepted refused not_sent lost abandoned'],
     ['connector_sends_finished_total', 'state', 'sent rejected unknown delivered_not_stored cancelled'],
-    ['connector_handler_calls_total', 'result', 'taken failed late stopped'],
+    ['connector_consumer_calls_total', 'result', 'taken failed late disabled stopped'],
     ['connector_oauth_refreshes_total', 'outcome', 'refreshed ended failed'],
   ])('%s starts at 0 for every label value', (name, label, values) => {
-    const shown = [...served.matchAll(new RegExp(`^${name}\\{${label}="(\\w+)"\\} \\d+$`, 'gm'))];
+    const shown = [
+      ...served.matchAll(new RegExp(`^${name}\\{(?:consumer="handler",)?${label}="(\\w+)"\\} \\d+$`, 'gm')),
+    ];
     expect(shown.map(([, value]) => value).toSorted()).toEqual(values.split(' ').toSorted());
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkHandlers } from '../../src/connector/dispatch/check-handlers.ts';
+import { checkHandlers } from '../../src/connector/consumers/check-handlers.ts';
 import { deadLetter } from '../../src/contract/connector/changes.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';

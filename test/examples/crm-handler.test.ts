@@ -1,18 +1,18 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChangeHandlers } from '../../src/connector/consumers/sinks/handler.ts';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
-import type { ChangeHandlers } from '../../src/connector/dispatch/handlers.ts';
-import { DispatchBench } from '../connector/dispatch/dispatch-bench.ts';
+import { ConsumerBench } from '../connector/consumers/consumer-bench.ts';
 import { newId, status, T0 } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
-let bench: DispatchBench;
+let bench: ConsumerBench;
 let crm: TestDatabase;
 let sql: postgres.Sql;
 let example: ChangeHandlers;
 
 beforeAll(async () => {
-  bench = await DispatchBench.open();
+  bench = await ConsumerBench.open();
   crm = await createTestDatabase();
   process.env['CRM_DATABASE_URL'] = crm.url;
   // Another worker creates the tables at the same time.

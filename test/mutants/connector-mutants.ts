@@ -217,26 +217,26 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.dead-letter',
     test: 'sets a change aside after its attempts',
-    find: 'if (failed >= (handlers.attempts ?? DEFAULT_ATTEMPTS)) {',
-    replace: 'if (failed > (handlers.attempts ?? DEFAULT_ATTEMPTS)) {',
+    find: 'if (attempts >= row.attempts) {',
+    replace: 'if (attempts > row.attempts) {',
   },
   {
     rule: 'connector.dispatch.failure-holds-queue',
     test: 'is called again with the same key after a wait that grows',
-    find: 'due_at = coalesce(l.due_at, excluded.due_at)',
-    replace: 'due_at = excluded.due_at',
+    find: 'return key.parked === null || key.due;',
+    replace: 'return true;',
   },
   {
     rule: 'connector.dispatch.killer-counts',
     test: 'counts as a failed call each time',
-    find: 'if (queue.wasLeft) return await blameFirst(context, run, first);',
-    replace: '',
+    find: 'this.#suspects = options.died ? SUSPECTS : 0;',
+    replace: 'this.#suspects = 0;',
   },
   {
     rule: 'connector.dispatch.key-of-feed',
     test: 'gives each a key of its own',
-    find: '(feedId: string, seq: number): string {',
-    replace: '(feedId: string, _seq: number): string {\n  return feedId;',
+    find: '(consumer: string, feedId: string, seq: number): string {',
+    replace: '(_consumer: string, feedId: string, _seq: number): string {\n  return feedId;',
   },
 
   // Grants and consents.

@@ -14,7 +14,7 @@ export const PROJECTS = {
     'test/runtime/public-network/{keeps-secrets,public-address}.test.ts',
     'test/connector/audit.test.ts',
     'test/connector/doctor/{checks,explain-unreachable}.test.ts',
-    'test/connector/dispatch/describe-failure.test.ts',
+    'test/connector/consumers/describe-failure.test.ts',
     'test/connector/inbox/{commit-queue,interpret-body,webhook-path}.test.ts',
     'test/connector/media/safe-type.test.ts',
     'test/connector/oauth/consent-pages.test.ts',

@@ -13,6 +13,7 @@ import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Consumers } from '../consumers/consumers.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { OpenFile } from '../media/open-file.ts';
@@ -23,7 +24,6 @@ import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Presence } from '../work/presence.ts';
-import type { Worker } from '../work/worker.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret, startGrant } from './accounts.ts';
 import { ApiError, answerError } from './api-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
@@ -84,7 +84,7 @@ export interface WebParts extends ProbeParts {
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
-  readonly dispatch: Pick<Worker, 'notify'>;
+  readonly consumers: Pick<Consumers, 'notify'>;
   readonly accounts: Accounts;
   /** Null if OAuth is not configured. */
   readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
@@ -168,7 +168,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     cancelOutbound: cancelOutbound(sends),
     retryOutbound: retryOutbound(sends),
     listDeadLetters: listDeadLetters(database),
-    replayDeadLetter: replayLetter({ database, notify: parts.dispatch.notify }),
+    replayDeadLetter: replayLetter({ database, clock, notify: parts.consumers.notify }),
     removeDeadLetter: removeLetter(database),
     getSync: getSync(sync),
     syncNow: syncNow(sync),

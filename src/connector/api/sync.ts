@@ -52,7 +52,11 @@ async function report(options: SyncOptions, accountId: string | undefined): Prom
   return {
     accounts,
     sends: { ...sends, oldestAt: toIsoOrNull(sends.oldestAt) },
-    dispatch: dispatch && { ...dispatch, oldestAt: toIsoOrNull(dispatch.oldestAt) },
+    dispatch: dispatch && {
+      waiting: dispatch.waiting,
+      oldestAt: toIsoOrNull(dispatch.oldestAt),
+      deadLetters: dispatch.deadLetters,
+    },
   };
 }
 

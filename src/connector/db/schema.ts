@@ -4,8 +4,8 @@
  */
 export * from './account-tables.ts';
 export { connectorSchema } from './column-types.ts';
+export * from './consumer-tables.ts';
 export * from './creation-tables.ts';
-export * from './dispatch-tables.ts';
 export * from './feed-tables.ts';
 export * from './lease-tables.ts';
 export * from './message-tables.ts';

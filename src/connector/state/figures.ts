@@ -1,24 +1,29 @@
 import { and, count, desc, eq, gt, gte, isNotNull, isNull, lte, max, min, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { LicenseNotice } from '../../contract/connector/connections.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { HealthFacts } from '../connections/judge-health.ts';
+import type { ConsumerKind } from '../db/consumer-tables.ts';
 import { noticeByTime } from '../db/license-notice.ts';
 import { c } from '../db/newest-messages.ts';
 import { IS_UNFINISHED } from '../db/outbox-tables.ts';
 import {
   accounts,
   changeBatches,
+  consumerPlaces,
+  consumers,
   coverage,
   creations,
   deadLetters,
-  dispatch,
-  dispatchQueues,
   oauthGrants,
   outbound,
+  parked,
+  parkedEntries,
   pollStates,
   processes,
 } from '../db/schema.ts';
+import { readPosition } from '../feed/read-changes.ts';
 
 /*
  * The state of the work of all processes, as stored in the database. Metrics and the doctor show the same
@@ -153,43 +158,49 @@ export async function readFeed(db: Queryable): Promise<Waiting & { readonly last
   return row ?? { waiting: 0, oldestAt: null, lastSeq: 0 };
 }
 
+/** How far a consumer is. */
+export interface ConsumerFigures extends Waiting {
+  readonly name: string;
+  readonly kind: ConsumerKind;
+  readonly state: 'running' | 'paused' | 'disabled';
+  /** Connections that wait because a call failed, or are far behind. */
+  readonly parked: number;
+  readonly deadLetters: number;
+}
+
 /**
- * Changes that were committed but not dispatched yet, and dead letters; null if no handler has ever run. The
- * first change of a queue is its oldest, and a change that is not in a queue yet is newer than all in the
- * queues.
+ * How far each consumer is, by name. What waits was numbered but is not done: at most half a second of it may be done
+ * already, and changes that a filter drops are included until they are passed.
  */
-export async function readDispatch(
-  db: Queryable,
-): Promise<(Waiting & { readonly deadLetters: number }) | null> {
-  const queues = orm(db)
+export async function readConsumerFigures(db: Queryable): Promise<ConsumerFigures[]> {
+  const { lastSeq } = await readPosition(db);
+  const of = <T>(what: SQL<T>, table: PgTable & { readonly consumer: PgColumn }) =>
+    sql<T>`(select ${what} from ${table} where ${table.consumer} = ${consumers.name})`;
+  const place = of(sql<number>`min(${consumerPlaces.place})`, consumerPlaces);
+  const entered = of(sql<number | null>`min(${parkedEntries.seq})`, parkedEntries);
+  const all = sql<number>`count(*)`;
+  // The batch after the place, and the one with the first entry.
+  const changedAt = (condition: SQL) =>
+    sql`(select ${changeBatches.changedAt} from ${changeBatches} where ${condition} order by ${changeBatches.lastSeq} limit 1)`;
+  return await orm(db)
     .select({
-      waiting: sql<number>`coalesce(sum(${dispatchQueues.waiting}), 0)::bigint`.as('waiting'),
-      deadLetters: sql<number>`coalesce(sum(${dispatchQueues.setAside}), 0)::bigint`.as('dead_letters'),
-    })
-    .from(dispatchQueues)
-    .as('queues');
-  // OFFSET 0 makes the planner use the index: it overestimates the heads.
-  const oldestQueued = sql`
-    select min(b.changed_at) from ${dispatchQueues} w
-     cross join lateral connector.dispatch_head(w.connection_id, 1) q
-     cross join lateral (select n.changed_at from ${changeBatches} n where n.id = q.batch offset 0) b
-     where w.waiting > 0`;
-  const oldestBehind = orm(db)
-    .select({ at: changeBatches.changedAt })
-    .from(changeBatches)
-    .where(gt(changeBatches.lastSeq, dispatch.cursor))
-    .orderBy(changeBatches.lastSeq)
-    .limit(1);
-  const [row] = await orm(db)
-    .select({
+      name: consumers.name,
+      kind: consumers.kind,
+      state: consumers.state,
       // Numbers jump by multiples of 2^32.
-      waiting: sql<number>`(connector.last_seq() - ${dispatch.cursor}) % 4294967296 + ${queues.waiting}`,
-      deadLetters: queues.deadLetters,
-      oldestAt: sql<number | null>`coalesce((${oldestQueued}), ${oldestBehind})`,
+      waiting: sql<number>`greatest(${lastSeq}::bigint - ${place}, 0) % 4294967296 + ${of(all, parkedEntries)}`,
+      oldestAt: sql<number | null>`least(${changedAt(sql`${changeBatches.lastSeq} > ${place}`)},
+        ${changedAt(sql`${changeBatches.lastSeq} >= ${entered}`)})`,
+      parked: of(all, parked),
+      deadLetters: of(all, deadLetters),
     })
-    .from(dispatch)
-    .crossJoin(queues);
-  return row ?? null;
+    .from(consumers)
+    .orderBy(consumers.name);
+}
+
+/** How far the handler is; null if no handler has ever run. */
+export async function readDispatch(db: Queryable): Promise<ConsumerFigures | null> {
+  return (await readConsumerFigures(db)).find(({ kind }) => kind === 'handler') ?? null;
 }
 
 /** Why and when the newest dead letters were set aside, up to `limit`. */

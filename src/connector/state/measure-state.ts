@@ -7,11 +7,12 @@ import { type Quota, readQuotas } from '../accounts/quota.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
 import { readLateSends } from '../outbox/queue-store.ts';
 import {
+  type ConsumerFigures,
   countConnections,
   countDoubtfulCreations,
   countGrants,
   oldestWaitMs,
-  readDispatch,
+  readConsumerFigures,
   readDuePolls,
   readFeed,
   readSends,
@@ -69,24 +70,10 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     readOr(() => readFeed(db)),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
-  const dispatch = readOr(() => readDispatch(db));
-  gauge(
-    'connector_dispatch_waiting',
-    'Changes that wait to be dispatched; 0 if no handler has ever run.',
-    dispatch,
-    (figures) => figures?.waiting ?? 0,
-  );
-  gauge(
-    'connector_dispatch_oldest_waiting_seconds',
-    'Age of the oldest change that waits to be dispatched; 0 if there is none.',
-    dispatch,
-    (figures) => (figures === null ? 0 : oldestWaitMs(figures, clock.now()) / 1_000),
-  );
-  gauge(
-    'connector_dead_letters',
-    'Changes that the handler could not process and that wait for an operator.',
-    dispatch,
-    (figures) => figures?.deadLetters ?? 0,
+  measureConsumers(
+    metrics,
+    readOr(() => readConsumerFigures(db)),
+    clock,
   );
   gauge(
     'connector_creations_in_doubt',
@@ -108,6 +95,38 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
   measureQuotas(
     metrics,
     readOr(() => readQuotas(db)),
+  );
+}
+
+function measureConsumers(
+  metrics: Metrics,
+  read: () => Promise<readonly ConsumerFigures[] | undefined>,
+  clock: Clock,
+): void {
+  function gauge(name: string, help: string, figure: (figures: ConsumerFigures) => number): void {
+    metrics.gauge(name, help, ['consumer'], async (shown) => {
+      const figures = await read();
+      if (figures === undefined) return;
+      shown.reset();
+      for (const each of figures) shown.set({ consumer: each.name }, figure(each));
+    });
+  }
+
+  gauge('connector_consumer_waiting', 'Changes that wait for the consumer.', ({ waiting }) => waiting);
+  gauge(
+    'connector_consumer_oldest_waiting_seconds',
+    'Age of the oldest change that waits for the consumer; 0 if there is none.',
+    (figures) => oldestWaitMs(figures, clock.now()) / 1_000,
+  );
+  gauge(
+    'connector_consumer_parked',
+    'Connections that wait because a call of the consumer failed, or are far behind.',
+    ({ parked }) => parked,
+  );
+  gauge(
+    'connector_consumer_dead_letters',
+    'Changes that the consumer could not process and that wait for an operator.',
+    ({ deadLetters }) => deadLetters,
   );
 }
 

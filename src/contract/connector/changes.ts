@@ -144,13 +144,14 @@ export type ChangeList = z.infer<typeof changeList>;
 
 /** A change that the CRM's handler failed to process. */
 export const deadLetter = z.object({
-  id: identifier.describe('The idempotency key that the handler receives with the change.'),
-  change: change.describe('The change as the handler received it.'),
-  attempts: z.int().min(1).describe('How often the handler was called with the change, replays included.'),
+  id: identifier.describe('The idempotency key that the consumer receives with the change.'),
+  consumer: identifier.describe('The consumer that failed to process the change; `handler` is the handler.'),
+  change: change.describe('The change as the consumer received it.'),
+  attempts: z.int().min(1).describe('How often the consumer was called with the change, replays included.'),
   lastError: z
     .string()
     .describe(
-      'Type, message and line of the last error that the handler threw, without data of the change and without long runs of digits.',
+      'Type, message and line of the last failure, without data of the change and without long runs of digits.',
     ),
   at: dateTime.describe(
     'When the change was set aside. The entry is deleted after 90 days; the change stays in the feed.',

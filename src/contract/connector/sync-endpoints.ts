@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { acknowledgement } from '../service/connections.ts';
+import { identifier } from '../service/fields.ts';
 import {
   addAccountRequest,
   connectorAccount,
@@ -224,10 +225,13 @@ export const SYNC_ENDPOINTS = {
     method: 'GET',
     path: '/v1/dead-letters',
     right: 'read',
-    summary: "Lists changes that the CRM's handler failed to process.",
+    summary: 'Lists changes that consumers failed to process.',
     description:
       'Newest first. A change is set aside after the maximum number of attempts, 12 by default, so that it does not block its connection forever.',
-    query: z.strictObject(pageQuery),
+    query: z.strictObject({
+      ...pageQuery,
+      consumer: identifier.optional().describe('Only those of this consumer.'),
+    }),
     answers: [{ status: 200, description: 'A page.', schema: deadLetterList }],
     errors: [...API_ERRORS, 'invalid_request'],
   },
@@ -235,7 +239,7 @@ export const SYNC_ENDPOINTS = {
     method: 'POST',
     path: '/v1/dead-letters/{id}/replay',
     right: 'operate',
-    summary: 'Dispatches the change to the handler again.',
+    summary: 'Hands the change to its consumer again.',
     description:
       'It has the same key and is dispatched before all waiting changes of its connection. If it fails once more, it is set aside again.',
     answers: [{ status: 202, description: 'Scheduled for dispatch.', schema: acknowledgement }],
@@ -246,7 +250,7 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/dead-letters/{id}',
     right: 'operate',
     summary: 'Discards a dead letter.',
-    description: 'The handler is not called with the change again. The change itself stays in the feed.',
+    description: 'The consumer does not receive the change again. The change itself stays in the feed.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },

@@ -34,6 +34,13 @@ export interface Metrics {
     help: string,
     label?: ClosedLabel<Name, Value>,
   ): EventCounter<Name, Value>;
+  /** Counts events of each value of the label `of`, which need not be known before. */
+  counters<Name extends string, Value extends string>(
+    name: string,
+    help: string,
+    of: string,
+    label: ClosedLabel<Name, Value>,
+  ): (value: string) => EventCounter<Name, Value>;
   /** Reports a current value; `collect` may read it when the metrics are requested. */
   gauge<Label extends string = never>(
     name: string,
@@ -48,6 +55,13 @@ export interface Metrics {
     buckets: readonly number[],
     label?: ClosedLabel<Name, Value>,
   ): SizeHistogram<Name, Value>;
+  /** A histogram for each value of the label `of`, which need not be known before. */
+  histograms(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    of: string,
+  ): (value: string) => SizeHistogram<never, never>;
   /** The content type and text of `GET /metrics`, in the Prometheus format. */
   render(): Promise<{ contentType: string; text: string }>;
 }
@@ -74,6 +88,31 @@ export function createMetrics(
       for (const labels of eachValue(label)) counter.inc(labels, 0);
       // Its own types accept any value of a label.
       return counter as unknown as EventCounter<Name, Value>;
+    },
+    counters<Name extends string, Value extends string>(
+      name: string,
+      help: string,
+      of: string,
+      label: ClosedLabel<Name, Value>,
+    ) {
+      const counter = new Counter({ name, help, labelNames: [of, label.name], registers });
+      return (value: string) => {
+        for (const labels of eachValue(label)) counter.inc({ [of]: value, ...labels }, 0);
+        return {
+          inc: (labels: Readonly<Record<string, string>>, count = 1) =>
+            counter.inc({ [of]: value, ...labels }, count),
+        } as unknown as EventCounter<Name, Value>;
+      };
+    },
+    histograms(name: string, help: string, buckets: readonly number[], of: string) {
+      const histogram = new Histogram({ name, help, buckets: [...buckets], labelNames: [of], registers });
+      return (value: string) => {
+        histogram.zero({ [of]: value });
+        return {
+          startTimer: () => histogram.startTimer({ [of]: value }),
+          observe: (size: number) => histogram.observe({ [of]: value }, size),
+        } as unknown as SizeHistogram<never, never>;
+      };
     },
     gauge<Label extends string>(
       name: string,

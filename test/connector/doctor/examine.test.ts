@@ -678,17 +678,19 @@ describe('work that does not proceed', () => {
   });
 
   it('includes changes that the handler does not accept', async () => {
-    await system.database.query(`insert into connector.dispatch (cursor) select connector.last_seq()`);
+    await system.database.query(
+      `insert into connector.consumers (name, kind, created_at) values ('handler', 'handler', 0)`,
+    );
+    await system.database.query(
+      `insert into connector.consumer_places (consumer, partition, place) select 'handler', p, connector.last_seq() from generate_series(0, 15) p`,
+    );
     expect(await system.ask('handler')).toMatch(/^ok: The handler keeps up with the changes/);
     await system.database.query(
-      `insert into connector.dispatch_queues (connection_id, waiting, set_aside) values ('c1', 1, 1)`,
+      `insert into connector.parked_entries (consumer, key, seq) select 'handler', 'c1', connector.last_seq()`,
     );
     await system.database.query(
-      `insert into connector.dispatch_entries (connection_id, seq, batch, position) select 'c1', connector.last_seq(), 1, 1`,
-    );
-    await system.database.query(
-      `insert into connector.dead_letters (seq, connection_id, batch, position, attempts, last_error, at)
-       values (1, 'c1', 1, 1, 5, 'TypeError: no such customer', $1::bigint)`,
+      `insert into connector.dead_letters (consumer, seq, connection_id, attempts, last_error, at)
+       values ('handler', 1, 'c1', 5, 'TypeError: no such customer', $1::bigint)`,
       [system.clock.now() - MINUTE_MS],
     );
     system.clock.shift(10 * MINUTE_MS);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { beginDispatch, distribute } from '../../../src/connector/dispatch/distribute.ts';
+import { addConsumer } from '../../../src/connector/consumers/consumer-store.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
@@ -137,18 +137,11 @@ describe('after a promotion', () => {
   it('the changes that wait for the handler are counted without the jump', async () => {
     await write(['m-1']);
     await numberChanges(database);
-    await beginDispatch(database);
+    await addConsumer(database, { name: 'handler', kind: 'handler', createdAt: T0 }, 1);
     await onTimeline(2);
     await write(['m-2', 'm-3']);
     await numberChanges(database);
     expect(await readDispatch(database)).toMatchObject({ waiting: 2 });
-    expect(await beginDispatch(database)).toMatchObject({ waiting: 2, isFirst: false });
-    await distribute(database, T0);
-    expect(await readDispatch(database)).toMatchObject({ waiting: 2 });
-    expect(await database.query('SELECT seq FROM connector.dispatch_entries ORDER BY seq')).toEqual([
-      { seq: 4_294_967_298 },
-      { seq: 4_294_967_299 },
-    ]);
   });
 });
 

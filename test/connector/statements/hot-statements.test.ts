@@ -9,8 +9,8 @@ import { HOT_STATEMENTS } from './hot-statements.ts';
 const GOLDEN = join(import.meta.dirname, 'golden');
 /** In a small table, reading all of it is the cheapest plan. */
 const LARGE =
-  /^(?:messages|connections|changes|change_batches|inbox_\d+|outbound|dispatch_entries|dispatch_queues|leases)$/;
-const FUNCTIONS = ['number_changes', 'dispatch_head', 'leave_dispatch_queue'];
+  /^(?:messages|connections|changes|change_batches|inbox_\d+|outbound|parked|parked_entries|leases)$/;
+const FUNCTIONS = ['number_changes'];
 
 let database: Database;
 let close: () => Promise<void>;
@@ -34,7 +34,6 @@ async function fill(): Promise<void> {
        FROM generate_series(1, 60000) n`,
     `INSERT INTO connector.change_batches (id, size, changed_at, last_seq)
      SELECT n, 3, ${now}, CASE WHEN n <= 19900 THEN n * 3 END FROM generate_series(1, 20000) n`,
-    'INSERT INTO connector.dispatch (cursor) VALUES (59000)',
     `INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, message_id, source)
      SELECT (n - 1) / 3 + 1, (n - 1) % 3 + 1, 'message.created', ${now}, 'account-1', 'c-' || n % 2000 + 1, 'm-' || n,
             'webhook' FROM generate_series(1, 60000) n`,
@@ -42,11 +41,10 @@ async function fill(): Promise<void> {
        message_id, outcome, change_mask, change_batch)
      SELECT ${now} + n, 'default', 'account-1', ${now}, '{}', 'message.received', 'c-' || n % 2000 + 1, 'm-' || n % 20000,
             'merged', 13, CASE WHEN n % 3 = 0 THEN n END FROM generate_series(1, 60000) n`,
-    `INSERT INTO connector.dispatch_queues (connection_id, waiting, due_at)
-     SELECT 'c-' || n, CASE WHEN n <= 100 THEN 100 ELSE 0 END, CASE WHEN n <= 100 THEN ${now} - n END
-       FROM generate_series(1, 2000) n`,
-    `INSERT INTO connector.dispatch_entries (connection_id, seq, batch, position)
-     SELECT 'c-' || n % 100 + 1, n, (n - 1) / 3 + 1, (n - 1) % 3 + 1 FROM generate_series(1, 10000) n`,
+    `INSERT INTO connector.parked (consumer, key, partition, connection_id, seq, due_at, since)
+     SELECT 'handler', 'c-' || n, n % 16, 'c-' || n, n, ${now}, ${now} FROM generate_series(1, 2000) n`,
+    `INSERT INTO connector.parked_entries (consumer, key, seq)
+     SELECT 'handler', 'c-' || n % 100 + 1, n FROM generate_series(1, 10000) n`,
     `INSERT INTO connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key,
        state, created_at, updated_at)
      SELECT 'o-' || n, 'account-1', 'c-' || n % 2000 + 1, 'r-' || n, 'f', '4470000' || n, 'k-' || n,

@@ -1,8 +1,7 @@
 import { readDueAccounts } from '../../../src/connector/accounts/poll-state.ts';
+import * as consumers from '../../../src/connector/consumers/consumer-store.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { heldLease } from '../../../src/connector/db/lease.ts';
-import { distribute } from '../../../src/connector/dispatch/distribute.ts';
-import * as dispatch from '../../../src/connector/dispatch/queue-store.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import * as sends from '../../../src/connector/outbox/queue-store.ts';
@@ -18,7 +17,10 @@ import { delivery, outage, received, silentLogger, T0 } from '../support/event-f
 
 const lease = { name: 'poll:account-1', fence: 1 };
 const message = received('c-7', 'm-7');
-const queue = { connectionId: 'c-7', fence: 1 };
+const progress = {
+  ...{ partition: 1, place: 7, passing: [], doneEntries: [{ key: 'c-7', seq: 7 }], rows: [], letters: [] },
+  ...{ entries: [{ key: 'c-7', seq: 8, attempts: 0 }], endedRows: [] },
+};
 
 function merge(
   told: { message: typeof message } | { connection: ReturnType<typeof outage> },
@@ -65,19 +67,13 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     run: (db) => readFiltered(db, 1_000, 100, { connectionId: 'c-7' }),
     indexes: ['change_batches_seq'],
   },
-  distribute: {
-    run: (db) => distribute(db, T0),
-    indexes: ['change_batches_seq', 'changes_pkey'],
+  'write-progress': {
+    run: (db) => consumers.writeProgress(db, 'handler', [{ progress, lease, open: true }], T0),
+    indexes: ['leases_pkey', 'parked_entries_pkey', 'parked_pkey'],
   },
-  // An index of the due times would cost more with each change than this does every five seconds.
-  'due-dispatch': { run: (db) => dispatch.readDueQueues(db, T0, 10), whole: ['dispatch_queues', 'leases'] },
-  'open-dispatch': {
-    run: (db) => dispatch.openQueue(db, lease, { connectionId: 'c-7', now: T0, limit: 50 }),
-    indexes: ['dispatch_queues_pkey', 'leases_pkey', 'changes_pkey'],
-  },
-  'note-taken': {
-    run: (db) => dispatch.noteTaken(db, queue, 7),
-    indexes: ['dispatch_queues_pkey'],
+  'read-parked-entries': {
+    run: (db) => consumers.readEntries(db, 'handler', [{ name: 'c-7', readTo: 0 }]),
+    indexes: ['parked_entries_pkey', 'change_batches_seq', 'changes_pkey'],
   },
   'due-sends': {
     run: (db) => sends.readDueQueues(db, T0, 10),

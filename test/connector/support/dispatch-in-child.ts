@@ -4,9 +4,9 @@
  * loaded, begins when a line comes in, and writes a line for each call. Nothing notifies it: it finds its work by its periodic checks.
  */
 import { once } from 'node:events';
-import { createDispatch } from '../../../src/connector/dispatch/dispatch.ts';
-import { createDispatchMetrics } from '../../../src/connector/dispatch/dispatch-metrics.ts';
-import type { HandlerContext } from '../../../src/connector/dispatch/handlers.ts';
+import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
+import { createConsumers } from '../../../src/connector/consumers/consumers.ts';
+import type { HandlerContext } from '../../../src/connector/consumers/sinks/handler.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
@@ -58,15 +58,16 @@ async function keepForLater(change: Change, context: HandlerContext): Promise<vo
   for (const [earlier, of] of kept.splice(0)) await keepEffect(earlier, of);
 }
 
-const dispatch = createDispatch({
+const consumers = createConsumers({
   database,
   notifier,
   clock,
   logger,
   presence,
   random: () => 1,
-  metrics: createDispatchMetrics(createMetrics()),
+  metrics: createConsumerMetrics(createMetrics()),
   feed,
+  works: true,
   handlers: {
     async onChange(change, context) {
       process.stdout.write('called\n');
@@ -80,4 +81,4 @@ process.stdout.write('loaded\n');
 await once(process.stdin, 'data');
 feed.start();
 await presence.start();
-await dispatch.start();
+await consumers.start();

@@ -3,7 +3,7 @@ import { ServiceRefusal } from '../../../src/connector/service-client/service-er
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
-import { DispatchBench } from '../dispatch/dispatch-bench.ts';
+import { ConsumerBench } from '../consumers/consumer-bench.ts';
 import { OutboxBench, sentAs } from '../outbox/outbox-bench.ts';
 import { newId, silentLogger } from '../support/event-fixtures.ts';
 
@@ -50,8 +50,8 @@ it('a queue of sends is notified immediately, and when its next attempt is due',
   expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2, messageId: 'woken' });
 });
 
-it('a queue of changes is notified when it receives one, and when that is due again', async () => {
-  const bench = await DispatchBench.open();
+it('a handler is called when the feed has grown, and when its next attempt is due', async () => {
+  const bench = await ConsumerBench.open();
   const dispatch = bench.process({}, await notified(bench));
   await dispatch.start();
   const connection = newId();
@@ -60,7 +60,7 @@ it('a queue of changes is notified when it receives one, and when that is due ag
     if (attempt === 1) throw new Error('try again');
     over.resolve();
   };
-  // Numbering it notifies dispatch that the feed has grown.
+  // Numbering it wakes the readers of the feed.
   await bench.tell(connection, 'Hello');
   await over.promise;
   await dispatch.close();

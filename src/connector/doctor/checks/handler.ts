@@ -33,7 +33,7 @@ export const handlerCheck: Check<StoreCheckInput> = {
             'The log of the worker contains the error of each failed call. The changes of a connection wait until the call succeeds or the change is set aside.',
             settings.handlersModule === undefined
               ? 'CONNECTOR_HANDLERS is not set here. If it is not set for any process, no handler is called.'
-              : 'connector_handler_seconds shows how long calls take. Connections do not delay each other.',
+              : 'connector_consumer_seconds shows how long calls take. Connections do not delay each other.',
           ],
         }),
       );

@@ -1,4 +1,5 @@
-import type { Change } from '../../contract/connector/changes.ts';
+import type { Change } from '../../../contract/connector/changes.ts';
+import type { Sink } from './sink.ts';
 
 /** What a handler receives with the change. */
 export interface HandlerContext {
@@ -22,6 +23,14 @@ export interface ChangeHandlers {
    * `context.key`.
    */
   onChange(change: Change, context: HandlerContext): void | Promise<void>;
+  /**
+   * Processes several changes of one connection in order, instead of `onChange`, if the `batch` of the consumer is above
+   * 1. If it throws, they come again one by one, to `onChange`.
+   */
+  onChanges?(
+    changes: readonly { readonly change: Change; readonly key: string }[],
+    context: Omit<HandlerContext, 'key'>,
+  ): void | Promise<void>;
   /** Maximum number of calls for one change before it becomes a dead letter. Default 12: about ten minutes. */
   readonly attempts?: number | undefined;
   /** Maximum duration of a call, in milliseconds. Default 30,000. */
@@ -31,4 +40,18 @@ export interface ChangeHandlers {
 /** Types its argument, for editors. Has no other effect. */
 export function defineHandlers(handlers: ChangeHandlers): ChangeHandlers {
   return handlers;
+}
+
+/** Calls the CRM's own code in this process. */
+export function createHandlerSink(handlers: ChangeHandlers): Sink {
+  return {
+    async call({ changes, attempt, stop: signal }) {
+      const [first] = changes;
+      if (changes.length > 1) await handlers.onChanges?.(changes, { attempt, signal });
+      else if (first !== undefined)
+        await handlers.onChange(first.change, { key: first.key, attempt, signal });
+      return { kind: 'taken' };
+    },
+    close: () => Promise.resolve(),
+  };
 }

@@ -1,4 +1,4 @@
-import type { ChangeHandlers } from './handlers.ts';
+import type { ChangeHandlers } from './sinks/handler.ts';
 
 /** Limits of the values that handlers may choose. */
 const MAX_ATTEMPTS = 100;
@@ -10,13 +10,17 @@ export type CheckedHandlers = { readonly handlers: ChangeHandlers } | { readonly
 
 /** Checks a value that JavaScript code passed as handlers. */
 export function checkHandlers(given: unknown): CheckedHandlers {
-  const { onChange, attempts, deadlineMs } = (given ?? {}) as Partial<Record<keyof ChangeHandlers, unknown>>;
+  const { onChange, onChanges, attempts, deadlineMs } = (given ?? {}) as Partial<
+    Record<keyof ChangeHandlers, unknown>
+  >;
   if (typeof onChange !== 'function') {
     const found = onChange === undefined ? 'none' : `a value of type ${typeof onChange}`;
     return {
       problem: `must have a function onChange, but has ${found}; write: export function onChange(change, context) {}`,
     };
   }
+  if (onChanges !== undefined && typeof onChanges !== 'function')
+    return { problem: `has an invalid onChanges; it must be a function` };
   if (!isWithin(attempts, 1, MAX_ATTEMPTS)) {
     return { problem: `has invalid attempts; they must be an integer from 1 to ${MAX_ATTEMPTS}` };
   }

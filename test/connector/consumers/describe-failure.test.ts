@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeFailure } from '../../../src/connector/dispatch/describe-failure.ts';
+import { describeFailure } from '../../../src/connector/consumers/describe-failure.ts';
 
 it.each<readonly [string, unknown, string | RegExp]>([
   ['an error with its line', new RangeError('too much'), /^RangeError: too much \(test\/.+\.test\.ts:\d+\)$/],

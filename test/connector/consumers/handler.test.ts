@@ -1,18 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import {
   deleteOldDeadLetters,
   readDeadLetters,
   replayDeadLetter,
-} from '../../../src/connector/dispatch/dead-letters.ts';
+} from '../../../src/connector/consumers/dead-letters.ts';
 import { readDispatch } from '../../../src/connector/state/figures.ts';
 import { measureState } from '../../../src/connector/state/measure-state.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { newId } from '../support/event-fixtures.ts';
-import { DispatchBench } from './dispatch-bench.ts';
+import { ConsumerBench } from './consumer-bench.ts';
 
-let bench: DispatchBench;
+let bench: ConsumerBench;
 beforeAll(async () => {
-  bench = await DispatchBench.open();
+  bench = await ConsumerBench.open();
   await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
@@ -29,7 +29,8 @@ function openCall(): PromiseWithResolvers<void> & { readonly begun: PromiseWithR
 
 describe('the first dispatch', () => {
   it('begins with the next change if there are changes from before there was a handler', async () => {
-    await bench.database.query('delete from connector.dispatch');
+    await bench.database.query('delete from connector.consumers');
+    await bench.database.query('delete from connector.consumer_places');
     const connection = newId();
     await bench.tell(connection, 'of last year');
     const dispatch = await bench.running();
@@ -89,13 +90,13 @@ describe('a change that was planned by a process whose clock is an hour ahead', 
 describe('with more queues than places, dispatch', () => {
   it('calls each queue before any queue is far ahead of it', async () => {
     const queues = Array.from({ length: 15 }, newId);
-    for (const connection of queues)
-      await bench.tell(connection, ...Array.from({ length: 100 }, (_, n) => `${n}`));
-    bench.answer = () => bench.clock.advance(20);
-    await (await bench.running({}, { concurrency: 10 })).settle();
-    expect(bench.calls).toHaveLength(1_500);
-    // A slice of 250 ms is at most 13 calls of each of ten queues.
-    const early = bench.calls.slice(0, 300);
+    for (let round = 0; round < 20; round += 1)
+      for (const connection of queues) await bench.tell(connection, `${round}`);
+    await bench.database.query('update connector.consumers set concurrency = 10');
+    onTestFinished(() => void bench.database.query('update connector.consumers set concurrency = 50'));
+    await (await bench.running()).settle();
+    expect(bench.calls).toHaveLength(300);
+    const early = bench.calls.slice(0, 30);
     expect(new Set(early.map(({ connectionId }) => connectionId)).size).toBe(15);
   });
 });
@@ -114,11 +115,6 @@ describe('dispatch', () => {
     const all = dispatch.settle();
     await held.begun.promise;
     await bench.tell(quick, '1', '2', '3');
-    await bench.notifier.deliver('dispatch', quick);
-    const second = bench.process();
-    await second.start();
-    await second.settle();
-    // The first process may be at them: a notification is delivered when its run has begun.
     await expect
       .poll(() => bench.callsOf(quick))
       .toEqual([
@@ -147,9 +143,8 @@ describe('dispatch', () => {
     expect(bench.calls[0]?.key).toBe(`${bench.calls[1]?.key.split('-')[0]}-${bench.calls[0]?.change.seq}`);
   });
 
-  it('runs for at most ten connections at a time', async () => {
-    const connections = Array.from({ length: 25 }, newId);
-    const dispatch = await bench.running();
+  it('calls for at most 50 connections at a time', async () => {
+    const connections = Array.from({ length: 60 }, newId);
     let under = 0;
     let most = 0;
     bench.answer = async () => {
@@ -159,9 +154,9 @@ describe('dispatch', () => {
       under -= 1;
     };
     for (const connection of connections) await bench.tell(connection, 'x', 'y');
-    await dispatch.settle();
-    expect(bench.calls).toHaveLength(50);
-    expect(most).toBeLessThanOrEqual(10);
+    await (await bench.running()).settle();
+    expect(bench.calls).toHaveLength(120);
+    expect(most).toBeLessThanOrEqual(50);
     expect(most).toBeGreaterThan(1);
   });
 });
@@ -198,20 +193,6 @@ describe('a failing handler', () => {
     ]);
     const keys = bench.calls.filter(({ text }) => text === 'bad').map(({ key }) => key);
     expect(new Set(keys).size).toBe(1);
-  });
-
-  it('is notified again after that wait', async () => {
-    const connection = newId();
-    await bench.running();
-    bench.answer = fail;
-    await bench.tell(connection, 'bad');
-    await bench.process().settle();
-    bench.notifier.notified = [];
-    const second = await bench.running();
-    await second.settle();
-    await bench.notifier.deliver('dispatch', connection);
-    await second.settle();
-    expect(bench.notifier.notified).toContainEqual({ topic: 'dispatch', key: connection, delayMs: 1_000 });
   });
 
   it('sets a change aside after its attempts, and the connection continues', async () => {
@@ -301,9 +282,9 @@ describe('a dead letter that is replayed', () => {
     await dispatch.close();
     await bench.tell(connection, 'newer');
     // The later one first: their numbers say the order, not the operator.
-    expect(await replayDeadLetter(bench.database, String(keys[1]))).toBe(connection);
-    expect(await replayDeadLetter(bench.database, String(keys[0]))).toBe(connection);
-    expect(await replayDeadLetter(bench.database, String(keys[0]))).toBeNull();
+    expect(await replayDeadLetter(bench.database, String(keys[1]), 0)).toBe('handler');
+    expect(await replayDeadLetter(bench.database, String(keys[0]), 0)).toBe('handler');
+    expect(await replayDeadLetter(bench.database, String(keys[0]), 0)).toBeNull();
     await (await bench.running()).settle();
     expect(bench.calls.map(({ text, key, attempt }) => [text, key, attempt])).toEqual([
       ['bad', keys[0], 2],
@@ -324,7 +305,8 @@ describe('a dead letter that is replayed', () => {
     await bench.tell(connection, 'bad');
     await dispatch.settle();
     const id = String(bench.calls[0]?.key);
-    await replayDeadLetter(bench.database, id);
+    await replayDeadLetter(bench.database, id, 0);
+    await dispatch.settle();
     await bench.tell(connection, 'next');
     await dispatch.settle();
     expect(bench.callsOf(connection)).toEqual([
@@ -339,7 +321,7 @@ describe('a dead letter that is replayed', () => {
   it.each(['', 'x', '1', 'ffffffffffff-1', '-1', "0' or 1=1"])(
     'is not found by an id of another kind: %o',
     async (id) => {
-      expect(await replayDeadLetter(bench.database, id)).toBeNull();
+      expect(await replayDeadLetter(bench.database, id, 0)).toBeNull();
     },
   );
 });
@@ -420,36 +402,35 @@ describe('a handler that hangs', () => {
   });
 
   it.each(['returns', 'throws'])(
-    'changes nothing if its process was taken for dead and it %s: the queue belongs to another process',
+    'changes nothing if its process was taken for dead and it %s: the partition belongs to another process',
     async (how) => {
       const connection = newId();
-      const [dead, heir] = [await bench.running(), await bench.running()];
+      const dead = await bench.running();
       const [first, next] = [openCall(), openCall()];
-      bench.answer = async ({ text, attempt }, { signal }) => {
+      bench.answer = async ({ text }, { signal }) => {
         const held = text === 'next' ? next : first;
         held.begun.resolve(signal);
-        if (attempt === 1) await held.promise;
+        if (text === 'next' || bench.calls.length === 1) await held.promise;
       };
       await bench.tell(connection, 'slow', 'next', 'last');
       const settled = dead.settle();
       await first.begun.promise;
       // It looks no more, so it does not learn of its death before its handler comes back.
       await dead.presence.stop();
-      // Its silence counts as the wait before the next call.
-      const taken = heir.settle();
+      const taken = (await bench.running()).settle();
       await next.begun.promise;
       if (how === 'returns') first.resolve();
       else first.reject(new Error('too late'));
-      await settled;
-      expect(await readDispatch(bench.database)).toMatchObject({ waiting: 2, deadLetters: 0 });
       next.resolve();
-      await taken;
-      expect(bench.callsOf(connection)).toEqual([
-        ['slow', 1],
-        ['slow', 2],
-        ['next', 1],
-        ['last', 1],
+      await Promise.all([settled, taken]);
+      // What the dead process still calls is a repeat, and it writes nothing.
+      expect(await readDispatch(bench.database)).toMatchObject({ waiting: 0, deadLetters: 0 });
+      expect([...new Map(bench.calls.map(({ key, text }) => [key, text])).values()]).toEqual([
+        'slow',
+        'next',
+        'last',
       ]);
+      expect(await bench.database.query('select from connector.parked')).toEqual([]);
     },
   );
 
@@ -496,16 +477,6 @@ describe('notifications of dispatch', () => {
     }
     expect(bench.callsOf(connection)).toEqual([['x', 1]]);
   });
-
-  it('are sent once while changes are added to the queue of a connection', async () => {
-    const connection = newId();
-    const dispatch = await bench.running();
-    await bench.tell(connection, 'a', 'b');
-    await bench.feed.settle();
-    await dispatch.settle();
-    const sent = bench.notifier.notified.filter(({ key }) => key === connection);
-    expect(sent.length).toBeLessThanOrEqual(1);
-  });
 });
 
 describe('the lag of dispatch', () => {
@@ -516,18 +487,18 @@ describe('the lag of dispatch', () => {
     await bench.clock.advance(7_000);
     measureState(bench.metrics, bench.database, bench.clock);
     const { text } = await bench.metrics.render();
-    expect(text).toContain('connector_dispatch_waiting 3\n');
-    expect(text).toContain('connector_dispatch_oldest_waiting_seconds 7\n');
+    expect(text).toContain('connector_consumer_waiting{consumer="handler"} 3\n');
+    expect(text).toContain('connector_consumer_oldest_waiting_seconds{consumer="handler"} 7\n');
     const dispatch = await bench.running({ attempts: 1 });
     bench.answer = fail;
     await dispatch.settle();
-    expect(await readDispatch(bench.database)).toEqual({
+    expect(await readDispatch(bench.database)).toMatchObject({
       waiting: 0,
       oldestAt: null,
       deadLetters: (before?.deadLetters ?? 0) + 3,
     });
     expect((await bench.metrics.render()).text).toMatch(
-      /connector_handler_calls_total\{result="failed"\} [1-9]/,
+      /connector_consumer_calls_total\{consumer="handler",result="failed"\} [1-9]/,
     );
   });
 
@@ -543,29 +514,5 @@ describe('the lag of dispatch', () => {
     await bench.clock.advance(1_000);
     await dispatch.settle();
     expect(await readDispatch(bench.database)).toMatchObject({ waiting: 0 });
-  });
-});
-
-describe('a change of a type that only a newer version knows', () => {
-  it('waits for that version, is not passed to the handler and counts as no failure', async () => {
-    const connection = newId();
-    await bench.running();
-    await bench.tell(connection, 'of the future', 'next');
-    const rename = (from: string, to: string) =>
-      bench.database.query(
-        'update connector.changes set type = $2 where type = $1 and connection_id = $3 and text = $4',
-        [from, to, connection, 'of the future'],
-      );
-    await rename('message.created', 'message.dreamt');
-    const dispatch = await bench.running({ attempts: 1 });
-    await dispatch.settle();
-    await dispatch.settle();
-    expect(bench.callsOf(connection)).toEqual([]);
-    await rename('message.dreamt', 'message.created');
-    await dispatch.settle();
-    expect(bench.callsOf(connection)).toEqual([
-      ['of the future', 1],
-      ['next', 1],
-    ]);
   });
 });

@@ -1,10 +1,13 @@
+import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
+import {
+  type Consumers,
+  type ConsumersOptions,
+  createConsumers,
+} from '../../../src/connector/consumers/consumers.ts';
+import type { ChangeHandlers, HandlerContext } from '../../../src/connector/consumers/sinks/handler.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { createDispatch, type DispatchOptions } from '../../../src/connector/dispatch/dispatch.ts';
-import { createDispatchMetrics } from '../../../src/connector/dispatch/dispatch-metrics.ts';
-import type { ChangeHandlers, HandlerContext } from '../../../src/connector/dispatch/handlers.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
-import type { Worker } from '../../../src/connector/work/worker.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
@@ -25,12 +28,12 @@ export interface Call {
 export type Answer = (call: Call, context: HandlerContext) => void | Promise<void>;
 
 /** A process that dispatches, with a life of its own. */
-export interface HandingProcess extends Worker {
+export interface HandingProcess extends Consumers {
   readonly presence: Presence;
 }
 
 /** A database with a feed, a clock that stands still, and a handler whose answers a test scripts. */
-export class DispatchBench {
+export class ConsumerBench {
   readonly clock = new ManualClock();
   readonly notifier = new ManualNotifier();
   readonly metrics = createMetrics();
@@ -41,7 +44,7 @@ export class DispatchBench {
   readonly database: Database;
   readonly feed: Feed;
   readonly #close: () => Promise<void>;
-  readonly #measured = createDispatchMetrics(this.metrics);
+  readonly #measured = createConsumerMetrics(this.metrics);
   #processes: HandingProcess[] = [];
 
   private constructor(databaseUrl: string, database: Database, close: () => Promise<void>) {
@@ -51,9 +54,9 @@ export class DispatchBench {
     this.feed = createFeed({ database, clock: this.clock, logger: silentLogger });
   }
 
-  static async open(): Promise<DispatchBench> {
+  static async open(): Promise<ConsumerBench> {
     const { url, database, close } = await openConnectorDatabase(8);
-    return new DispatchBench(url, database, close);
+    return new ConsumerBench(url, database, close);
   }
 
   /** Commits and numbers a change of this connection for each text. */
@@ -74,11 +77,11 @@ export class DispatchBench {
   /** A process that takes part; it begins to when it is started. */
   process(
     handlers: Partial<ChangeHandlers> | null = {},
-    options: Partial<DispatchOptions> = {},
+    options: Partial<ConsumersOptions> = {},
   ): HandingProcess {
     const { database = this.database } = options;
     const presence = createPresence({ database, clock: this.clock, logger: silentLogger, works: true });
-    const dispatch = createDispatch({
+    const consumers = createConsumers({
       database: this.database,
       notifier: this.notifier,
       clock: this.clock,
@@ -87,6 +90,7 @@ export class DispatchBench {
       random: () => 0,
       metrics: this.#measured,
       feed: this.feed,
+      works: true,
       handlers:
         handlers === null
           ? undefined
@@ -101,14 +105,14 @@ export class DispatchBench {
       ...options,
     });
     const process: HandingProcess = {
-      ...dispatch,
+      ...consumers,
       presence,
       async start() {
         await presence.start();
-        await dispatch.start();
+        await consumers.start();
       },
       async close() {
-        await dispatch.close();
+        await consumers.close();
         await presence.stop();
       },
     };
@@ -124,11 +128,11 @@ export class DispatchBench {
   /** A process that has begun to dispatch. */
   async running(
     handlers: Partial<ChangeHandlers> = {},
-    options: Partial<DispatchOptions> = {},
+    options: Partial<ConsumersOptions> = {},
   ): Promise<HandingProcess> {
-    const dispatch = this.process(handlers, options);
-    await dispatch.start();
-    return dispatch;
+    const process = this.process(handlers, options);
+    await process.start();
+    return process;
   }
 
   /** What the handler was called with on this connection: text and attempt. */
@@ -142,10 +146,13 @@ export class DispatchBench {
   async stopAll(): Promise<void> {
     await Promise.all(this.#processes.map((process) => process.close()));
     this.#processes = [];
-    for (const table of ['dispatch_entries', 'dispatch_queues', 'dead_letters', 'leases']) {
+    for (const table of ['parked', 'parked_entries', 'dead_letters', 'leases']) {
       await this.database.query(`DELETE FROM connector.${table}`);
     }
-    await this.database.query('UPDATE connector.dispatch SET cursor = connector.last_seq()');
+    const { lastSeq } = await this.feed.position();
+    await this.database.query('UPDATE connector.consumer_places SET place = $1::bigint, open = false', [
+      lastSeq,
+    ]);
     this.answer = () => undefined;
     this.calls = [];
     this.notifier.notified = [];

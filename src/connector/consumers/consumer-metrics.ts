@@ -1,0 +1,33 @@
+import type { EventCounter, Metrics, SizeHistogram } from '../../runtime/metrics/metrics.ts';
+
+const RESULTS = ['taken', 'failed', 'late', 'disabled', 'stopped'] as const;
+const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5, 15, 30, 60];
+
+/** The metrics of the calls of one consumer in this process. */
+export interface CallMetrics {
+  readonly calls: EventCounter<'result', (typeof RESULTS)[number]>;
+  readonly seconds: SizeHistogram<never, never>;
+}
+
+/** Metrics by the name of the consumer. */
+export type ConsumerMetrics = (consumer: string) => CallMetrics;
+
+/** The metrics of consumer calls in this process. Created once per process. */
+export function createConsumerMetrics(metrics: Metrics): ConsumerMetrics {
+  const calls = metrics.counters(
+    'connector_consumer_calls_total',
+    'Calls of a consumer, by result: taken, failed, late (past the deadline), disabled or stopped with the process.',
+    'consumer',
+    { name: 'result', values: RESULTS },
+  );
+  const seconds = metrics.histograms(
+    'connector_consumer_seconds',
+    'Duration of the calls of a consumer.',
+    SECONDS,
+    'consumer',
+  );
+  const of: ConsumerMetrics = (consumer) => ({ calls: calls(consumer), seconds: seconds(consumer) });
+  // The handler is shown before its first call.
+  of('handler');
+  return of;
+}

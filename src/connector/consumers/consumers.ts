@@ -1,0 +1,150 @@
+import { repeat } from '../../runtime/clock/repeat.ts';
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
+import { checkHandlers } from './check-handlers.ts';
+import { type Consumer, type ConsumerOptions, createConsumer } from './consumer.ts';
+import type { ConsumerMetrics } from './consumer-metrics.ts';
+import { addConsumer, CONSUMER, type ConsumerRow, MEMBER, readConsumers } from './consumer-store.ts';
+import { keyFor } from './dead-letters.ts';
+import { openSink, type SinkContext } from './open-sink.ts';
+
+/** The consumer of the CRM's own code. */
+export const HANDLER = 'handler';
+/** Calls of one change if the handler does not specify how many. */
+export const DEFAULT_ATTEMPTS = 12;
+/** Longest call if the handler does not specify it. */
+export const DEFAULT_DEADLINE_MS = 30_000;
+
+export interface ConsumersOptions
+  extends Omit<ConsumerOptions, 'row' | 'sink' | 'keyOf' | 'onFreed' | 'metrics'>,
+    SinkContext {
+  readonly notifier: Notifier;
+  readonly metrics: ConsumerMetrics;
+  /** False: this process calls no consumer. */
+  readonly works: boolean;
+  /** Interval between checks. Default: 5 s, or 1 s if no notifications arrive. */
+  readonly checkEveryMs?: number;
+}
+
+/** The consumers that this process calls. */
+export interface Consumers {
+  /** Starts to take part. Throws as `query` does. */
+  start(): Promise<void>;
+  /** Something of the consumer was changed: look soon, in all processes. Returns at once. */
+  notify(name: string): void;
+  /** Resolves when the feed is handed over, as far as this process takes part. Throws as `query` does. */
+  settle(): Promise<void>;
+  /** Ends calls in an orderly way. The time is limited. */
+  close(): Promise<void>;
+}
+
+const CHECK_EVERY_MS = 5_000;
+const CHECK_EVERY_UNNOTIFIED_MS = 1_000;
+
+interface Running {
+  readonly row: ConsumerRow;
+  readonly consumer: Consumer;
+}
+
+/**
+ * Calls the consumers with each change. Which of them run, and how, is in the database; this process takes part in those
+ * that it can call. Throws a TypeError for invalid handlers.
+ */
+export function createConsumers(options: ConsumersOptions): Consumers {
+  const { database, clock, logger, presence, notifier, feed, handlers } = options;
+  const checked = handlers === undefined ? undefined : checkHandlers(handlers);
+  if (checked !== undefined && 'problem' in checked)
+    throw new TypeError(`the given object ${checked.problem}`);
+  const running = new Map<string, Running>();
+  let started = false;
+  let failing = false;
+  let unsubscribe = (): void => undefined;
+
+  const checks = repeat({
+    clock,
+    everyMs: options.checkEveryMs ?? (notifier.receives ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS),
+    async run(stopping) {
+      await adopt(stopping);
+      for (const { consumer } of running.values()) await consumer.check();
+      failing = false;
+    },
+    onError(err) {
+      if (!failing) logger.warn({ err }, 'the consumers could not be checked; retrying');
+      failing = true;
+    },
+  });
+
+  /** Follows the rows: starts, restarts and stops consumers. */
+  async function adopt(stopping: AbortSignal): Promise<void> {
+    const rows = await readConsumers(database);
+    for (const [name, { row, consumer }] of running) {
+      if (rows.some((now) => now.name === name && now.version === row.version)) continue;
+      running.delete(name);
+      await consumer.close();
+    }
+    const { feedId } = await feed.position();
+    for (const row of rows) {
+      if (running.has(row.name) || row.state !== 'running') continue;
+      const sink = await openSink(row, options);
+      if (sink === null || stopping.aborted) continue;
+      const consumer = createConsumer({
+        ...options,
+        row: row.kind === 'handler' ? asHandlers(row) : row,
+        sink,
+        metrics: options.metrics(row.name),
+        keyOf: (seq) => keyFor(row.name, feedId, seq),
+        onFreed: () => notifier.notify(CONSUMER, row.name),
+      });
+      running.set(row.name, { row, consumer });
+    }
+  }
+
+  /** What the module of the handlers says goes before the row. */
+  function asHandlers(row: ConsumerRow): ConsumerRow {
+    const { attempts = DEFAULT_ATTEMPTS, deadlineMs = DEFAULT_DEADLINE_MS, onChanges } = handlers ?? {};
+    return { ...row, attempts, deadlineMs, batch: onChanges === undefined ? 1 : row.batch };
+  }
+
+  async function addHandler(): Promise<void> {
+    const { lastSeq } = await feed.position();
+    const isFirst = await addConsumer(
+      database,
+      { name: HANDLER, kind: HANDLER, createdAt: clock.now() },
+      lastSeq,
+    );
+    if (isFirst)
+      logger.info(
+        { seq: lastSeq },
+        'dispatch starts with the next change; earlier changes are only in the feed',
+      );
+    else logger.info('dispatch continues');
+  }
+
+  return {
+    async start() {
+      if (!options.works) return;
+      if (handlers !== undefined) await addHandler();
+      started = true;
+      const look = (): void => checks.trigger();
+      unsubscribe = notifier.subscribe(CONSUMER, async () => look());
+      presence.onLeft(CONSUMER, look);
+      presence.onLeft(MEMBER, look);
+      presence.onReturn(look);
+      await checks
+        .runNow()
+        .catch((err: unknown) => logger.warn({ err }, 'the consumers could not be checked; retrying'));
+      checks.start();
+      notifier.notify(CONSUMER, HANDLER);
+    },
+    notify: (name) => notifier.notify(CONSUMER, name),
+    async settle() {
+      if (!started) return;
+      await checks.runNow();
+      for (const { consumer } of running.values()) await consumer.settle();
+    },
+    async close() {
+      unsubscribe();
+      const closing = [...running.values()].map(({ consumer }) => consumer.close());
+      await Promise.all([checks.stop(), ...closing]);
+    },
+  };
+}

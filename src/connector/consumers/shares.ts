@@ -1,0 +1,156 @@
+import type { Database } from '../../runtime/database/database.ts';
+import type { Lease } from '../db/lease.ts';
+import type { Presence } from '../work/presence.ts';
+import {
+  CONSUMER,
+  type ConsumerRow,
+  MEMBER,
+  openPartition,
+  readParked,
+  readShares,
+} from './consumer-store.ts';
+import { type Key, type ParkedRow, Partition } from './partition.ts';
+import { PARTITIONS } from './partition-of.ts';
+
+/** A partition that this process has. */
+export interface HeldPartition {
+  readonly partition: Partition;
+  readonly lease: Lease;
+  /** Aborts when another process may have it. */
+  readonly lost: AbortSignal;
+  /** Aborts when calls in progress must end. */
+  readonly aborting: AbortController;
+  /** It is being given back: no call begins. */
+  leaving: boolean;
+  readonly left: PromiseWithResolvers<void>;
+}
+
+export interface SharesOptions {
+  readonly database: Database;
+  readonly presence: Presence;
+  readonly row: ConsumerRow;
+  readonly limit: number;
+  readonly onReady: (key: Key) => void;
+  readonly isDue: (row: ParkedRow) => boolean;
+  /** Called when partitions were gained. */
+  readonly onGained: () => void;
+  /** Writes the exact places of partitions that are given back. Must not reject. */
+  readonly giveBack: (held: readonly HeldPartition[]) => Promise<void>;
+  readonly onFreed: () => void;
+}
+
+/** Divides the partitions of a consumer among the processes that take part: nobody has more than his share, rounded up. */
+export interface Shares {
+  readonly held: readonly HeldPartition[];
+  of(partition: number): HeldPartition | undefined;
+  /** Takes free partitions up to the share, or gives back what is above it. Throws as `query` does. */
+  balance(): Promise<void>;
+  /** Another process has the partition. */
+  drop(partition: number): void;
+  /** Gives all of them back. */
+  close(): Promise<void>;
+}
+
+/** A process keeps a partition until it stops or others join, so leases are rarely taken and released. */
+export function createShares(options: SharesOptions): Shares {
+  const { database, presence, row } = options;
+  const { name } = row;
+  const held = new Map<number, HeldPartition>();
+  /** What is held or being taken, until it was released. */
+  const holds = new Map<string, Promise<void>>();
+  const closing = Promise.withResolvers<void>();
+  let closed = false;
+  let last: Promise<void> = Promise.resolve();
+
+  /**
+   * Holds a lease in the background, until it is lost or what `begin` resolves with in `left` has resolved. Resolves when
+   * `begin` has, or when somebody else has the lease.
+   */
+  async function hold(
+    lease: string,
+    begin: (taken: Lease, lost: AbortSignal) => Promise<{ readonly left: Promise<void> }>,
+  ): Promise<void> {
+    if (holds.has(lease)) return;
+    const begun = Promise.withResolvers<void>();
+    const ended = presence
+      .hold(lease, async (taken, lost) => {
+        const over = Promise.withResolvers<void>();
+        lost.addEventListener('abort', () => over.resolve());
+        const { left } = await begin(taken, lost);
+        begun.resolve();
+        if (!lost.aborted) await Promise.race([left, over.promise]);
+      })
+      .then(() => begun.resolve(), begun.reject)
+      .finally(() => holds.delete(lease));
+    holds.set(lease, ended);
+    await begun.promise;
+  }
+
+  async function take(number: number): Promise<void> {
+    await hold(`${CONSUMER}:${name}/${number}`, async (lease, lost) => {
+      const opened = await openPartition(database, name, number, lease);
+      const left = Promise.withResolvers<void>();
+      if (opened === undefined || closed) return { left: Promise.resolve() };
+      const { place, died, letters } = opened;
+      const { limit, onReady, isDue } = options;
+      const partition = new Partition({ number, place, died, limit, letters: new Set(letters), onReady });
+      partition.know(await readParked(database, name, [number]), isDue);
+      held.set(number, { partition, lease, lost, aborting: new AbortController(), leaving: false, left });
+      lost.addEventListener('abort', () => drop(number, partition));
+      return { left: left.promise };
+    });
+  }
+
+  function drop(number: number, of?: Partition): void {
+    const found = held.get(number);
+    if (found === undefined || (of !== undefined && found.partition !== of)) return;
+    held.delete(number);
+    found.left.resolve();
+  }
+
+  async function leave(leaving: readonly HeldPartition[]): Promise<void> {
+    if (leaving.length === 0) return;
+    for (const each of leaving) each.leaving = true;
+    await options.giveBack(leaving);
+    for (const { partition } of leaving) drop(partition.number, partition);
+    await Promise.all(leaving.map(({ lease }) => holds.get(lease.name)));
+    options.onFreed();
+  }
+
+  async function balanceNow(): Promise<void> {
+    if (closed) return;
+    await hold(`${MEMBER}:${name}/${presence.id}`, () => Promise.resolve({ left: closing.promise }));
+    const leases = await readShares(database, name);
+    const members = leases.filter((lease) => lease.name.startsWith(MEMBER)).length;
+    const taken = new Set(leases.map((lease) => lease.name));
+    const share = Math.ceil(PARTITIONS / Math.max(1, members));
+    const mine = [...held.values()].sort((a, b) => a.partition.number - b.partition.number);
+    await leave(mine.slice(share));
+    const free = Array.from({ length: PARTITIONS }, (_, number) => number).filter(
+      (number) => !held.has(number) && !taken.has(`${CONSUMER}:${name}/${number}`),
+    );
+    const before = held.size;
+    await Promise.all(free.slice(0, Math.max(0, share - before)).map(take));
+    if (held.size > before) options.onGained();
+  }
+
+  return {
+    get held() {
+      return [...held.values()];
+    },
+    of: (number) => held.get(number),
+    balance() {
+      const turn = last.then(balanceNow);
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+    drop,
+    async close() {
+      closed = true;
+      await last;
+      await leave([...held.values()]);
+      closing.resolve();
+      await Promise.all(holds.values());
+    },
+  };
+}
