@@ -8,7 +8,7 @@ import { useConcerns } from '../screens/overview/use-concerns.ts';
 import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { lazyPart } from '../ui/lazy-part.tsx';
-import { ErrorState } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { showTime } from '../ui/times.tsx';
 import { Dock } from './dock.tsx';
 import { Strip } from './strip.tsx';
@@ -128,7 +128,8 @@ function Blind({ outage }: { readonly outage: BlindOutage }) {
 export function StartError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
   return (
     <main>
-      <ErrorState
+      <EmptyState
+        isError
         title="The console could not start"
         hint={`${(error as Error).message} Check that the command that serves this page is running.`}
         action={
@@ -142,14 +143,15 @@ export function StartError({ error, onRetry }: { readonly error: unknown; readon
 }
 
 export function NotFound() {
-  return <ErrorState title="There is no such page" hint="The navigation lists the pages." />;
+  return <EmptyState isError title="There is no such page" hint="The navigation lists the pages." />;
 }
 
 export function ScreenError({ error, reset }: ErrorComponentProps) {
   const { message } = error as Error;
   const isOld = /dynamically imported module|module script/.test(message);
   return (
-    <ErrorState
+    <EmptyState
+      isError
       title={isOld ? 'The console has been updated' : 'This screen failed'}
       hint={isOld ? 'Reload the page to continue with the new version.' : message}
       action={

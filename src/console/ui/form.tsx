@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from 'react';
+import { type ComponentProps, type ReactNode, useId } from 'react';
 import { isOf } from '../data/client.ts';
 import { Button, MenuButton } from './button.tsx';
 import { Failure } from './states.tsx';
@@ -71,6 +71,28 @@ export function Ticked<Value extends string>({
         </p>
       ) : null}
     </fieldset>
+  );
+}
+
+/** A form that sends nothing by itself: `onSubmit` receives its fields. */
+export function Form({
+  label,
+  onSubmit,
+  ...given
+}: Omit<ComponentProps<'form'>, 'onSubmit'> & {
+  readonly label?: string;
+  readonly onSubmit: (fields: FormData) => void;
+}) {
+  return (
+    <form
+      className="form"
+      aria-label={label}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit(new FormData(event.currentTarget));
+      }}
+      {...given}
+    />
   );
 }
 

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { readMode } from '../data/client.ts';
 import { useRead } from '../data/read.ts';
 import { Button } from './button.tsx';
-import { ErrorState, Loading } from './states.tsx';
+import { EmptyState, Loading } from './states.tsx';
 
 type Part<Props> = (props: Props) => ReactNode;
 type Load<Props> = () => Promise<Part<Props>>;
@@ -54,7 +54,8 @@ export function lazyPart<Props extends object = Record<never, never>>(
       if (await isServed()) location.reload();
     };
     return (
-      <ErrorState
+      <EmptyState
+        isError
         title="This part of the page cannot be loaded"
         hint="It is tried again every few seconds, and appears once the server responds."
         action={<Button onClick={() => void retry()}>Try again</Button>}

@@ -10,24 +10,13 @@ export interface StateProps {
   readonly action?: ReactNode;
 }
 
-/** Nothing is here yet; `hint` says what to do next. */
-export function EmptyState({ title, hint, action }: StateProps) {
+/** Nothing is here yet, or something went wrong; `hint` says what to do next. */
+export function EmptyState({ title, hint, action, isError }: StateProps & { readonly isError?: boolean }) {
   return (
-    <div className="state">
-      <h2>{title}</h2>
+    <div className="state" role={isError ? 'alert' : undefined}>
+      <h2 className={isError ? 'bad' : undefined}>{title}</h2>
       {hint === undefined ? null : <p className="soft">{hint}</p>}
       {action}
-    </div>
-  );
-}
-
-/** Something went wrong; `hint` says what to try. */
-export function ErrorState(props: StateProps) {
-  return (
-    <div className="state" role="alert">
-      <h2 className="bad">{props.title}</h2>
-      {props.hint === undefined ? null : <p className="soft">{props.hint}</p>}
-      {props.action}
     </div>
   );
 }

@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import type { FormEvent } from 'react';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
@@ -7,7 +6,7 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
+import { Field, Form, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -49,14 +48,7 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
           ...(app.legacySubscription ? [['Events', 'message.received only'] as const] : []),
         ]}
       />
-      <form
-        className="form"
-        aria-label="Webhook"
-        onSubmit={(event) => {
-          event.preventDefault();
-          set.mutate(String(new FormData(event.currentTarget).get('url')));
-        }}
-      >
+      <Form label="Webhook" onSubmit={(fields) => set.mutate(String(fields.get('url')))}>
         <Field name="url" label="Set the webhook" hint="The app gets a new signing secret." error={set.error}>
           {(input) => (
             <div className="line">
@@ -74,7 +66,7 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
         </Field>
         <FormFailure error={set.error} fields={['url']} />
         {set.data === undefined ? null : <Secrets secrets={[['Signing secret', set.data.webhookSecret]]} />}
-      </form>
+      </Form>
       <section aria-label="Grants">
         <h2>Grants</h2>
         {grants.length === 0 ? <p className="soft">Nobody has granted access to this app.</p> : null}
@@ -141,15 +133,7 @@ export function RegisterApp() {
   return (
     <div className="detail">
       <h1>New OAuth app</h1>
-      <form
-        ref={takeFocus}
-        className="form"
-        aria-label="New OAuth app"
-        onSubmit={(event: FormEvent<HTMLFormElement>) => {
-          event.preventDefault();
-          register.mutate(new FormData(event.currentTarget));
-        }}
-      >
+      <Form ref={takeFocus} label="New OAuth app" onSubmit={register.mutate}>
         <Field name="name" label="Name" hint="Shown on the consent page." error={error}>
           {(input) => <input {...input} className="field wide" required />}
         </Field>
@@ -191,7 +175,7 @@ export function RegisterApp() {
             Register
           </Button>
         </div>
-      </form>
+      </Form>
     </div>
   );
 }

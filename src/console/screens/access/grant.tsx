@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import type { FormEvent } from 'react';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
@@ -8,7 +7,7 @@ import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
-import { FormFailure, Ticked } from '../../ui/form.tsx';
+import { Form, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
@@ -50,14 +49,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
         in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
       </CredentialHeader>
       {isRevoked ? null : (
-        <form
-          className="form"
-          aria-label="What it may do"
-          onSubmit={(event: FormEvent<HTMLFormElement>) => {
-            event.preventDefault();
-            narrow.mutate(new FormData(event.currentTarget));
-          }}
-        >
+        <Form label="What it may do" onSubmit={narrow.mutate}>
           <Ticked
             key={grant.scopes.join()}
             name="scopes"
@@ -81,7 +73,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
             </Button>
             <span className="soft">A grant can only be reduced; more needs another consent.</span>
           </div>
-        </form>
+        </Form>
       )}
       <Family grant={grant} />
     </div>

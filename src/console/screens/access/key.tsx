@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { ApiKeyAccess } from '../../../contract/sandbox/access.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
@@ -8,7 +8,7 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { Field, FormFailure, Ticked } from '../../ui/form.tsx';
+import { Field, Form, FormFailure, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -21,8 +21,7 @@ type Limits = Pick<ApiKeyAccess, 'scopes' | 'ipAllowlist' | 'connectionIds'>;
 const FIELDS = ['scopes', 'ipAllowlist', 'connectionIds'];
 const UNLIMITED: Limits = { scopes: [...SCOPES], ipAllowlist: null, connectionIds: null };
 
-function readLimits(form: HTMLFormElement): Limits {
-  const data = new FormData(form);
+function readLimits(data: FormData): Limits {
   const all = (name: string): string[] => data.getAll(name).map(String);
   return {
     scopes: all('scopes') as Scope[],
@@ -135,14 +134,7 @@ function LimitsForm({
 }) {
   const { scopes, ipAllowlist, connectionIds } = limits;
   return (
-    <form
-      className="form"
-      aria-label="What it may do"
-      onSubmit={(event: FormEvent<HTMLFormElement>) => {
-        event.preventDefault();
-        onSubmit(readLimits(event.currentTarget));
-      }}
-    >
+    <Form label="What it may do" onSubmit={(fields) => onSubmit(readLimits(fields))}>
       <LimitFields
         key={JSON.stringify([scopes, ipAllowlist, connectionIds])}
         workspaceId={workspaceId}
@@ -158,7 +150,7 @@ function LimitsForm({
           {done}
         </span>
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -222,14 +214,7 @@ function TryAddress({ id }: { readonly id: string }) {
       sandbox('POST', '/api-keys/{id}/try', { params: { id }, body: { address } }),
   });
   return (
-    <form
-      className="form"
-      aria-label="Try an address"
-      onSubmit={(event) => {
-        event.preventDefault();
-        attempt.mutate(String(new FormData(event.currentTarget).get('address')));
-      }}
-    >
+    <Form label="Try an address" onSubmit={(fields) => attempt.mutate(String(fields.get('address')))}>
       <Field name="address" label="Try an address" error={attempt.error}>
         {(input) => (
           <div className="line">
@@ -255,6 +240,6 @@ function TryAddress({ id }: { readonly id: string }) {
         )}
       </p>
       <FormFailure error={attempt.error} fields={['address']} />
-    </form>
+    </Form>
   );
 }

@@ -1,18 +1,16 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { sandbox, service } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, FormFailure } from '../../ui/form.tsx';
 import { randomId } from '../../ui/random-id.ts';
 import { takeFocus } from '../../ui/take-focus.ts';
 
 /** Creates a connection over the API of the service, as an integration does, and opens it. */
 export function CreateConnection({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const [label, setLabel] = useState('');
-  const [workspace, setWorkspace] = useState('');
   // A repeated submit of the same form is the same connection.
   const [key] = useState(() => randomId());
   const { data: workspaces = [] } = useRead({
@@ -20,29 +18,24 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
     queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,
   });
   const create = useAction({
-    mutationFn: () =>
-      service('POST', '/connections', {
+    mutationFn: (fields: FormData) => {
+      const [label, workspace] = ['label', 'x-workspace-id'].map((name) => String(fields.get(name) ?? ''));
+      return service('POST', '/connections', {
         body: label === '' ? {} : { label },
-        headers: {
-          'idempotency-key': key,
-          ...(workspace === '' ? {} : { 'x-workspace-id': workspace }),
-        },
-      }),
+        headers: { 'idempotency-key': key, ...(workspace === '' ? {} : { 'x-workspace-id': workspace }) },
+      });
+    },
     onSuccess: ({ connection: { id } }) => {
       onClose();
       void navigate({ to: '/connections/$id', params: { id }, search: {} });
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <form
+    <Form
       ref={takeFocus}
       className="create form"
-      aria-label="New connection"
-      onSubmit={submit}
+      label="New connection"
+      onSubmit={create.mutate}
       onKeyDown={(event) => event.key === 'Escape' && onClose()}
     >
       <Field
@@ -51,25 +44,12 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
         hint="Optional. Without one, the number is its label once it has paired."
         error={create.error}
       >
-        {(input) => (
-          <input
-            {...input}
-            className="field"
-            autoComplete="off"
-            value={label}
-            onChange={({ target }) => setLabel(target.value)}
-          />
-        )}
+        {(input) => <input {...input} className="field" autoComplete="off" />}
       </Field>
       {workspaces.length < 2 ? null : (
         <Field name="x-workspace-id" label="Workspace" error={null}>
           {(input) => (
-            <select
-              {...input}
-              className="field"
-              value={workspace}
-              onChange={({ target }) => setWorkspace(target.value)}
-            >
+            <select {...input} className="field">
               <option value="">The one that the sandbox starts with</option>
               {workspaces.map(({ id, kind, slots }) => (
                 <option key={id} value={id}>
@@ -89,6 +69,6 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
         </Button>
       </div>
       <FormFailure error={create.error} fields={['label']} />
-    </form>
+    </Form>
   );
 }

@@ -1,10 +1,9 @@
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
 import type { ShownConnection } from '../../../contract/sandbox/connections.ts';
 import { service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, FormFailure } from '../../ui/form.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 
 /** How the owner pairs: the QR code that is on offer, and a pairing code. */
@@ -33,27 +32,16 @@ function PairingCode({
 }: {
   readonly call: { readonly params: { readonly id: string }; readonly headers: Record<string, string> };
 }) {
-  const [phoneNumber, setNumber] = useState('');
   const request = useAction({
-    mutationFn: () => service('POST', '/connections/{id}/pairing-code', { ...call, body: { phoneNumber } }),
+    mutationFn: (phoneNumber: string) =>
+      service('POST', '/connections/{id}/pairing-code', { ...call, body: { phoneNumber } }),
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    request.mutate();
-  };
   return (
-    <form className="form" onSubmit={submit}>
+    <Form onSubmit={(fields) => request.mutate(String(fields.get('phoneNumber')))}>
       <Field name="phoneNumber" label="Phone number for a pairing code" error={request.error}>
         {(input) => (
           <span className="line">
-            <input
-              {...input}
-              className="field"
-              inputMode="numeric"
-              autoComplete="off"
-              value={phoneNumber}
-              onChange={({ target }) => setNumber(target.value)}
-            />
+            <input {...input} className="field" inputMode="numeric" autoComplete="off" />
             <Button type="submit" isPending={request.isPending}>
               Request
             </Button>
@@ -68,6 +56,6 @@ function PairingCode({
         )}
       </output>
       <FormFailure error={request.error} fields={['phoneNumber']} />
-    </form>
+    </Form>
   );
 }

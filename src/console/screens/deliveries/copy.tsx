@@ -5,6 +5,7 @@ import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
 
 const COPIES = '/deliveries/{id}/copies';
@@ -45,14 +46,7 @@ export function EditCopy({
     },
   });
   return (
-    <form
-      className="copy"
-      aria-label="Edit and send"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send.mutate();
-      }}
-    >
+    <Form className="copy" label="Edit and send" onSubmit={() => send.mutate()}>
       <label htmlFor={`${fields}-body`}>Body</label>
       <textarea
         id={`${fields}-body`}
@@ -87,6 +81,6 @@ export function EditCopy({
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', COPIES, { params: { id }, body: copy })} />
       </div>
       <Failure error={send.error} />
-    </form>
+    </Form>
   );
 }

@@ -7,7 +7,7 @@ import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
-import { Field, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, FormFailure } from '../../ui/form.tsx';
 import { useKeys } from '../../ui/keys.ts';
 
 const EXPLAIN = '/deliveries/{id}/explain-signature';
@@ -50,8 +50,7 @@ export function Signature({ delivery }: { readonly delivery: Delivery }) {
 const FIELDS = ['signature', 'timestamp', 'body'] as const;
 
 /** A field that was left empty stands for what was sent. */
-function readForm(form: HTMLFormElement): ExplainSignatureRequest {
-  const given = new FormData(form);
+function readForm(given: FormData): ExplainSignatureRequest {
   const text = (name: (typeof FIELDS)[number]): string => String(given.get(name) ?? '');
   const [timestamp, body] = [text('timestamp').trim(), text('body')];
   return {
@@ -75,14 +74,10 @@ function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: s
   ]);
   const { data, error, variables } = explain;
   return (
-    <form
+    <Form
       ref={form}
-      className="form"
-      aria-label="Explain a signature"
-      onSubmit={(event) => {
-        event.preventDefault();
-        explain.mutate(readForm(event.currentTarget));
-      }}
+      label="Explain a signature"
+      onSubmit={(fields) => explain.mutate(readForm(fields))}
       onKeyDown={(event) => {
         if (event.key === 'Escape' && event.target instanceof HTMLElement) event.target.blur();
       }}
@@ -130,7 +125,7 @@ function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: s
       {data === undefined || variables === undefined ? null : (
         <Explanation explained={data} given={variables.signature} />
       )}
-    </form>
+    </Form>
   );
 }
 

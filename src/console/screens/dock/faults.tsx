@@ -8,7 +8,7 @@ import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { showCount } from '../../ui/count.ts';
-import { Field, FormFailure, type InputProps } from '../../ui/form.tsx';
+import { Field, Form, FormFailure, type InputProps } from '../../ui/form.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { EVENTS } from '../deliveries/describe.ts';
@@ -156,14 +156,10 @@ function OwnRule() {
     ...parts.map(([name]) => name),
   ];
   return (
-    <form
-      className="form"
-      aria-label="A rule of your own"
+    <Form
+      label="A rule of your own"
       onChange={({ currentTarget }) => setRule(readRule(new FormData(currentTarget)))}
-      onSubmit={(event) => {
-        event.preventDefault();
-        arm.mutate();
-      }}
+      onSubmit={() => arm.mutate()}
       ref={(form) => {
         // The choices that are made at the beginning belong to the rule as well.
         if (form !== null && rule.action.type === undefined) setRule(readRule(new FormData(form)));
@@ -237,7 +233,7 @@ function OwnRule() {
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', '/faults', { body: rule })} />
       </div>
       <FormFailure error={error} fields={shown} />
-    </form>
+    </Form>
   );
 }
 

@@ -5,7 +5,7 @@ import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, FormFailure } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -93,11 +93,9 @@ export function TimePane() {
             To the next event
           </Button>
         </div>
-        <form
-          className="form"
-          aria-label="Advance by a time of your own"
-          onSubmit={(event) => {
-            event.preventDefault();
+        <Form
+          label="Advance by a time of your own"
+          onSubmit={() => {
             // What cannot be read is refused in the words of this page, at the field.
             setUnread(own === null);
             if (own === null) advance.reset();
@@ -131,7 +129,7 @@ export function TimePane() {
             )}
           </Field>
           <FormFailure error={advance.error} fields={['ms', 'to']} />
-        </form>
+        </Form>
         {advance.isPending && target !== undefined ? (
           <Progress from={target.from} to={targetOf(target.by, target.from)} now={now} />
         ) : null}

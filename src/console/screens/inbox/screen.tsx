@@ -6,6 +6,7 @@ import { mode } from '../../data/live.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { Ticks } from '../../ui/chip.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { type Column, type ListControls, Table } from '../../ui/table.tsx';
@@ -179,13 +180,7 @@ function NumberFilter({ peer }: { readonly peer: string }) {
     void navigate({ to: '.', search: found === '' ? {} : { peer: found } });
   };
   return (
-    <form
-      className="query query-line"
-      onSubmit={(event) => {
-        event.preventDefault();
-        apply(text);
-      }}
-    >
+    <Form className="query query-line" onSubmit={() => apply(text)}>
       <input
         className="field"
         type="search"
@@ -200,6 +195,6 @@ function NumberFilter({ peer }: { readonly peer: string }) {
           Show all
         </Button>
       )}
-    </form>
+    </Form>
   );
 }

@@ -1,12 +1,13 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { useRef } from 'react';
 import type { MessageStatus } from '../../../contract/service/statuses.ts';
 import { ApiError, connector, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip, Ticks } from '../../ui/chip.tsx';
+import { Form } from '../../ui/form.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showTime } from '../../ui/times.tsx';
@@ -190,21 +191,19 @@ function State({
 function Ask() {
   const navigate = useNavigate();
   const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState('');
   useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => input.current?.select() }]);
   const { data, error } = useRead({
     queryKey: ['connector', 'messages', 'latest'],
     queryFn: () => connector('GET', '/v1/messages', { query: { limit: '20' } }),
     enabled: mode().connector,
   });
-  const open = (event: FormEvent): void => {
-    event.preventDefault();
-    const id = text.trim();
+  const open = (fields: FormData): void => {
+    const id = String(fields.get('id')).trim();
     if (id !== '') void navigate({ to: '/journey/$id', params: { id } });
   };
   return (
     <div className="detail journey">
-      <form onSubmit={open}>
+      <Form className="" onSubmit={open}>
         <h1>
           <label htmlFor="message">Id of the message</label>
         </h1>
@@ -216,15 +215,14 @@ function Ask() {
             className="mono"
             autoComplete="off"
             spellCheck={false}
-            value={text}
-            onChange={({ target }) => setText(target.value)}
+            name="id"
           />
           <Button type="submit" kind="main">
             Follow
           </Button>
         </div>
         <p className="soft">Deliveries, calls and chats also link to the journeys of their messages.</p>
-      </form>
+      </Form>
       <ReadFailure error={error} />
       {data === undefined ? null : (
         <section aria-label="Latest messages">

@@ -3,7 +3,7 @@ import { sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useReading } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { AsOf } from '../../ui/as-of.tsx';
+import { ReadHeading } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
 import { lazyPart } from '../../ui/lazy-part.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
@@ -26,10 +26,7 @@ export function Attention() {
     <>
       {mode().mode === 'sandbox' ? <FirstSteps /> : null}
       <section aria-label="Needs attention">
-        <header className="line">
-          <h2>Needs attention</h2>
-          <AsOf figures={figures} />
-        </header>
+        <ReadHeading title="Needs attention" figures={figures} />
         <ReadFailure error={figures.find(({ failure }) => failure !== null)?.failure} />
         <div aria-live="polite">
           {concerns.length === 0 ? (

@@ -4,7 +4,7 @@ import { sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
-import { AsOf } from '../../ui/as-of.tsx';
+import { ReadHeading } from '../../ui/as-of.tsx';
 
 const isSandbox = (): boolean => mode().mode === 'sandbox';
 
@@ -49,12 +49,10 @@ export function Lane() {
   if (total === undefined && repaired === undefined) return null;
   return (
     <section aria-label="Webhooks">
-      <header className="line">
-        <h2>Webhooks</h2>
-        <AsOf
-          figures={[...(isSandbox() ? [ofTotal, ofRegistered] : []), ...(mode().connector ? [ofSync] : [])]}
-        />
-      </header>
+      <ReadHeading
+        title="Webhooks"
+        figures={[...(isSandbox() ? [ofTotal, ofRegistered] : []), ...(mode().connector ? [ofSync] : [])]}
+      />
       <ul className="figures">
         {total === undefined
           ? null

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { ListedConnection, ScanRequest } from '../../../contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { pictureOf } from './picture.ts';
@@ -106,16 +107,12 @@ function Screenshot({ onPicture }: { readonly onPicture: (qr: string) => void })
 
 /** Types the pairing code that the service returned to whoever requested it. */
 function ByCode({ id }: { readonly id: string }) {
-  const [code, setCode] = useState('');
   const enter = useAction({
-    mutationFn: () => sandbox('POST', '/connections/{id}/enter-code', { params: { id }, body: { code } }),
+    mutationFn: (code: string) =>
+      sandbox('POST', '/connections/{id}/enter-code', { params: { id }, body: { code } }),
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    enter.mutate();
-  };
   return (
-    <form aria-label="Link by code" onSubmit={submit}>
+    <Form className="" label="Link by code" onSubmit={(fields) => enter.mutate(String(fields.get('code')))}>
       <h2>Or a pairing code</h2>
       <p className="soft">
         Your program requests one, or{' '}
@@ -130,15 +127,14 @@ function ByCode({ id }: { readonly id: string }) {
           aria-label="Pairing code"
           placeholder="XXXX-XXXX"
           autoComplete="off"
+          name="code"
           required
-          value={code}
-          onChange={({ target }) => setCode(target.value)}
         />
         <Button type="submit" isPending={enter.isPending}>
           Link with code
         </Button>
       </div>
       <Failure error={enter.error} />
-    </form>
+    </Form>
   );
 }

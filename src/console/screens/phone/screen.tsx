@@ -1,9 +1,9 @@
 import { getRouteApi, useNavigate, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table, type TableProps } from '../../ui/table.tsx';
@@ -68,13 +68,11 @@ function KindButton({
 /** Opens the phone of any number: whoever writes becomes a contact. */
 function AnyContact() {
   const navigate = useNavigate();
-  const [phone, setPhone] = useState('');
   return (
-    <form
+    <Form
       className="line"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const digits = phone.replace(/\D/g, '');
+      onSubmit={(fields) => {
+        const digits = String(fields.get('phone')).replace(/\D/g, '');
         if (digits !== '')
           void navigate({ to: '/phone/$id', params: { id: digits }, search: { list: 'contacts' } });
       }}
@@ -85,11 +83,10 @@ function AnyContact() {
         placeholder="Any number"
         inputMode="numeric"
         size={14}
-        value={phone}
-        onChange={({ target }) => setPhone(target.value)}
+        name="phone"
       />
       <Button type="submit">Open phone</Button>
-    </form>
+    </Form>
   );
 }
 

@@ -11,7 +11,7 @@ import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
-import { AsOf } from '../../ui/as-of.tsx';
+import { AsOf, ReadHeading } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
@@ -236,10 +236,7 @@ function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
   });
   return (
     <section aria-label="Sends">
-      <header className="line">
-        <h2>Sends</h2>
-        <AsOf figures={[figure]} />
-      </header>
+      <ReadHeading title="Sends" figures={[figure]} />
       <Facts
         facts={[
           ['Queued or running', sends.waiting],
@@ -331,10 +328,7 @@ function Letters() {
   const letters = data?.deadLetters ?? [];
   return (
     <section aria-label="Dead letters">
-      <header className="line">
-        <h2>Dead letters</h2>
-        <AsOf figures={[figure]} />
-      </header>
+      <ReadHeading title="Dead letters" figures={[figure]} />
       <ReadFailure error={error} />
       <Failure error={replay.error} />
       {data === undefined ? null : letters.length === 0 ? (

@@ -1,7 +1,7 @@
 import type { SyncStatus } from '../../../contract/connector/sync.ts';
 import type { Figure } from '../../data/reading.ts';
 import { Facts } from '../../ui/about.tsx';
-import { AsOf } from '../../ui/as-of.tsx';
+import { ReadHeading } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Ago, HEALTH, LastPoll } from './screen.tsx';
 
@@ -15,10 +15,7 @@ export function Summary({
 }) {
   return (
     <section aria-label="Connector">
-      <header className="line">
-        <h2>Connector</h2>
-        <AsOf figures={[figure]} />
-      </header>
+      <ReadHeading title="Connector" figures={[figure]} />
       <Facts
         facts={[
           ['Sends', `${sends.waiting} waiting`],
