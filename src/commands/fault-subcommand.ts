@@ -1,6 +1,6 @@
 import { FAULT_ACTIONS } from '../contract/sandbox/fault-actions.ts';
 import type { FaultActionType, FaultSurface } from '../contract/sandbox/faults.ts';
-import { givenFields } from '../sandbox/endpoints/given-fields.ts';
+import { givenFields } from '../contract/schema/given-fields.ts';
 import type { CallSandbox } from './call-sandbox.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
 import { readConnection, readNumber, readText, type Subcommand, table } from './subcommand.ts';

@@ -1,4 +1,4 @@
-import { givenFields } from '../sandbox/endpoints/given-fields.ts';
+import { givenFields } from '../contract/schema/given-fields.ts';
 import { UsageError } from './command-line.ts';
 import { describeReset, describeService } from './describe-loop.ts';
 import { FAULTS } from './fault-subcommand.ts';

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { listedApiKey } from '../../contract/sandbox/access.ts';
+import { givenFields } from '../../contract/schema/given-fields.ts';
 import { NumberTaken } from '../../platform/connections/connections.ts';
 import type { ListedApiKey } from '../../platform/credentials/api-keys.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -7,7 +8,6 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageAfter, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { givenFields } from './given-fields.ts';
 import { NUMBER_TAKEN } from './pairing-endpoints.ts';
 
 function copyOf<Item>(list: readonly Item[] | null): Item[] | null {

@@ -1,11 +1,11 @@
 import { CALL_KEYS } from '../../contract/sandbox/calls.ts';
 import { exactly, type FilterTerm } from '../../contract/sandbox/filter.ts';
+import { givenFields } from '../../contract/schema/given-fields.ts';
 import type { CallBoard } from '../calls/call-board.ts';
 import { readCursor } from '../control/page-cursor.ts';
 import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { givenFields } from './given-fields.ts';
 
 /** `path`, which may end in `*`, as a condition. */
 function pathTerm(path: string): FilterTerm<'path'> {

@@ -4,6 +4,7 @@ import {
   type RegisteredWebhook,
 } from '../../contract/sandbox/deliveries.ts';
 import { exactly, type Filter } from '../../contract/sandbox/filter.ts';
+import { givenFields } from '../../contract/schema/given-fields.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
@@ -18,7 +19,6 @@ import type { Handlers } from '../control/serve-endpoint.ts';
 import type { DeliveryControl } from '../deliveries/control-deliveries.ts';
 import type { HeldDeliveries, HoldableRecord } from '../deliveries/held-deliveries.ts';
 import { tamperBody, tamperSignature } from '../faults/shape-attempt.ts';
-import { givenFields } from './given-fields.ts';
 
 /** Adds what to do about a host name that does not resolve: open a tunnel. */
 function explainError(error: string, url: string | null): string {

@@ -1,4 +1,5 @@
 import type { Grant, OauthApp } from '../../contract/sandbox/access.ts';
+import { givenFields } from '../../contract/schema/given-fields.ts';
 import type { App } from '../../platform/oauth/apps.ts';
 import type { RefusedApproval } from '../../platform/oauth/consent/portal-approvals.ts';
 import type { GrantRecord } from '../../platform/oauth/grants.ts';
@@ -7,7 +8,6 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { givenFields } from './given-fields.ts';
 
 const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at));
 

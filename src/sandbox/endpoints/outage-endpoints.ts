@@ -1,7 +1,7 @@
+import { givenFields } from '../../contract/schema/given-fields.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { givenFields } from './given-fields.ts';
 
 const done = { ok: true } as const;
 

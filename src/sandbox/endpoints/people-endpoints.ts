@@ -1,5 +1,6 @@
 import { CONTACT_KEYS } from '../../contract/sandbox/contacts.ts';
 import { MESSAGE_KEYS } from '../../contract/sandbox/messages.ts';
+import { givenFields } from '../../contract/schema/given-fields.ts';
 import { phoneDigits } from '../../contract/service/fields.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
@@ -7,7 +8,6 @@ import { pageAfter, pageOf, readCursor } from '../control/page-cursor.ts';
 import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { givenFields } from './given-fields.ts';
 
 function readPhone(phone: string): string {
   const read = phoneDigits.safeParse(phone);
