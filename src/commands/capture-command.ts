@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import type { z } from 'zod';
-import { connectorMessage } from '../contract/connector/messages.ts';
-import { messageTrace, type TraceEntry } from '../contract/connector/trace.ts';
+import type { MessageTrace, TraceEntry } from '../contract/connector/trace.ts';
 import { buildCapture } from '../scenario/capture.ts';
 import { createRedactor } from '../scenario/redact.ts';
 import { writeScenario } from '../scenario/scenario.ts';
+import { callConnectorAt } from './call-connector.ts';
 import { UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_OPTIONS, readConnectorUrl, readToken } from './connector-target.ts';
@@ -30,13 +29,13 @@ const COMMAND = {
 await runCommand(COMMAND, async ({ options, env, print }) => {
   const { message: id, out } = options;
   if (typeof id !== 'string' || id === '') throw new UsageError('--message is missing. See --help.');
-  const call = callConnector(readConnectorUrl(options['connector']), readToken(options, env));
-  const path = `/v1/messages/${encodeURIComponent(id)}`;
-  const message = await call(path, connectorMessage);
+  const call = callConnectorAt(readConnectorUrl(options['connector']), readToken(options, env));
+  const params = { id };
+  const message = await call('getMessage', { params });
   const entries: TraceEntry[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const from: string = cursor === '' ? '' : `?cursor=${encodeURIComponent(cursor)}`;
-    const page = await call(`${path}/trace${from}`, messageTrace);
+    const query: { cursor?: string } = cursor === '' ? {} : { cursor };
+    const page: MessageTrace = await call('getMessageTrace', { params, query });
     entries.push(...page.entries);
     cursor = page.nextCursor;
   }
@@ -47,20 +46,3 @@ await runCommand(COMMAND, async ({ options, env, print }) => {
     `${entries.length} entries of the trace are in ${out}. Replay it: ${invoke('scenario', `replay ${out}`)}\n`,
   );
 });
-
-type Call = <Shape extends z.ZodType>(path: string, shape: Shape) => Promise<z.output<Shape>>;
-
-/** Reads from a connector. @throws Error with the reason for any answer but a 2xx */
-function callConnector(url: string, token: string): Call {
-  return async (path, shape) => {
-    const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } }).catch(
-      () => {
-        throw new Error(`No connector answers at ${url}.`);
-      },
-    );
-    if (response.status === 404) throw new Error('The connector has no message with this id.');
-    if (response.status === 401) throw new Error('The connector refuses the token.');
-    if (!response.ok) throw new Error(`The connector answered ${response.status}.`);
-    return shape.parse(await response.json());
-  };
-}

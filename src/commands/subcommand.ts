@@ -2,16 +2,20 @@ import { ADVANCE_FORMS, type Advance, readAdvance } from '../contract/sandbox/ad
 import type { CallPort, CallSandbox } from './call-sandbox.ts';
 import { type CommandDefinition, type CommandOptions, UsageError } from './command-line.ts';
 
-/** The input of a subcommand. */
-export interface Given {
+/** What subcommands of `sandbox` call. */
+export interface SandboxTarget {
   readonly call: CallSandbox;
   readonly callPort: CallPort;
+}
+
+/** The input of a subcommand, with what it calls. */
+export type Given<Target = SandboxTarget> = Target & {
   /** The required argument with this name in its usage. */
   readonly word: (name: string) => string;
   /** The same for an optional argument. */
   readonly optional: (name: string) => string | undefined;
   readonly options: CommandOptions;
-}
+};
 
 /** The output of a subcommand: for `--json`, and as text. */
 export interface Answered {
@@ -21,13 +25,13 @@ export interface Answered {
   readonly failed?: boolean;
 }
 
-/** A subcommand: it calls the control API and describes the response. */
-export interface Subcommand {
+/** A subcommand: it calls an API and describes the response. */
+export interface Subcommand<Target = SandboxTarget> {
   /** Its arguments, as in `CommandDefinition`. */
   readonly words: string;
   readonly summary: string;
   readonly options?: CommandDefinition['options'];
-  readonly run: (given: Given) => Promise<Answered>;
+  readonly run: (given: Given<Target>) => Promise<Answered>;
 }
 
 export function advanceOf(text: string): Advance {
