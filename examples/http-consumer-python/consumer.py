@@ -1,0 +1,61 @@
+"""Stores messages with Python's standard library. The key and its effect are written in one transaction."""
+import base64, contextlib, hashlib, hmac, json, os, sqlite3, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+TABLES = """CREATE TABLE IF NOT EXISTS taken (key TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS messages (id TEXT PRIMARY KEY, peer TEXT, text TEXT, status TEXT, seq INTEGER)"""
+STORE = """INSERT INTO messages VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+peer = excluded.peer, text = excluded.text, status = excluded.status, seq = excluded.seq WHERE seq < excluded.seq"""
+
+
+def verify(secret, headers, body, now):
+    """True if the request was signed with this secret, less than five minutes from now (in seconds)."""
+    signed_at = headers.get("webhook-timestamp", "")
+    if not signed_at.isdecimal() or abs(now - int(signed_at)) > 300:
+        return False
+    content = f"{headers.get('webhook-id', '')}.{signed_at}.".encode() + body
+    digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), content, hashlib.sha256).digest()
+    expected = b"v1," + base64.b64encode(digest)
+    # During a rotation, there is a signature for each of two secrets.
+    signatures = headers.get("webhook-signature", "").split(" ")
+    return any(hmac.compare_digest(expected, signature.encode()) for signature in signatures)
+
+
+def take(database, key, change):
+    """The effect of a change, once, however often it arrives. What is stored is never replaced by something older."""
+    if database.execute("INSERT OR IGNORE INTO taken VALUES (?)", (key,)).rowcount == 0:
+        return
+    id, data, seq = change.get("messageId"), change["data"], change["seq"]
+    if change["type"] in ("message.created", "message.updated"):
+        database.execute(STORE, (id, data["peer"], data["text"], data["status"], seq))
+    if change["type"] == "message.status":
+        database.execute("UPDATE messages SET status = ?, seq = ? WHERE id = ? AND seq < ?", (data["status"], seq, id, seq))
+
+
+class Consumer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 15
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if not verify(os.environ["CONSUMER_SECRET"], self.headers, body, time.time()):
+            return self.answer(401)
+        request = json.loads(body)
+        # An exception here closes the connection without an answer, and the change comes again.
+        with contextlib.closing(sqlite3.connect(os.environ["CONSUMER_DATABASE"])) as database, database:
+            for each in request.get("changes", [request]):
+                take(database, each["key"], each["change"])
+        self.answer(204)
+
+    def answer(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+if __name__ == "__main__":
+    with contextlib.closing(sqlite3.connect(os.environ["CONSUMER_DATABASE"])) as database:
+        database.executescript(TABLES)
+    server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "3000"))), Consumer)
+    print(f"receiving at http://127.0.0.1:{server.server_port}/changes", flush=True)
+    server.serve_forever()

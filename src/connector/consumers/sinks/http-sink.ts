@@ -1,0 +1,185 @@
+import { type Dispatcher, Pool } from 'undici';
+import type { ConsumerBatchRequest, ConsumerRequest } from '../../../contract/connector/consumer-requests.ts';
+import { readRetryAfter } from '../../../patterns/send-policy.ts';
+import type { Clock } from '../../../runtime/clock/clock.ts';
+import { describeError } from '../../../runtime/logger/describe-error.ts';
+import { connectPublic, type Sockets } from '../../../runtime/public-network/connect-public.ts';
+import { type HostLookup, lookupHost } from '../../../runtime/public-network/host-lookup.ts';
+import { isNamedHost, type NamedHosts } from '../../../runtime/public-network/is-named-host.ts';
+import { skipInterim } from '../../../runtime/public-network/skip-interim.ts';
+import { signRequest } from './sign-request.ts';
+import type { CallEnd, Sink, SinkCall } from './sink.ts';
+
+const CONNECT_WITHIN_MS = 10_000;
+const LARGEST_ANSWER_BYTES = 64 * 1024;
+/** Characters of an answer in the message of its error. */
+const SHOWN_CHARACTERS = 300;
+const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
+/** Shorter than the time after which common servers close an idle connection: gunicorn does so after 2 s. */
+const KEEP_ALIVE_MS = 1_500;
+
+/** What an endpoint answered instead of 2xx, or why there is no answer. Its message never contains the address. */
+export class EndpointError extends Error {
+  override readonly name = 'EndpointError';
+  /** `http_<status>`, or the code of the failed connection. */
+  readonly code: string | number | undefined;
+
+  constructor(message: string, code: string | number | undefined, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}
+
+export interface HttpSinkOptions {
+  readonly url: string;
+  /** `whsec_` and base64. */
+  readonly secret: string;
+  /** The secret before the last rotation. Requests carry a signature with it as well, until `until` (epoch ms). */
+  readonly previous?: { readonly secret: string; readonly until: number } | undefined;
+  /** Whether the consumer's `batch` is above 1: its requests then contain a list, however long it is. */
+  readonly batched: boolean;
+  /** Maximum number of connections. */
+  readonly concurrency: number;
+  /** For a whole call, from connecting to the last byte of the answer. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  /** Hosts that may be anywhere. All others must be on the public internet, at every connect. */
+  readonly namedHosts: NamedHosts;
+  readonly lookup?: HostLookup;
+  readonly sockets?: Sockets;
+}
+
+/** What is wrong with the address of an endpoint, as the end of a sentence; null if nothing is. */
+export function findUrlProblem(address: string, namedHosts: NamedHosts): string | null {
+  const url = URL.parse(address);
+  if (url === null) return 'is not an address';
+  if (url.username !== '' || url.password !== '') return 'contains credentials; verify the signature instead';
+  if (url.protocol === 'https:' || isNamedHost(address, namedHosts)) return null;
+  return 'does not start with https://';
+}
+
+/**
+ * Posts changes to an endpoint, signed as Standard Webhooks describe. 2xx accepts them; 410 disables the consumer;
+ * everything else is a failure, redirects included.
+ */
+export function openHttpSink(options: HttpSinkOptions): Sink {
+  const { clock, deadlineMs } = options;
+  const problem = findUrlProblem(options.url, options.namedHosts);
+  if (problem !== null) {
+    const error = new EndpointError(`the address of the consumer ${problem}`, 'invalid_url');
+    return { call: async () => ({ kind: 'failed', error }), close: async () => undefined };
+  }
+  const { origin, pathname, search } = new URL(options.url);
+  const pool = openPool(options, origin);
+
+  return {
+    async call(call) {
+      const { stop } = call;
+      if (stop.aborted) return { kind: 'stopped' };
+      const late = new AbortController();
+      const cancel = clock.after(deadlineMs, () => late.abort(), { keepAlive: true });
+      try {
+        const answer = await pool.request({
+          ...signedRequest(options, call),
+          method: 'POST',
+          path: `${pathname}${search}`,
+          signal: AbortSignal.any([late.signal, stop]),
+        });
+        return readEnd(answer, await readBeginning(answer.body), clock.now());
+      } catch (error) {
+        if (stop.aborted) return { kind: 'stopped' };
+        if (!late.signal.aborted) return { kind: 'failed', error: describeFailure(error) };
+        const message = `the consumer did not answer completely within ${deadlineMs / 1_000} s`;
+        return { kind: 'late', error: new EndpointError(message, 'deadline') };
+      } finally {
+        cancel();
+      }
+    },
+    async close() {
+      await pool.destroy();
+    },
+  };
+}
+
+function openPool(
+  { clock, concurrency, url, namedHosts, lookup, sockets }: HttpSinkOptions,
+  origin: string,
+): Pool {
+  const connect = connectPublic({
+    lookup: lookup ?? lookupHost,
+    clock,
+    deadlineMs: CONNECT_WITHIN_MS,
+    ...(isNamedHost(url, namedHosts) ? { detour: (target) => target } : {}),
+    ...(sockets === undefined ? {} : { sockets }),
+  });
+  return new Pool(origin, {
+    connect: skipInterim(connect),
+    connections: concurrency,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Our own clock keeps the time.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+function signedRequest(
+  { secret, previous, batched, clock }: HttpSinkOptions,
+  { changes, attempt }: SinkCall,
+): { readonly headers: Record<string, string>; readonly body: string } {
+  const last = changes.at(-1);
+  if (last === undefined) throw new RangeError('a call contains at least one change');
+  const isList = batched || changes.length > 1;
+  const content: ConsumerRequest | ConsumerBatchRequest = isList
+    ? { attempt, changes: changes.map(({ key, change }) => ({ key, change })) }
+    : { key: last.key, attempt, change: last.change };
+  const body = JSON.stringify(content);
+  const now = clock.now();
+  const secrets = previous !== undefined && now < previous.until ? [secret, previous.secret] : [secret];
+  return {
+    headers: {
+      'content-type': 'application/json',
+      accept: '*/*',
+      'accept-encoding': 'identity',
+      'user-agent': 'messaging-connector',
+      ...signRequest({ id: last.key, now, body }, secrets),
+    },
+    body,
+  };
+}
+
+/** The beginning of an answer. A longer one is cut off, and its connection with it. Throws if it is not received. */
+async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes > LARGEST_ANSWER_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString().slice(0, SHOWN_CHARACTERS).trim();
+}
+
+function readEnd({ statusCode, headers }: Dispatcher.ResponseData, text: string, now: number): CallEnd {
+  if (statusCode >= 200 && statusCode < 300) return { kind: 'taken' };
+  const error = new EndpointError(describeAnswer(statusCode, text), `http_${statusCode}`);
+  if (statusCode === 410) return { kind: 'disabled', error };
+  const asked = readRetryAfter({ get: (name) => [headers[name]].flat()[0] ?? null }, now);
+  const retryAfterMs = asked === null ? {} : { retryAfterMs: Math.min(asked, LONGEST_RETRY_AFTER_MS) };
+  return { kind: 'failed', error, ...retryAfterMs };
+}
+
+function describeAnswer(status: number, text: string): string {
+  if (status >= 300 && status < 400) return `the consumer answered ${status}, and redirects are not followed`;
+  return `the consumer answered ${status}${text === '' ? '' : `: ${text}`}`;
+}
+
+function describeFailure(cause: unknown): EndpointError {
+  const { message, code } = describeError(cause);
+  return new EndpointError(
+    `the consumer did not answer: ${message || code || 'no reason known'}`,
+    code,
+    cause,
+  );
+}

@@ -1,0 +1,443 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createPlainServer } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { type AddressInfo, connect as openTcp, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { connect as openTls } from 'node:tls';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  findUrlProblem,
+  type HttpSinkOptions,
+  openHttpSink,
+} from '../../../../src/connector/consumers/sinks/http-sink.ts';
+import { createSigningSecret } from '../../../../src/connector/consumers/sinks/sign-request.ts';
+import type { Sink } from '../../../../src/connector/consumers/sinks/sink.ts';
+import {
+  consumerBatchRequest,
+  consumerRequest,
+} from '../../../../src/contract/connector/consumer-requests.ts';
+import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
+import type { Sockets } from '../../../../src/runtime/public-network/connect-public.ts';
+import { ROOT } from '../../../support/root.ts';
+import { TEST_CERTIFICATE } from '../../../support/tls-certificate.ts';
+import { WatchedClock } from '../../../support/watched-clock.ts';
+import { callWith, statusChange } from './sink-fixtures.ts';
+
+const NEW_SECRET = 'whsec_bmV3LXNlY3JldC1vZi1hLWNvbnN1bWVyLTAwMDAwMDE=';
+const OLD_SECRET = 'whsec_b2xkLXNlY3JldC1vZi1hLWNvbnN1bWVyLTAwMDAwMDE=';
+const ANYWHERE = 'https://hooks.example.com/changes?tenant=a%20b';
+
+interface Received {
+  readonly headers: Record<string, string>;
+  readonly path: string;
+  readonly body: Buffer;
+}
+
+let server: Server;
+/** Every request of this file; all of them are verified at the end. */
+const all: Received[] = [];
+let received: Received[];
+let opened: number;
+/** The last connection, below TLS. */
+let newest: Socket;
+let addresses: readonly string[];
+let trusted: boolean;
+let answer: (response: ServerResponse, request: IncomingMessage) => void;
+let clock: WatchedClock;
+let sinks: Sink[];
+
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { headers, url = '' } = request;
+  const one = { headers: headers as Record<string, string>, path: url, body: await buffer(request) };
+  received.push(one);
+  all.push(one);
+  answer(response, request);
+}
+
+beforeAll(async () => {
+  server = createServer(TEST_CERTIFICATE, receive);
+  server.on('connection', (socket: Socket) => {
+    newest = socket;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+beforeEach(() => {
+  received = [];
+  opened = 0;
+  addresses = ['93.184.216.34'];
+  trusted = true;
+  answer = (response) => void response.writeHead(204).end();
+  clock = new WatchedClock(systemClock.now());
+  sinks = [];
+});
+afterEach(async () => {
+  await Promise.all(sinks.map((sink) => sink.close()));
+  expect(clock.pending).toBe(0);
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/** The checked address is on the internet; what is dialled in its place is the server above. */
+const sockets: Sockets = {
+  tcp: (options) => openTcp(options),
+  tls({ servername, ALPNProtocols }) {
+    opened += 1;
+    const { port } = server.address() as AddressInfo;
+    const named = servername === undefined ? {} : { servername };
+    const ca = trusted ? { ca: TEST_CERTIFICATE.cert } : {};
+    return openTls({ host: '127.0.0.1', port, ALPNProtocols, ...named, ...ca });
+  },
+};
+
+function open(options: Partial<HttpSinkOptions> = {}): Sink {
+  const sink = openHttpSink({
+    url: ANYWHERE,
+    secret: NEW_SECRET,
+    batched: false,
+    concurrency: 50,
+    deadlineMs: 30_000,
+    clock,
+    namedHosts: { own: 'https://connector.example.com' },
+    lookup: async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    sockets,
+    ...options,
+  });
+  sinks.push(sink);
+  return sink;
+}
+
+const failedWith = (message: string | RegExp, code: string) => ({
+  kind: 'failed',
+  error: expect.objectContaining({ name: 'EndpointError', message: expect.stringMatching(message), code }),
+});
+const LATE = {
+  kind: 'late',
+  error: expect.objectContaining({ message: 'the consumer did not answer completely within 30 s' }),
+};
+
+describe('a request', () => {
+  it('contains one change with its key and attempt', async () => {
+    expect(await open().call({ ...callWith(7), attempt: 3 })).toEqual({ kind: 'taken' });
+    const [request] = received;
+    expect(request?.path).toBe('/changes?tenant=a%20b');
+    expect(request?.headers).toMatchObject({
+      host: 'hooks.example.com',
+      'content-type': 'application/json',
+      'accept-encoding': 'identity',
+      'webhook-id': '3f9a1c22b04d-7-crm',
+    });
+    const body = JSON.parse(String(request?.body));
+    expect(body).toEqual({ key: '3f9a1c22b04d-7-crm', attempt: 3, change: statusChange(7) });
+    expect(consumerRequest.strict().safeParse(body).success).toBe(true);
+  });
+
+  it.each([[[4, 5, 9]], [[4]]])('of a consumer with batches contains the list %j in order', async (seqs) => {
+    expect(await open({ batched: true }).call(callWith(...seqs))).toEqual({ kind: 'taken' });
+    const [request] = received;
+    const body = JSON.parse(String(request?.body));
+    const changes = seqs.map((seq) => ({ key: `3f9a1c22b04d-${seq}-crm`, change: statusChange(seq) }));
+    expect(body).toEqual({ attempt: 1, changes });
+    expect(request?.headers['webhook-id']).toBe(`3f9a1c22b04d-${seqs.at(-1)}-crm`);
+    expect(consumerBatchRequest.strict().safeParse(body).success).toBe(true);
+  });
+
+  it('is signed with both secrets until the previous one ends', async () => {
+    const sink = open({ previous: { secret: OLD_SECRET, until: clock.now() + 60_000 } });
+    await sink.call(callWith(1));
+    clock.jump(59_999);
+    await sink.call(callWith(2));
+    clock.jump(1);
+    await sink.call(callWith(3));
+    expect(received.map(({ headers }) => headers['webhook-signature']?.split(' ').length)).toEqual([2, 2, 1]);
+    const accepts = (secret: string) =>
+      received.map(({ headers, body }) => {
+        try {
+          return new Webhook(secret).verify(body, headers) !== undefined;
+        } catch {
+          return false;
+        }
+      });
+    expect(accepts(OLD_SECRET)).toEqual([true, true, false]);
+    expect(accepts(NEW_SECRET)).toEqual([true, true, true]);
+  });
+
+  it('is signed with the time of the attempt, in seconds', async () => {
+    const at = clock.now();
+    await open().call(callWith(1));
+    expect(received[0]?.headers['webhook-timestamp']).toBe(String(Math.floor(at / 1_000)));
+  });
+
+  it('uses an open connection again', async () => {
+    const sink = open();
+    for (let seq = 1; seq <= 10; seq += 1) await sink.call(callWith(seq));
+    expect(received).toHaveLength(10);
+    // The second request may begin before the first connection counts as free.
+    expect(opened).toBeLessThanOrEqual(2);
+  });
+});
+
+it('a new secret has 32 bytes and is another one each time', () => {
+  const [one, two] = [createSigningSecret(), createSigningSecret()];
+  expect(one).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(one).not.toBe(two);
+});
+
+describe('an answer', () => {
+  it.each([200, 201, 202, 204, 299])('%d accepts the change', async (status) => {
+    answer = (response) => void response.writeHead(status).end();
+    expect(await open().call(callWith(1))).toEqual({ kind: 'taken' });
+  });
+
+  it.each([301, 302, 307, 308])('%d is a failure, and nobody else is asked', async (status) => {
+    answer = (response) => void response.writeHead(status, { location: '/elsewhere' }).end();
+    const end = await open().call(callWith(1));
+    expect(end).toEqual(failedWith(`answered ${status}, and redirects are not followed`, `http_${status}`));
+    expect(received).toHaveLength(1);
+  });
+
+  it.each([400, 401, 404, 409, 500, 502, 503, 504])(
+    '%d is a failure without a wait of its own',
+    async (status) => {
+      answer = (response) => void response.writeHead(status).end('Traceback: no such table');
+      const end = await open().call(callWith(1));
+      expect(end).toEqual(failedWith(`answered ${status}: Traceback: no such table`, `http_${status}`));
+    },
+  );
+
+  it('410 disables the consumer', async () => {
+    answer = (response) => void response.writeHead(410, { 'retry-after': '5' }).end();
+    expect(await open().call(callWith(1))).toEqual({
+      kind: 'disabled',
+      error: expect.objectContaining({ message: 'the consumer answered 410', code: 'http_410' }),
+    });
+  });
+
+  it.each([
+    ['7', 7_000],
+    ['0', 0],
+    ['900', 900_000],
+    ['901', 900_000],
+    ['999999999', 900_000],
+    ['99999999999999999999', undefined],
+    ['-5', undefined],
+    ['1.5', undefined],
+    ['soon', undefined],
+    ['', undefined],
+    ['Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
+    ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
+    ['Fri, 01 Jan 2027 00:00:00 GMT', 900_000],
+    ['2026-01-01T00:00:30Z', undefined],
+  ])('429 with Retry-After %j asks to wait for %s ms', async (value, expected) => {
+    const date = 'Thu, 01 Jan 2026 00:00:00 GMT';
+    answer = (response) => void response.writeHead(429, { 'retry-after': value, date }).end();
+    const end = await open().call(callWith(1));
+    expect(end).toMatchObject(failedWith('answered 429', 'http_429'));
+    expect(end).toHaveProperty('kind', 'failed');
+    expect('retryAfterMs' in end ? end.retryAfterMs : undefined).toBe(expected);
+  });
+
+  it.each([
+    [200, { kind: 'taken' }],
+    [500, failedWith(/^the consumer answered 500: x{300}$/, 'http_500')],
+  ])('of 10 MB with status %d is cut off', async (status, expected) => {
+    const written = Promise.withResolvers<boolean>();
+    answer = (response) => {
+      response.on('close', () => written.resolve(response.writableFinished));
+      response.writeHead(status).end(Buffer.alloc(10 * 1024 * 1024, 'x'));
+    };
+    const sink = open();
+    expect(await sink.call(callWith(1))).toEqual(expected);
+    expect(await written.promise).toBe(false);
+    answer = (response) => void response.writeHead(204).end();
+    expect(await sink.call(callWith(2))).toEqual({ kind: 'taken' });
+    expect(opened).toBe(2);
+  });
+
+  it('that never begins is late at the deadline', async () => {
+    const asked = Promise.withResolvers<void>();
+    answer = () => asked.resolve();
+    const end = open().call(callWith(1));
+    await asked.promise;
+    await clock.advance(30_000);
+    expect(await end).toEqual(LATE);
+  });
+
+  it.each([200, 500])('of status %d whose body does not end is late at the deadline', async (status) => {
+    const asked = Promise.withResolvers<void>();
+    answer = (response) => void response.writeHead(status).write('…', () => asked.resolve());
+    const end = open().call(callWith(1));
+    await asked.promise;
+    await clock.advance(30_000);
+    expect(await end).toEqual(LATE);
+  });
+
+  it('that comes in drops is late at the deadline, however often a drop comes', async () => {
+    const asked = Promise.withResolvers<ServerResponse>();
+    answer = (response) => asked.resolve(response.writeHead(200));
+    const end = open().call(callWith(1));
+    const response = await asked.promise;
+    for (let drop = 0; drop < 6; drop += 1) {
+      await new Promise((resolve) => response.write('x', resolve));
+      await clock.advance(5_000);
+    }
+    expect(await end).toEqual(LATE);
+  });
+
+  it.each([
+    ['before', false],
+    ['within', true],
+  ])('whose connection is reset %s its body is a failure', async (_when, begun) => {
+    answer = (response) => {
+      if (begun) response.writeHead(200).write('x', () => newest.resetAndDestroy());
+      else newest.resetAndDestroy();
+    };
+    const sink = open();
+    expect(await sink.call(callWith(1))).toEqual(failedWith('did not answer: ', expect.any(String)));
+    answer = (response) => void response.writeHead(204).end();
+    expect(await sink.call(callWith(2))).toEqual({ kind: 'taken' });
+  });
+
+  it('with headers that are too long is a failure', async () => {
+    answer = (response) => void response.writeHead(200, { filler: 'x'.repeat(20_000) }).end();
+    expect(await open().call(callWith(1))).toEqual(
+      failedWith('did not answer: ', 'UND_ERR_HEADERS_OVERFLOW'),
+    );
+  });
+});
+
+describe('the address of an endpoint', () => {
+  it.each([
+    [['127.0.0.1']],
+    [['10.0.0.7']],
+    [['169.254.169.254']],
+    [['::1']],
+    [['93.184.216.34', '192.168.0.7']],
+    [[]],
+  ])('is not connected to if its name resolves to %j', async (found) => {
+    addresses = found;
+    const end = await open().call(callWith(1));
+    expect(end).toEqual(failedWith('the host resolves to an address that is not public', 'ADDRESS_REFUSED'));
+    expect(opened).toBe(0);
+  });
+
+  it.each(['https://127.0.0.1/', 'https://[::1]/', 'https://2130706433/', 'https://169.254.169.254/latest'])(
+    'may not be %s',
+    async (url) => {
+      expect(await open({ url }).call(callWith(1))).toMatchObject({ error: { code: 'ADDRESS_REFUSED' } });
+      expect(opened).toBe(0);
+    },
+  );
+
+  it('is checked at each connect, so a name that becomes private is not followed', async () => {
+    answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
+    const sink = open();
+    expect(await sink.call(callWith(1))).toEqual({ kind: 'taken' });
+    addresses = ['10.0.0.7'];
+    expect(await sink.call(callWith(2))).toMatchObject({ error: { code: 'ADDRESS_REFUSED' } });
+    expect([received.length, opened]).toEqual([1, 1]);
+  });
+
+  it('receives nothing if its certificate is not trusted, or names another host', async () => {
+    trusted = false;
+    expect(await open().call(callWith(1))).toEqual(
+      failedWith('did not answer: self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT'),
+    );
+    trusted = true;
+    expect(await open({ url: 'https://other.example.com/' }).call(callWith(1))).toEqual(
+      failedWith('did not answer: ', 'ERR_TLS_CERT_ALTNAME_INVALID'),
+    );
+    expect(received).toEqual([]);
+  });
+
+  it('may be on this machine, without TLS, if the connector is as well', async () => {
+    const plain = createPlainServer(receive).listen(0, '127.0.0.1');
+    await once(plain, 'listening');
+    const url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`;
+    expect(await open({ url }).call(callWith(1))).toEqual(
+      failedWith('the address of the consumer does not start with https://', 'invalid_url'),
+    );
+    const namedHosts = { own: 'http://127.0.0.1:4020/webhooks/messaging' };
+    expect(await open({ url, namedHosts }).call(callWith(1))).toEqual({ kind: 'taken' });
+    plain.closeAllConnections();
+    plain.close();
+  });
+
+  it.each([
+    ['https://hooks.example.com/', null],
+    ['hooks.example.com', 'is not an address'],
+    ['http://hooks.example.com/', 'does not start with https://'],
+    ['ftp://hooks.example.com/', 'does not start with https://'],
+    ['https://user:password@hooks.example.com/', 'contains credentials; verify the signature instead'],
+    ['http://localhost:3000/', 'does not start with https://'],
+  ])('%s: %s', (url, problem) => {
+    expect(findUrlProblem(url, { own: 'https://connector.example.com' })).toBe(problem);
+  });
+});
+
+describe('a call that must end', () => {
+  it('sends nothing if it has not begun', async () => {
+    expect(await open().call({ ...callWith(1), stop: AbortSignal.abort() })).toEqual({ kind: 'stopped' });
+    expect(opened).toBe(0);
+  });
+
+  it.each([false, true])('ends at once, whether or not the answer has begun (%s)', async (begun) => {
+    const asked = Promise.withResolvers<void>();
+    answer = (response) => {
+      if (begun) response.writeHead(200).write('x', () => asked.resolve());
+      else asked.resolve();
+    };
+    const stop = new AbortController();
+    const end = open().call({ ...callWith(1), stop: stop.signal });
+    await asked.promise;
+    stop.abort();
+    expect(await end).toEqual({ kind: 'stopped' });
+  });
+});
+
+describe('every request of these tests', () => {
+  it('is accepted by the library of Standard Webhooks, and not if it was changed', () => {
+    expect(all.length).toBeGreaterThan(50);
+    const webhook = new Webhook(NEW_SECRET);
+    for (const { headers, body } of all) {
+      expect(webhook.verify(body, headers)).toEqual(JSON.parse(body.toString()));
+      expect(() => webhook.verify(`${body} `, headers)).toThrow('No matching signature');
+    }
+  });
+
+  const isMissing = spawnSync('python3', ['--version']).status !== 0;
+  it.skipIf(isMissing)(
+    `is accepted by the Python example, and not if anything was changed${isMissing ? ': no python3' : ''}`,
+    () => {
+      const cases = all.flatMap(({ headers, body }) => {
+        const at = Number(headers['webhook-timestamp']);
+        const one = { secret: NEW_SECRET, headers, body: body.toString('base64'), now: at + 299 };
+        return [
+          one,
+          { ...one, secret: OLD_SECRET.replace('b2xk', 'AAAA') },
+          { ...one, body: Buffer.concat([body, Buffer.from(' ')]).toString('base64') },
+          { ...one, now: at + 301 },
+          { ...one, now: at - 301 },
+          { ...one, headers: { ...headers, 'webhook-id': 'another' } },
+          { ...one, headers: { ...headers, 'webhook-timestamp': '1e9' } },
+          { ...one, headers: { ...headers, 'webhook-signature': '' } },
+          { ...one, headers: {} },
+        ];
+      });
+      const { stdout, stderr } = spawnSync(
+        'python3',
+        [join(import.meta.dirname, 'verify-requests.py'), join(ROOT, 'examples/http-consumer-python')],
+        { input: JSON.stringify(cases), maxBuffer: 64 * 1024 * 1024 },
+      );
+      expect(String(stderr)).toBe('');
+      const verdicts = JSON.parse(String(stdout));
+      const rejected = Array.from({ length: 8 }, () => false);
+      expect(verdicts).toEqual(all.flatMap(() => [true, ...rejected]));
+    },
+  );
+});

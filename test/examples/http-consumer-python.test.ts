@@ -1,0 +1,124 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openHttpSink } from '../../src/connector/consumers/sinks/http-sink.ts';
+import { createSigningSecret } from '../../src/connector/consumers/sinks/sign-request.ts';
+import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { callOf, createdChange, statusChange } from '../connector/consumers/sinks/sink-fixtures.ts';
+import { ROOT } from '../support/root.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const FILE = join(ROOT, 'examples/http-consumer-python/consumer.py');
+const SECRET = createSigningSecret();
+const isMissing = spawnSync('python3', ['--version']).status !== 0;
+
+describe.skipIf(isMissing)(`consumer.py${isMissing ? ': python3 is not installed' : ''}`, () => {
+  let folder: string;
+  let consumer: SpawnedCommand;
+  let url: string;
+  let sinks: Sink[];
+
+  async function start(): Promise<void> {
+    const env = { CONSUMER_SECRET: SECRET, CONSUMER_DATABASE: join(folder, 'crm.sqlite'), PORT: '0' };
+    consumer = spawnCommand('python3', [FILE], { cwd: folder, env });
+    url = (await consumer.said(/^receiving at /)).replace('receiving at ', '');
+  }
+
+  function open(options: { readonly secret?: string; readonly batched?: boolean } = {}): Sink {
+    const sink = openHttpSink({
+      url,
+      secret: SECRET,
+      batched: false,
+      concurrency: 50,
+      deadlineMs: 30_000,
+      clock: systemClock,
+      namedHosts: { own: 'http://127.0.0.1:4020' },
+      ...options,
+    });
+    sinks.push(sink);
+    return sink;
+  }
+
+  function stored(): unknown {
+    const database = new DatabaseSync(join(folder, 'crm.sqlite'));
+    try {
+      return database.prepare('SELECT id, text, status FROM messages ORDER BY id').all();
+    } finally {
+      database.close();
+    }
+  }
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'consumer-'));
+    sinks = [];
+    await start();
+  });
+  afterEach(async () => {
+    await Promise.all(sinks.map((sink) => sink.close()));
+    await consumer.kill();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('stores each message once, however often its change arrives, and keeps the newest status', async () => {
+    const [one, batches] = [open(), open({ batched: true })];
+    const changes = [
+      createdChange(1, 'm1', 'größer 😀'),
+      statusChange(2, 'delivered', 'm1'),
+      createdChange(3, 'm2', 'second'),
+      statusChange(4, 'read', 'm1'),
+    ];
+    for (const change of changes) expect(await one.call(callOf(change))).toEqual({ kind: 'taken' });
+    // The end of the sequence comes again, and so do older changes.
+    expect(await batches.call(callOf(...changes.slice(2)))).toEqual({ kind: 'taken' });
+    expect(await batches.call(callOf(...changes))).toEqual({ kind: 'taken' });
+    expect(stored()).toEqual([
+      { id: 'm1', text: 'größer 😀', status: 'read' },
+      { id: 'm2', text: 'second', status: 'sent' },
+    ]);
+  });
+
+  it('lowers no status when a dead letter is replayed late', async () => {
+    const sink = open();
+    await sink.call(callOf(createdChange(1, 'm1', 'Hello'), statusChange(3, 'read', 'm1')));
+    expect(await sink.call(callOf(statusChange(2, 'delivered', 'm1')))).toEqual({ kind: 'taken' });
+    expect(stored()).toEqual([{ id: 'm1', text: 'Hello', status: 'read' }]);
+  });
+
+  it('accepts only what was signed with its secret', async () => {
+    const forged = open({ secret: createSigningSecret() });
+    expect(await forged.call(callOf(createdChange(1, 'm1', 'forged')))).toMatchObject({
+      kind: 'failed',
+      error: { code: 'http_401' },
+    });
+    expect(stored()).toEqual([]);
+  });
+
+  it('writes neither key nor effect of a change that it cannot store, and both when it comes again', async () => {
+    const database = new DatabaseSync(join(folder, 'crm.sqlite'));
+    database.exec('ALTER TABLE messages RENAME TO elsewhere');
+    expect(await open().call(callOf(createdChange(1, 'm1', 'Hello')))).toMatchObject({ kind: 'failed' });
+    database.exec('ALTER TABLE elsewhere RENAME TO messages');
+    database.close();
+    expect(await open().call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(stored()).toEqual([{ id: 'm1', text: 'Hello', status: 'sent' }]);
+  });
+
+  it('takes 200 changes at the same time, and goes on after it was killed', async () => {
+    const sink = open();
+    const ends = await Promise.all(
+      Array.from({ length: 200 }, (_each, seq) =>
+        sink.call(callOf(createdChange(seq + 1, `m${seq}`, 'Hello'))),
+      ),
+    );
+    expect(ends.filter(({ kind }) => kind === 'taken').length).toBe(200);
+    await consumer.kill();
+    expect(await sink.call(callOf(createdChange(201, 'm201', 'Hello')))).toMatchObject({ kind: 'failed' });
+    await start();
+    expect(await open().call(callOf(createdChange(201, 'm201', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(stored()).toHaveLength(201);
+  });
+});
