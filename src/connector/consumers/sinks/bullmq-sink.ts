@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { Queue } from 'bullmq';
+import type { KeyedChange } from '../../../contract/connector/consumer-requests.ts';
+import type { Clock } from '../../../runtime/clock/clock.ts';
+import { Deadline, DeadlinePassed } from '../../../runtime/clock/deadline.ts';
+import { describeError } from '../../../runtime/logger/describe-error.ts';
+import { connectRedis, readRedisNodes } from '../../../runtime/notifier/redis-connection.ts';
+import type { Sink, SinkCall } from './sink.ts';
+
+/** The wait of BullMQ before a job is run again; it doubles each time. */
+const RETRY = { type: 'exponential', delay: 1_000 } as const;
+
+/** Why a queue did not take a change. Its message never contains the credentials of Redis. */
+export class QueueError extends Error {
+  override readonly name = 'QueueError';
+  readonly code: string | number | undefined;
+
+  constructor(hosts: string, cause: unknown) {
+    const { message, code } = describeError(cause);
+    super(`Redis at ${hosts} did not take the job: ${message || code || 'no reason known'}`, { cause });
+    this.code = code;
+  }
+}
+
+export interface BullmqSinkOptions {
+  /** One address, or those of a cluster, as in `REDIS_URL`. */
+  readonly redisUrl: string;
+  /** Without `:`, which BullMQ does not allow. */
+  readonly queue: string;
+  /** What the names of BullMQ's keys begin with. */
+  readonly prefix: string;
+  /** How often BullMQ runs a job whose worker throws. */
+  readonly attempts: number;
+  /** For a whole call. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+}
+
+/**
+ * Adds changes as jobs to a queue of the CRM: named as the type of the change, with the key as id. BullMQ ignores a
+ * job whose id it still has. How long it keeps finished jobs is up to the CRM's workers.
+ * @throws {ConfigurationError} if `redisUrl` is invalid.
+ */
+export function openBullmqSink(options: BullmqSinkOptions): Sink {
+  const { clock, deadlineMs } = options;
+  const redis = readRedisNodes(options.redisUrl);
+  // Every call reports what it meets. While Redis is away, a call must not wait for it.
+  const connection = connectRedis(redis, 'fail fast').on('error', () => undefined);
+  let connecting: Promise<unknown> | undefined;
+  let opening: Promise<Queue<KeyedChange>> | undefined;
+
+  /** Resolves when Redis can be used; rejects with the next error of the connection. */
+  async function untilReady(): Promise<void> {
+    if (connection.status === 'ready') return;
+    connecting ??= once(connection, 'ready').finally(() => {
+      connecting = undefined;
+    });
+    await connecting;
+  }
+
+  async function openQueue(): Promise<Queue<KeyedChange>> {
+    const { queue: name, prefix } = options;
+    // Its settings in Redis, such as the length of the stream of events, are those of the CRM.
+    const queue = new Queue<KeyedChange>(name, { connection, prefix, skipMetasUpdate: true });
+    queue.on('error', () => undefined);
+    try {
+      await queue.waitUntilReady();
+      return queue;
+    } catch (error) {
+      opening = undefined;
+      throw error;
+    }
+  }
+
+  /** One after the other: `addBulk` goes on after a job that failed, and the next one would overtake it. */
+  async function add({ changes, stop }: SinkCall): Promise<void> {
+    await untilReady();
+    opening ??= openQueue();
+    const queue = await opening;
+    for (const { change, key } of changes) {
+      if (stop.aborted) return;
+      await queue.add(
+        change.type,
+        { key, change },
+        { jobId: key, attempts: options.attempts, backoff: RETRY },
+      );
+    }
+  }
+
+  /** A primary that became a replica: its name may lead to the new one. */
+  function leaveReplica(error: unknown): void {
+    const isReplica = error instanceof Error && error.message.startsWith('READONLY');
+    if (isReplica && connection.status === 'ready') connection.disconnect(true);
+  }
+
+  return {
+    async call(call) {
+      const { stop } = call;
+      if (stop.aborted) return { kind: 'stopped' };
+      const stopped = Promise.withResolvers<void>();
+      const end = (): void => stopped.resolve();
+      stop.addEventListener('abort', end);
+      const deadline = new Deadline(clock, deadlineMs, { keepAlive: true });
+      try {
+        await Promise.race([deadline.within(add(call)), stopped.promise]);
+        return { kind: stop.aborted ? 'stopped' : 'taken' };
+      } catch (error) {
+        if (stop.aborted) return { kind: 'stopped' };
+        leaveReplica(error);
+        const kind = error instanceof DeadlinePassed ? 'late' : 'failed';
+        return { kind, error: new QueueError(redis.hosts, error) };
+      } finally {
+        deadline.done();
+        stop.removeEventListener('abort', end);
+      }
+    },
+    async close() {
+      connection.disconnect();
+    },
+  };
+}
