@@ -1,6 +1,8 @@
+import type { z } from 'zod';
 import * as connectorAccounts from './connector/accounts.ts';
 import * as connectorChanges from './connector/changes.ts';
 import * as connectorConnections from './connector/connections.ts';
+import * as connectorConsumerRequests from './connector/consumer-requests.ts';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from './connector/endpoints.ts';
 import { CONNECTOR_ERRORS, connectorErrorBody } from './connector/errors.ts';
 import * as connectorMessages from './connector/messages.ts';
@@ -100,6 +102,7 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
       connectorMessages,
       connectorOutbound,
       connectorChanges,
+      connectorConsumerRequests,
       connectorSync,
       connectorTrace,
       { connectorErrorBody },
@@ -118,6 +121,7 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
       const right = 'right' in endpoint && typeof endpoint.right === 'string' ? [endpoint.right] : [];
       return [{ token: right }];
     },
+    webhooks: describeConsumerRequests,
   });
 }
 
@@ -176,6 +180,53 @@ function serviceError(code: string): serviceErrors.ErrorDefinition {
 const ATTEMPT_DELAYS = LIMITS.webhookAttemptDelaysMs
   .map((ms) => (ms === 0 ? 'immediately' : `after ${ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`}`))
   .join(', ');
+
+function describeConsumerRequests(book: SchemaBook): Record<string, OpenApiPath> {
+  const { CONSUMER_HEADERS, consumerRequest, consumerBatchRequest } = connectorConsumerRequests;
+  const parameters = headerParameters([
+    {
+      name: CONSUMER_HEADERS.id,
+      description: 'The key of the change, or of the last one of a batch. The same in each attempt.',
+      required: true,
+    },
+    {
+      name: CONSUMER_HEADERS.timestamp,
+      description: 'When the attempt was signed, in epoch seconds. Reject one more than five minutes ago.',
+      required: true,
+    },
+    {
+      name: CONSUMER_HEADERS.signature,
+      description:
+        '`v1,` followed by the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<raw body>`; the key is what follows `whsec_` in the secret, decoded from base64. After a rotation there are two, separated by a space.',
+      required: true,
+    },
+  ]);
+  const describe = (operationId: string, summary: string, schema: z.ZodType): OpenApiPath => ({
+    post: {
+      operationId,
+      summary,
+      description:
+        'Signed as [Standard Webhooks](https://www.standardwebhooks.com) describe. Verify the signature over the raw bytes. Requests about one connection come one after the other, in the order of the feed.',
+      parameters,
+      requestBody: { required: true, content: { 'application/json': { schema: book.use(schema) } } },
+      responses: {
+        '2XX': {
+          description: 'Accepted. Any other response counts as a failure, and the request is repeated.',
+        },
+        '410': { description: 'Disables the consumer. Its changes are kept.' },
+      },
+      security: [],
+    },
+  });
+  return {
+    'consumer.change': describe('on.consumer.change', 'Delivers one change.', consumerRequest),
+    'consumer.batch': describe(
+      'on.consumer.batch',
+      'Delivers a batch, if the `batch` of the consumer is above 1.',
+      consumerBatchRequest,
+    ),
+  };
+}
 
 function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
   const parameters = headerParameters([

@@ -7,7 +7,6 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openBullmqSink } from '../../src/connector/consumers/sinks/bullmq-sink.ts';
 import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { callOf, createdChange, statusChange } from '../connector/consumers/sinks/sink-fixtures.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { ROOT } from '../support/root.ts';
@@ -51,8 +50,6 @@ describe.skipIf(REDIS_MISSING !== undefined)(
         queue: 'crm',
         prefix: 'bull',
         attempts: 12,
-        deadlineMs: 30_000,
-        clock: systemClock,
       });
       const connection = new Redis(redis.url, { maxRetriesPerRequest: null });
       queue = new Queue('crm', { connection });

@@ -14,12 +14,14 @@ const key = identifier.describe(
 );
 const attempt = z.int().min(1).describe('1 in the first request with these changes.');
 
+const shown = change.describe('The change, as in `GET /v1/changes`.');
+
 /** A change with its key: an entry of a batch, and the data of a job in a BullMQ queue. */
-export const keyedChange = z.object({ key, change });
+export const keyedChange = z.object({ key, change: shown });
 export type KeyedChange = z.infer<typeof keyedChange>;
 
 /** The body of a request to an HTTP consumer whose `batch` is 1. */
-export const consumerRequest = z.object({ key, attempt, change });
+export const consumerRequest = z.object({ key, attempt, change: shown });
 export type ConsumerRequest = z.infer<typeof consumerRequest>;
 
 /** The body of a request to an HTTP consumer whose `batch` is above 1, also if it contains a single change. */

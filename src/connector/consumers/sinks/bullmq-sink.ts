@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import { Queue } from 'bullmq';
 import type { KeyedChange } from '../../../contract/connector/consumer-requests.ts';
-import type { Clock } from '../../../runtime/clock/clock.ts';
-import { Deadline, DeadlinePassed } from '../../../runtime/clock/deadline.ts';
 import { describeError } from '../../../runtime/logger/describe-error.ts';
 import { connectRedis, readRedisNodes } from '../../../runtime/notifier/redis-connection.ts';
 import type { Sink, SinkCall } from './sink.ts';
@@ -31,18 +29,14 @@ export interface BullmqSinkOptions {
   readonly prefix: string;
   /** How often BullMQ runs a job whose worker throws. */
   readonly attempts: number;
-  /** For a whole call. */
-  readonly deadlineMs: number;
-  readonly clock: Clock;
 }
 
 /**
  * Adds changes as jobs to a queue of the CRM: named as the type of the change, with the key as id. BullMQ ignores a
- * job whose id it still has. How long it keeps finished jobs is up to the CRM's workers.
+ * job whose id it still has. How long it keeps finished jobs is up to the CRM's workers. Calls throw a `QueueError`.
  * @throws {ConfigurationError} if `redisUrl` is invalid.
  */
 export function openBullmqSink(options: BullmqSinkOptions): Sink {
-  const { clock, deadlineMs } = options;
   const redis = readRedisNodes(options.redisUrl);
   // Every call reports what it meets. While Redis is away, a call must not wait for it.
   const connection = connectRedis(redis, 'fail fast').on('error', () => undefined);
@@ -78,7 +72,7 @@ export function openBullmqSink(options: BullmqSinkOptions): Sink {
     opening ??= openQueue();
     const queue = await opening;
     for (const { change, key } of changes) {
-      if (stop.aborted) return;
+      stop.throwIfAborted();
       await queue.add(
         change.type,
         { key, change },
@@ -95,23 +89,12 @@ export function openBullmqSink(options: BullmqSinkOptions): Sink {
 
   return {
     async call(call) {
-      const { stop } = call;
-      if (stop.aborted) return { kind: 'stopped' };
-      const stopped = Promise.withResolvers<void>();
-      const end = (): void => stopped.resolve();
-      stop.addEventListener('abort', end);
-      const deadline = new Deadline(clock, deadlineMs, { keepAlive: true });
       try {
-        await Promise.race([deadline.within(add(call)), stopped.promise]);
-        return { kind: stop.aborted ? 'stopped' : 'taken' };
+        await add(call);
+        return { kind: 'taken' };
       } catch (error) {
-        if (stop.aborted) return { kind: 'stopped' };
         leaveReplica(error);
-        const kind = error instanceof DeadlinePassed ? 'late' : 'failed';
-        return { kind, error: new QueueError(redis.hosts, error) };
-      } finally {
-        deadline.done();
-        stop.removeEventListener('abort', end);
+        throw new QueueError(redis.hosts, error);
       }
     },
     async close() {

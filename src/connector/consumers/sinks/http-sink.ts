@@ -32,7 +32,6 @@ export class EndpointError extends Error {
 
 export interface HttpSinkOptions {
   readonly url: string;
-  /** `whsec_` and base64. */
   readonly secret: string;
   /** The secret before the last rotation. Requests carry a signature with it as well, until `until` (epoch ms). */
   readonly previous?: { readonly secret: string; readonly until: number } | undefined;
@@ -40,59 +39,33 @@ export interface HttpSinkOptions {
   readonly batched: boolean;
   /** Maximum number of connections. */
   readonly concurrency: number;
-  /** For a whole call, from connecting to the last byte of the answer. */
-  readonly deadlineMs: number;
   readonly clock: Clock;
-  /** Hosts that may be anywhere. All others must be on the public internet, at every connect. */
-  readonly namedHosts: NamedHosts;
+  /** Hosts that may be anywhere. All others are reached only with TLS, and at public addresses. */
+  readonly namedHosts: NamedHosts | null;
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
 }
 
-/** What is wrong with the address of an endpoint, as the end of a sentence; null if nothing is. */
-export function findUrlProblem(address: string, namedHosts: NamedHosts): string | null {
-  const url = URL.parse(address);
-  if (url === null) return 'is not an address';
-  if (url.username !== '' || url.password !== '') return 'contains credentials; verify the signature instead';
-  if (url.protocol === 'https:' || isNamedHost(address, namedHosts)) return null;
-  return 'does not start with https://';
-}
-
 /**
- * Posts changes to an endpoint, signed as Standard Webhooks describe. 2xx accepts them; 410 disables the consumer;
- * everything else is a failure, redirects included.
+ * Posts changes to an endpoint, signed as Standard Webhooks describe. 2xx accepts them, 410 disables the consumer,
+ * everything else is a failure, redirects included. Calls throw an `EndpointError` if there is no complete answer.
  */
 export function openHttpSink(options: HttpSinkOptions): Sink {
-  const { clock, deadlineMs } = options;
-  const problem = findUrlProblem(options.url, options.namedHosts);
-  if (problem !== null) {
-    const error = new EndpointError(`the address of the consumer ${problem}`, 'invalid_url');
-    return { call: async () => ({ kind: 'failed', error }), close: async () => undefined };
-  }
-  const { origin, pathname, search } = new URL(options.url);
-  const pool = openPool(options, origin);
+  const { origin, protocol, pathname, search } = new URL(options.url);
+  const isNamed = isNamedHost(options.url, options.namedHosts ?? { own: undefined });
+  const pool = openPool(options, origin, isNamed);
 
   return {
     async call(call) {
-      const { stop } = call;
-      if (stop.aborted) return { kind: 'stopped' };
-      const late = new AbortController();
-      const cancel = clock.after(deadlineMs, () => late.abort(), { keepAlive: true });
+      if (protocol !== 'https:' && !isNamed)
+        throw new EndpointError('the address of the consumer does not start with https://', 'insecure');
       try {
-        const answer = await pool.request({
-          ...signedRequest(options, call),
-          method: 'POST',
-          path: `${pathname}${search}`,
-          signal: AbortSignal.any([late.signal, stop]),
-        });
-        return readEnd(answer, await readBeginning(answer.body), clock.now());
+        const request = signedRequest(options, call);
+        const path = `${pathname}${search}`;
+        const answer = await pool.request({ ...request, method: 'POST', path, signal: call.stop });
+        return readEnd(answer, await readBeginning(answer.body), options.clock.now());
       } catch (error) {
-        if (stop.aborted) return { kind: 'stopped' };
-        if (!late.signal.aborted) return { kind: 'failed', error: describeFailure(error) };
-        const message = `the consumer did not answer completely within ${deadlineMs / 1_000} s`;
-        return { kind: 'late', error: new EndpointError(message, 'deadline') };
-      } finally {
-        cancel();
+        throw describeFailure(error);
       }
     },
     async close() {
@@ -102,14 +75,15 @@ export function openHttpSink(options: HttpSinkOptions): Sink {
 }
 
 function openPool(
-  { clock, concurrency, url, namedHosts, lookup, sockets }: HttpSinkOptions,
+  { clock, concurrency, lookup, sockets }: HttpSinkOptions,
   origin: string,
+  isNamed: boolean,
 ): Pool {
   const connect = connectPublic({
     lookup: lookup ?? lookupHost,
     clock,
     deadlineMs: CONNECT_WITHIN_MS,
-    ...(isNamedHost(url, namedHosts) ? { detour: (target) => target } : {}),
+    ...(isNamed ? { detour: (target) => target } : {}),
     ...(sockets === undefined ? {} : { sockets }),
   });
   return new Pool(origin, {
@@ -118,7 +92,7 @@ function openPool(
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Our own clock keeps the time.
+    // The deadline of the call limits both.
     headersTimeout: 0,
     bodyTimeout: 0,
   });

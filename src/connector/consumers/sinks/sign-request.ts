@@ -1,13 +1,7 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { CONSUMER_HEADERS } from '../../../contract/connector/consumer-requests.ts';
 
 const SECRET_PREFIX = 'whsec_';
-const SECRET_BYTES = 32;
-
-/** A new signing secret: `whsec_` and the key in base64, as libraries for Standard Webhooks expect it. */
-export function createSigningSecret(): string {
-  return `${SECRET_PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
-}
 
 /** The request to sign. */
 export interface UnsignedRequest {
@@ -19,7 +13,7 @@ export interface UnsignedRequest {
 
 /**
  * The headers of Standard Webhooks 1.0.0, with one signature for each secret, so that a receiver accepts the request
- * whichever of them it has.
+ * whichever of them it has. A secret is `whsec_` and base64.
  */
 export function signRequest(
   { id, now, body }: UnsignedRequest,
