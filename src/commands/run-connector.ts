@@ -144,6 +144,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         ...(oauth === undefined ? {} : { oauth }),
         ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
         ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
+        redisUrl: options.redisUrl,
         ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
         ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
       });

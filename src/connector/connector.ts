@@ -85,6 +85,8 @@ export interface ConnectorOptions {
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. Not called in role `web`. */
   readonly handlers?: ChangeHandlers | undefined;
+  /** The Redis of this connector, for the queues of consumers without one of their own. */
+  readonly redisUrl?: string | undefined;
   /**
    * Time between announcing the rotation of a secret and the call. Default: enough for every process to have
    * seen the announcement.
@@ -137,6 +139,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const guard = createTokenGuard({ tokens: apiTokensOf(options), audit, clock });
   await noteTokens({ database, keyRing, audit, clock, role }, apiTokensOf(options));
   const { service, webhookSecret } = options;
+  const serviceHosts = namedHostsOf(service?.baseUrl ?? options.oauth?.baseUrl, options.serviceHosts);
   const first = { database, keyRing, clock, service, webhookSecret, audit };
   await ensureFirstAccount(first);
   if (options.oauth !== undefined) {
@@ -209,6 +212,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createConsumerMetrics(metrics),
     feed,
     works: role !== 'web',
+    keyRing,
+    serviceHosts,
+    redisUrl: options.redisUrl,
     handlers: role === 'web' ? undefined : options.handlers,
   });
   const reconciler = createReconciler({
@@ -326,7 +332,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         watches: calls.watches,
         closing: calls.closing,
         isConfigured,
-        serviceHosts: namedHostsOf(service?.baseUrl ?? options.oauth?.baseUrl, options.serviceHosts),
+        serviceHosts,
         oauth,
       }),
       receiver,

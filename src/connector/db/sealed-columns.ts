@@ -32,6 +32,15 @@ export function authorizationUrlContext(flowId: string): string {
 const accessContext = (accountId: string): string => tokenContext(accountId, 'access');
 const refreshContext = (accountId: string): string => tokenContext(accountId, 'refresh');
 
+/** The context of the sealed secrets of a consumer. Both columns share it, because values move between them. */
+export function consumerSecretContext(consumer: string): string {
+  return `consumer:${consumer}:secret`;
+}
+
+export function consumerRedisContext(consumer: string): string {
+  return `consumer:${consumer}:redis-url`;
+}
+
 /** The columns with sealed values, and the context of each. */
 const SEALED_COLUMNS = [
   { table: 'accounts', key: 'id', column: 'sealed_credential', context: credentialContext },
@@ -42,6 +51,9 @@ const SEALED_COLUMNS = [
   { table: 'oauth_grants', key: 'account_id', column: 'sealed_refresh_token', context: refreshContext },
   { table: 'oauth_flows', key: 'id', column: 'sealed_verifier', context: verifierContext },
   { table: 'oauth_flows', key: 'id', column: 'sealed_authorization_url', context: authorizationUrlContext },
+  { table: 'consumers', key: 'name', column: 'sealed_secret', context: consumerSecretContext },
+  { table: 'consumers', key: 'name', column: 'sealed_previous_secret', context: consumerSecretContext },
+  { table: 'consumers', key: 'name', column: 'sealed_redis_url', context: consumerRedisContext },
 ] as const;
 
 /** A sealed value as it is stored. */

@@ -11,6 +11,7 @@ import { createPresence, type Presence } from '../../../src/connector/work/prese
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ACCOUNT, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
@@ -91,6 +92,9 @@ export class ConsumerBench {
       metrics: this.#measured,
       feed: this.feed,
       works: true,
+      keyRing: createKeyRing([generateSealingKey()]),
+      serviceHosts: null,
+      redisUrl: undefined,
       handlers:
         handlers === null
           ? undefined
@@ -127,7 +131,7 @@ export class ConsumerBench {
 
   /** A process that has begun to dispatch. */
   async running(
-    handlers: Partial<ChangeHandlers> = {},
+    handlers: Partial<ChangeHandlers> | null = {},
     options: Partial<ConsumersOptions> = {},
   ): Promise<HandingProcess> {
     const process = this.process(handlers, options);

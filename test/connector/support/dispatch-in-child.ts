@@ -3,6 +3,7 @@
  * which keeps the effect of a change under its key. It gets what it needs as one JSON argument, says that it is
  * loaded, begins when a line comes in, and writes a line for each call. Nothing notifies it: it finds its work by its periodic checks.
  */
+
 import { once } from 'node:events';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { createConsumers } from '../../../src/connector/consumers/consumers.ts';
@@ -15,6 +16,7 @@ import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 
 /** How many effects the careless CRM keeps in memory before it writes them. */
 const KEPT = 20;
@@ -68,6 +70,9 @@ const consumers = createConsumers({
   metrics: createConsumerMetrics(createMetrics()),
   feed,
   works: true,
+  keyRing: createKeyRing([generateSealingKey()]),
+  serviceHosts: null,
+  redisUrl: undefined,
   handlers: {
     async onChange(change, context) {
       process.stdout.write('called\n');
