@@ -7,6 +7,7 @@ import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker
 import { attemptSend, recordAbandoned } from './attempt-send.ts';
 import { lookUpSend } from './look-up-send.ts';
 import type { QueueContext } from './queue-context.ts';
+import { createQueueFloors } from './queue-floors.ts';
 import {
   endWaits,
   type NextSend,
@@ -34,7 +35,10 @@ const FILE_MEMORY = 256 * 1024 * 1024;
 const MAX_STEPS = 50;
 
 export interface OutboxOptions
-  extends Omit<QueueContext, 'fileMemory' | 'calls' | 'aborting' | 'unanswered' | 'onServiceBack'> {
+  extends Omit<
+    QueueContext,
+    'fileMemory' | 'calls' | 'floors' | 'aborting' | 'unanswered' | 'onServiceBack'
+  > {
   readonly presence: Presence;
   readonly notifier: Notifier;
   readonly checkEveryMs?: number;
@@ -58,15 +62,20 @@ export function createOutbox(options: OutboxOptions): Outbox {
     ...options,
     fileMemory: createTurns(FILE_MEMORY),
     calls: createTurns(CALLS),
+    floors: createQueueFloors(clock),
     unanswered: new Set<string>(),
     onServiceBack: (accountId: string) => void resumeSends(accountId),
   };
   const worker = createWorker(options, {
     kind: SEND,
     concurrency: CONCURRENCY,
-    readDue: (now, limit) => readDueQueues(database, now, limit),
+    async readDue(now, limit) {
+      const due = await readDueQueues(database, now, limit);
+      for (const connectionId of due) shared.floors.forget(connectionId);
+      return due;
+    },
     async readDueAt(connectionId) {
-      const next = await readNextSend(database, connectionId, clock.now());
+      const next = await readNext(shared, connectionId, clock.now());
       return next === null ? null : (next.dueAt ?? 0);
     },
     run: (run) => runQueue({ ...shared, aborting: run.aborting }, run),
@@ -96,17 +105,27 @@ async function runQueue(
   context: QueueContext,
   { key, lease, lost, stopping, othersWait }: Run,
 ): Promise<RunEnd> {
-  const { database, clock } = context;
+  const { clock } = context;
   const signal = AbortSignal.any([lost, stopping]);
   for (let steps = 0; steps < MAX_STEPS; steps += 1) {
     if (signal.aborted) return 'stopped';
     const now = clock.now();
-    const next = await readNextSend(database, key, now);
+    const next = await readNext(context, key, now);
     if (next === null || !isDue(next, now)) return 'idle';
     if ((await takeStep(context, lease, next, signal)) === 'lost') return 'stopped';
     if (othersWait()) break;
   }
   return 'more';
+}
+
+async function readNext(
+  { database, floors }: Pick<QueueContext, 'database' | 'floors'>,
+  connectionId: string,
+  now: number,
+): Promise<NextSend | null> {
+  const next = await readNextSend(database, connectionId, now, floors.of(connectionId));
+  if (next !== null) floors.note(connectionId, next.firstPosition);
+  return next;
 }
 
 /** An attempt whose process died is due at once: this process has the lease of the queue. */

@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
+import type { QueueFloors } from './queue-floors.ts';
 
 /** Fetches the file of an account's message if its address is trusted. Throws if it cannot be fetched. */
 export type FetchFile = (
@@ -27,6 +28,8 @@ export interface QueueContext {
   readonly fileMemory: Turns;
   /** Concurrent calls to send, shared by the hosts of the services. */
   readonly calls: Turns;
+  /** Up to where the queues have finished. */
+  readonly floors: QueueFloors;
   /** Aborts when calls in flight must end. This may be some time after the process was asked to stop. */
   readonly aborting: AbortSignal;
   /** Accounts whose last attempt in this process received no answer from the service. */

@@ -30,8 +30,8 @@ const QUEUE_COLUMNS = {
 export type QueuedSend = StoredOutbound &
   Readonly<Pick<typeof outbound.$inferSelect, keyof typeof QUEUE_COLUMNS>>;
 
-/** A send that its queue takes next, and when; null: at once. */
-export type NextSend = QueuedSend & { readonly dueAt: number | null };
+/** A send that its queue takes next, and when; null: at once. Beside it, the position of the first in the queue. */
+export type NextSend = QueuedSend & { readonly dueAt: number | null; readonly firstPosition: number };
 
 const COLUMNS = selectList({ ...SHOWN, ...QUEUE_COLUMNS }, 'o');
 
@@ -52,32 +52,36 @@ const dueAt = (send: string, now: string): string =>
  * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
  * row if the queue is empty. This is the first unfinished send. If that one is being looked up and the service
  * has answered the last look-up, the first send to another recipient may pass it. No send passes two others, so
- * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions.
+ * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions;
+ * with `above`, the sends up to this position are known to have finished.
  */
-function nextSend(connectionId: string, now: string): string {
+function nextSend(connectionId: string, now: string, above?: string): string {
+  const unfinished = `n.state IN ${UNFINISHED}${above === undefined ? '' : ` AND n.position > ${above}`}`;
   return `(
-    SELECT either.* FROM (
+    SELECT either.*, head.position AS first_position FROM (
       SELECT n.* FROM connector.outbound n
-       WHERE n.connection_id = ${connectionId} AND n.state IN ${UNFINISHED} ORDER BY n.position LIMIT 1) head
+       WHERE n.connection_id = ${connectionId} AND ${unfinished} ORDER BY n.position LIMIT 1) head
      CROSS JOIN LATERAL (
       SELECT head.*
        UNION ALL
       (SELECT n.* FROM connector.outbound n
         WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
-          AND n.connection_id = head.connection_id AND n.state IN ${UNFINISHED} AND n.recipient <> head.recipient
+          AND n.connection_id = head.connection_id AND ${unfinished} AND n.recipient <> head.recipient
         ORDER BY n.position LIMIT 1)) either
      ORDER BY greatest(${dueAt('either', now)}, ${now}), either.position LIMIT 1)`;
 }
 
-/** The send that a queue takes next. Null if the queue is empty. */
+/** The send that a queue takes next; those up to `above` have finished. Null if the queue is empty. */
 export async function readNextSend(
   db: Queryable,
   connectionId: string,
   now: number,
+  above = 0,
 ): Promise<NextSend | null> {
   const [next] = await db.query<NextSend>(
-    `SELECT ${COLUMNS}, ${dueAt('o', '$2::bigint')} AS "dueAt" FROM ${nextSend('$1', '$2::bigint')} o`,
-    [connectionId, now],
+    `SELECT ${COLUMNS}, ${dueAt('o', '$2::bigint')} AS "dueAt", o.first_position AS "firstPosition"
+       FROM ${nextSend('$1', '$2::bigint', '$3::bigint')} o`,
+    [connectionId, now, above],
   );
   return next ?? null;
 }

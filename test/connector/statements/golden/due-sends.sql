@@ -7,7 +7,7 @@ WITH RECURSIVE queues AS (
 )
 SELECT l.connection_id AS "connectionId"
   FROM queues l CROSS JOIN LATERAL (
-    SELECT either.* FROM (
+    SELECT either.*, head.position AS first_position FROM (
       SELECT n.* FROM connector.outbound n
        WHERE n.connection_id = l.connection_id AND n.state IN ('queued', 'sending') ORDER BY n.position LIMIT 1) head
      CROSS JOIN LATERAL (

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { countBuffers } from '../support/count-buffers.ts';
+import { newId } from '../support/event-fixtures.ts';
+import { holdSnapshot } from '../support/hold-snapshot.ts';
+import { OutboxBench } from './outbox-bench.ts';
+
+const FINISHED = 3_000;
+/** Longer than the time in which sends that were stored at once are committed. */
+const LATER_MS = 16_000;
+
+let bench: OutboxBench;
+let release: () => Promise<void>;
+
+beforeAll(async () => {
+  bench = await OutboxBench.open();
+  release = await holdSnapshot(bench.databaseUrl);
+});
+afterAll(async () => {
+  await release();
+  await bench.stopAll();
+  await bench.close();
+});
+
+it('while another session holds a snapshot, the next send is found without reading those that finished', async () => {
+  const counting = countBuffers(bench.database);
+  const query: Database['query'] = (text, ...rest) =>
+    text.startsWith('SELECT o.id') ? counting.query(text, ...rest) : bench.database.query(text, ...rest);
+  const transaction: Database['transaction'] = (...args) => bench.database.transaction(...args);
+  const sender = bench.process({
+    database: Object.assign(Object.create(bench.database), { query, transaction }),
+  });
+  await sender.presence.start();
+  const connectionId = await bench.addConnection();
+  const send = async (): Promise<number> => {
+    const id = await bench.queueText(connectionId, 'hello', newId());
+    counting.takeCount();
+    await sender.runNow(connectionId);
+    expect(await bench.stateOf(id)).toBe('sent');
+    return counting.takeCount();
+  };
+  const first = await send();
+  await bench.database.query(
+    `INSERT INTO connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key,
+       state, created_at, updated_at)
+     SELECT 'many' || n, 'account-1', $1, 'many' || n, '', '1', 'k', 'queued', 0, 0 FROM generate_series(1, ${FINISHED}) n`,
+    [connectionId],
+  );
+  for (const state of ['sending', 'sent'])
+    await bench.database.query(`UPDATE connector.outbound SET state = $1 WHERE id LIKE 'many%'`, [state]);
+  expect(await send()).toBeGreaterThan(first + 100);
+  await bench.clock.skip(LATER_MS);
+  await send();
+  await bench.clock.skip(LATER_MS);
+  await send();
+  expect(await send()).toBeLessThan(first + 60);
+});
