@@ -121,6 +121,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/reconcile/repairs.ts': 'judges repairs and adds them up in one statement',
   'src/connector/reconcile/walk-messages.ts': 'joins the messages of a page',
   'src/connector/db/sealed-columns.ts': 'reads and writes columns of several tables, from a list',
+  'src/connector/state/snapshots.ts': 'reads the catalog of the server',
   'src/connector/feed/sequencer.ts': 'calls connector.number_changes',
   'src/platform/db/clear-tables.ts': 'sets the one row that numbers the events',
   'src/platform/media/media-upload.ts': 'decodes base64, and sets synchronous_commit for its own commit',

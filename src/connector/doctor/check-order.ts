@@ -19,6 +19,7 @@ import { sealingCheck } from './checks/sealing.ts';
 import { sendsCheck } from './checks/sends.ts';
 import { serviceCheck } from './checks/service.ts';
 import { signaturesCheck } from './checks/signatures.ts';
+import { snapshotsCheck } from './checks/snapshots.ts';
 import { webhookCheck } from './checks/webhook.ts';
 import { webhookAddressCheck } from './checks/webhook-address.ts';
 import type { Check } from './finding.ts';
@@ -29,6 +30,7 @@ import type { Check } from './finding.ts';
 export const STORE_CHECKS: readonly Check<StoreCheckInput>[] = [
   rightsCheck,
   connectionsCheck,
+  snapshotsCheck,
   sealingCheck,
   accountCheck,
 ];

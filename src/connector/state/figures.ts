@@ -37,7 +37,7 @@ export interface Waiting {
 }
 
 /** How long the oldest has waited, in milliseconds; 0 if none waits. */
-export function oldestWaitMs({ oldestAt }: Waiting, now: number): number {
+export function oldestWaitMs({ oldestAt }: Pick<Waiting, 'oldestAt'>, now: number): number {
   return oldestAt === null ? 0 : Math.max(0, now - oldestAt);
 }
 

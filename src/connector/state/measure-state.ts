@@ -17,6 +17,7 @@ import {
   readFeed,
   readSends,
 } from './figures.ts';
+import { readOldestSnapshot } from './snapshots.ts';
 
 const NOTICES = ['ends_soon', 'end_passed'] as const;
 
@@ -69,6 +70,12 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     'Age of the oldest committed change without a number; 0 if there is none.',
     readOr(() => readFeed(db)),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
+  );
+  gauge(
+    'connector_oldest_snapshot_seconds',
+    'Age of the oldest transaction that keeps dead rows in the database; 0 if there is none.',
+    readOr(() => readOldestSnapshot(db)),
+    (oldest) => (oldest === null ? 0 : oldestWaitMs({ oldestAt: oldest.since }, clock.now()) / 1_000),
   );
   measureConsumers(
     metrics,

@@ -90,6 +90,7 @@ describe('a system without problems', () => {
       'migrations',
       'rights',
       'connections',
+      'snapshots',
       'sealing',
       'account',
       'connector',

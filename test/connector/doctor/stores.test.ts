@@ -7,6 +7,7 @@ import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/da
 import { findFreePort } from '../../support/find-free-port.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
+import { holdSnapshot } from '../support/hold-snapshot.ts';
 import { examineWith, MIGRATIONS, openForDoctor, told } from './examined-system.ts';
 
 const SETTINGS: DoctorSettings = {
@@ -118,6 +119,40 @@ describe('a database', () => {
       async (sql) => void (await sql.unsafe(`alter role ${role} set default_transaction_read_only = on`)),
     );
     expect(await ask('rights', url)).toMatch(/^problem: The database does not accept writes/);
+  });
+
+  it('is reported with the session that keeps dead rows, without the values of its statement', async () => {
+    const release = await holdSnapshot(
+      database.url,
+      `SELECT count(*) FROM connector.messages WHERE peer = '447700900201'`,
+    );
+    onTestFinished(release);
+    expect(await ask('snapshots', database.url)).toMatch(/^ok/);
+    const clock = { ...systemClock, now: () => systemClock.now() + 3 * 60 * 60_000 };
+    const late = told(await examineWith(SETTINGS, { databaseUrl: database.url, clock }), 'snapshots');
+    expect(late).toMatch(
+      /^warning: Dead rows cannot be removed[\s\S]*began 3 h ago: process \d+ \(role \w+, application holder, idle in transaction\), "SELECT count\(\*\) FROM connector\.messages WHERE peer ="[\s\S]*pg_terminate_backend\(\d+\)/,
+    );
+    expect(late).not.toContain('447700900201');
+  });
+
+  it('is reported with sessions that it may not see, and slots that nobody reads', async () => {
+    const { role, url } = await asNewUser();
+    onTestFinished(() => run(database.url, `drop owned by ${role}`));
+    await run(
+      database.url,
+      `grant usage on schema connector to ${role}`,
+      `grant select on all tables in schema connector to ${role}`,
+    );
+    const release = await holdSnapshot(database.url);
+    onTestFinished(release);
+    expect(await ask('snapshots', url)).toMatch(/sessions? of other roles cannot be seen/);
+    const slot = `slot_${randomBytes(6).toString('hex')}`;
+    await run(database.url, `select pg_create_physical_replication_slot('${slot}', true)`);
+    onTestFinished(() => run(database.url, `select pg_drop_replication_slot('${slot}')`));
+    expect(await ask('snapshots', database.url)).toMatch(
+      new RegExp(`^warning[\\s\\S]*Nobody reads the replication slot ${slot}\\. It keeps \\d+ MiB`),
+    );
   });
 
   it('is not reported if it has free connections, but a missing account is', async () => {
