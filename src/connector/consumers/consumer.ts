@@ -77,13 +77,14 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     limit: row.placeChanges,
     onReady: (key) => ready.push(key),
     isDue,
-    onGained: read,
     giveBack,
   });
   let running = 0;
   let closed = false;
   let failing = false;
   let reader = new AbortController();
+  /** What the reader reads for. What was gained since may have to begin before it. */
+  let reading: ReadonlySet<HeldPartition> = new Set();
   /** The reader has passed on everything up to here. */
   let position = 0;
   /** The statement that may not have been committed yet. */
@@ -102,24 +103,25 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 
   /* Reading. */
 
-  /** Reads from the lowest place of the partitions; each ignores what it has read. */
+  /** If partitions were gained: reads from the lowest place of all of them; each ignores what it has read. */
   function read(): void {
+    if (closed || shares.held.every((held) => reading.has(held))) return;
     reader.abort();
     reader = new AbortController();
     const { signal } = reader;
-    if (closed || shares.held.length === 0) return;
+    reading = new Set(shares.held);
     position = Math.min(...shares.held.map(({ partition }) => partition.readTo));
     void feed.subscribe(position, (changes) => take(changes, signal), signal);
   }
 
   async function take(changes: readonly Change[], signal: AbortSignal): Promise<void> {
     for (const change of changes) {
-      shares
-        .of(partitionOf(change.connectionId))
-        ?.partition.offer(change.seq, passes(change, row.filter) ? change : null);
+      const held = shares.of(partitionOf(change.connectionId));
+      if (held === undefined || !reading.has(held)) continue;
+      held.partition.offer(change.seq, passes(change, row.filter) ? change : null);
     }
     position = changes.at(-1)?.seq ?? position;
-    for (const { partition } of shares.held) partition.skipTo(position);
+    for (const { partition } of reading) partition.skipTo(position);
     pump();
     while (isFull() && !signal.aborted) await changed.promise.catch(() => undefined);
   }
@@ -397,7 +399,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   async function check(): Promise<void> {
-    await shares.balance();
+    await shares.balance().finally(read);
     if (shares.held.length > 0) await serially(() => know(shares.held));
     wake();
   }

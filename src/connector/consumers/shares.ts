@@ -32,8 +32,6 @@ export interface SharesOptions {
   readonly limit: number;
   readonly onReady: (key: Key) => void;
   readonly isDue: (row: ParkedRow) => boolean;
-  /** Called when partitions were gained. */
-  readonly onGained: () => void;
   /** Writes the exact places of partitions that are given back. Must not reject. */
   readonly giveBack: (held: readonly HeldPartition[]) => Promise<void>;
   readonly onFreed: () => void;
@@ -129,9 +127,7 @@ export function createShares(options: SharesOptions): Shares {
     const free = Array.from({ length: PARTITIONS }, (_, number) => number).filter(
       (number) => !held.has(number) && !taken.has(`${CONSUMER}:${name}/${number}`),
     );
-    const before = held.size;
-    await Promise.all(free.slice(0, Math.max(0, share - before)).map(take));
-    if (held.size > before) options.onGained();
+    await Promise.all(free.slice(0, Math.max(0, share - held.size)).map(take));
   }
 
   return {

@@ -23,7 +23,7 @@ it('a connector that closes waits for the handler, then aborts its call', async 
     };
     const event = { event: 'message.received', connection_id: 'c1', message: { ...message, timestamp: 1 } };
     expect((await running.deliver(event, world.secret)).status).toBe(200);
-    void running.connector.settle();
+    running.connector.settle().catch(() => undefined);
     const signal = await begun.promise;
     const closed = running.stop();
     await world.clock.timerSet(8_000);

@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { partitionOf } from '../../../src/connector/consumers/partition-of.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { newId } from '../support/event-fixtures.ts';
+import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
+
+let bench: ConsumerBench;
+beforeAll(async () => {
+  bench = await ConsumerBench.open();
+  await (await bench.running()).close();
+});
+afterEach(() => bench.stopAll());
+afterAll(() => bench.close());
+
+/** A connection of this partition. */
+function connectionIn(partition: number): string {
+  for (let id = newId(); ; id = newId()) if (partitionOf(id) === partition) return id;
+}
+
+/** How many partitions each process holds, in the order of the processes. */
+async function sharesOf(...processes: readonly HandingProcess[]): Promise<readonly number[]> {
+  const rows = await bench.database.query<{ owner: string }>(
+    "select owner from connector.leases where name like 'consumer:handler/%'",
+  );
+  return processes.map(({ presence }) => rows.filter(({ owner }) => owner === presence.id).length);
+}
+
+/** A database whose next matching statement has its effect, and whose answer then waits. */
+function holdingAnswer(
+  database: Database,
+  matches: (text: string, params: readonly unknown[]) => boolean,
+): { readonly database: Database; readonly reached: Promise<void>; goOn(): void } {
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const query: Database['query'] = async (text, params, options) => {
+    const rows = await database.query<never>(text, params, options);
+    if (matches(text, params ?? [])) {
+      reached.resolve();
+      await goOn.promise;
+    }
+    return rows;
+  };
+  return {
+    database: Object.assign(Object.create(database), {
+      query,
+      transaction: database.transaction.bind(database),
+    }),
+    reached: reached.promise,
+    goOn: goOn.resolve,
+  };
+}
+
+describe('the partitions of a consumer', () => {
+  it('are divided so that no process has more than its share, rounded up, while processes join and leave', async () => {
+    const first = await bench.running();
+    expect(await sharesOf(first)).toEqual([16]);
+    const second = await bench.running();
+    await first.settle();
+    await second.settle();
+    expect(await sharesOf(first, second)).toEqual([8, 8]);
+    const third = await bench.running();
+    for (const process of [first, second, third]) await process.settle();
+    expect(await sharesOf(first, second, third)).toEqual([6, 6, 4]);
+    await first.close();
+    await second.settle();
+    await third.settle();
+    expect(await sharesOf(second, third)).toEqual([8, 8]);
+    await second.close();
+    await third.settle();
+    expect(await sharesOf(third)).toEqual([16]);
+  });
+
+  it('are handed over exactly: nothing is repeated or left out', async () => {
+    const connections = Array.from({ length: 16 }, (_, partition) => connectionIn(partition));
+    const first = await bench.running();
+    for (const connection of connections) await bench.tell(connection, '1');
+    await first.settle();
+    const second = await bench.running();
+    for (const connection of connections) await bench.tell(connection, '2');
+    await first.settle();
+    await second.settle();
+    await first.close();
+    for (const connection of connections) await bench.tell(connection, '3');
+    await second.settle();
+    for (const connection of connections) {
+      expect(bench.callsOf(connection)).toEqual([
+        ['1', 1],
+        ['2', 1],
+        ['3', 1],
+      ]);
+    }
+  });
+
+  it('miss nothing that a reader has passed before the last of them was taken', async () => {
+    const [early, late, read] = [connectionIn(0), connectionIn(1), connectionIn(15)];
+    const first = await bench.running();
+    const held = holdingAnswer(
+      bench.database,
+      (text, params) => text.includes('SET open = true') && params[1] === 1,
+    );
+    const second = await bench.running({}, { database: held.database });
+    await first.settle();
+    await second.settle();
+    expect(await sharesOf(first, second)).toEqual([8, 8]);
+    await first.close();
+    // The second process reads past it: the partition has no owner.
+    await bench.tell(early, 'left');
+    await bench.tell(late, 'left');
+    await bench.tell(read, '1');
+    await expect.poll(() => bench.callsOf(read)).toEqual([['1', 1]]);
+    const settled = second.settle();
+    await held.reached;
+    // It has taken some partitions, and still reads for those that it had before.
+    await bench.tell(read, '2');
+    await expect.poll(() => bench.callsOf(read)).toContainEqual(['2', 1]);
+    held.goOn();
+    await settled;
+    expect(bench.callsOf(early)).toEqual([['left', 1]]);
+    expect(bench.callsOf(late)).toEqual([['left', 1]]);
+  });
+});
