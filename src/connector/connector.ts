@@ -130,7 +130,7 @@ export interface Connector {
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { database, receiverDatabase = database, notifier, clock, logger, keyRing, role } = options;
   const random = options.random ?? Math.random;
-  const base = { database, clock, logger };
+  const base = { database, clock, logger, keyRing, redisUrl: options.redisUrl };
   const presence = createPresence({ ...base, works: role !== 'web' });
   /** What work under leases needs. */
   const working = { ...base, notifier, presence, random };
@@ -170,7 +170,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       : createOauth({
           ...base,
           app: options.oauth,
-          keyRing,
           owner: presence.id,
           random,
           onRefreshEnd,
@@ -212,14 +211,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createConsumerMetrics(metrics),
     feed,
     works: role !== 'web',
-    keyRing,
     serviceHosts,
-    redisUrl: options.redisUrl,
     handlers: role === 'web' ? undefined : options.handlers,
   });
   const reconciler = createReconciler({
     ...working,
-    keyRing,
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
     onCommitted: () => feed.notify(),
@@ -231,7 +227,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   await subscriptions.load();
   const accounts = createAccounts({
     ...working,
-    keyRing,
     publicUrl: options.webhookPublicUrl,
     noticeMs: options.rotationNoticeMs,
     mayUse,
@@ -249,7 +244,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   });
   const calls = createConnectionCalls({
     ...working,
-    keyRing,
     grants,
     mayUse,
     finishes: role !== 'web',

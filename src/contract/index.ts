@@ -3,6 +3,7 @@ export * from './connector/accounts.ts';
 export * from './connector/changes.ts';
 export * from './connector/connections.ts';
 export * from './connector/consumer-requests.ts';
+export * from './connector/consumers.ts';
 export * from './connector/endpoints.ts';
 export * from './connector/errors.ts';
 export * from './connector/messages.ts';

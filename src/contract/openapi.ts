@@ -3,6 +3,7 @@ import * as connectorAccounts from './connector/accounts.ts';
 import * as connectorChanges from './connector/changes.ts';
 import * as connectorConnections from './connector/connections.ts';
 import * as connectorConsumerRequests from './connector/consumer-requests.ts';
+import * as connectorConsumers from './connector/consumers.ts';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from './connector/endpoints.ts';
 import { CONNECTOR_ERRORS, connectorErrorBody } from './connector/errors.ts';
 import * as connectorMessages from './connector/messages.ts';
@@ -103,6 +104,7 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
       connectorOutbound,
       connectorChanges,
       connectorConsumerRequests,
+      connectorConsumers,
       connectorSync,
       connectorTrace,
       { connectorErrorBody },

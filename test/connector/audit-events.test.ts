@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/connector/audit/audit.ts';
 import type { ConnectorOptions } from '../../src/connector/connector.ts';
+import { deleteConsumer } from '../../src/connector/consumers/manage-consumers.ts';
 import { appSubscriptionId } from '../../src/connector/oauth/oauth-app.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { useGrants } from './oauth/grant-world.ts';
@@ -69,6 +70,13 @@ async function removeAccount(id: string): Promise<void> {
   expect((await running.ask('DELETE', `/v1/accounts/${id}`)).status).toBe(200);
 }
 
+/** Creates a consumer that does not exist yet. */
+async function createConsumer(): Promise<void> {
+  await deleteConsumer(grants.world.database, 'crm');
+  const body = { name: 'crm', kind: 'http', url: 'https://93.184.215.14/changes' };
+  expect((await running.ask('POST', '/v1/consumers', { body })).status).toBe(201);
+}
+
 /** How each event comes about, and the one line that it leaves. */
 const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
   async 'account.added'() {
@@ -107,6 +115,34 @@ const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
     const denial = new URLSearchParams({ error: 'access_denied', state, iss: grants.auth.url });
     await grants.comeBack(denial.toString());
     return { what: 'GET /oauth/callback', result: 'access_denied', address: '127.0.0.1' };
+  },
+  async 'consumer.created'() {
+    await createConsumer();
+    return { who: 'CONNECTOR_API_TOKEN', id: 'crm', result: 'ok' };
+  },
+  async 'consumer.changed'() {
+    await createConsumer();
+    await running.ask('PATCH', '/v1/consumers/crm', { body: { batch: 2 } });
+    return { who: 'CONNECTOR_API_TOKEN', id: 'crm', result: 'ok' };
+  },
+  async 'consumer.paused'() {
+    await running.ask('POST', '/v1/consumers/nobody/pause');
+    return { who: 'CONNECTOR_API_TOKEN', id: 'nobody', result: 'not_found' };
+  },
+  async 'consumer.resumed'() {
+    await createConsumer();
+    await running.ask('POST', '/v1/consumers/crm/resume');
+    return { who: 'CONNECTOR_API_TOKEN', id: 'crm', result: 'ok' };
+  },
+  async 'consumer.replayed'() {
+    await createConsumer();
+    await running.ask('POST', '/v1/consumers/crm/replay', { body: { from: 'now' } });
+    return { who: 'CONNECTOR_API_TOKEN', id: 'crm', result: 'ok' };
+  },
+  async 'consumer.deleted'() {
+    await createConsumer();
+    await running.ask('DELETE', '/v1/consumers/crm');
+    return { who: 'CONNECTOR_API_TOKEN', id: 'crm', result: 'ok' };
   },
   async 'dead_letter.given_up'() {
     await running.ask('DELETE', '/v1/dead-letters/abc-1');

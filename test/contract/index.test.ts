@@ -7,6 +7,7 @@ import { ROOT } from '../support/root.ts';
 /** Parts of the exported ones. */
 const INTERNAL = [
   'connector/connection-endpoints.ts',
+  'connector/consumer-endpoints.ts',
   'connector/connector-endpoint.ts',
   'connector/lists.ts',
   'connector/message-endpoints.ts',

@@ -44,6 +44,7 @@ export const PROJECTS = {
     'test/package/dependencies.test.ts',
     'test/conformance/command.test.ts',
     'test/connector/{canary,canary-of-parts,shared-redis}.test.ts',
+    'test/connector/api/consumers.test.ts',
     'test/connector/consumers/{sinks,sinks/*}.test.ts',
     'test/connector/doctor/stores.test.ts',
     'test/connector/feed/sequencer.test.ts',

@@ -56,6 +56,13 @@ const AUDITED: Partial<Record<ConnectorEndpointName, AuditEvent>> = {
   startGrant: 'consent.begun',
   rotateSecret: 'secret.rotated',
   deleteConnection: 'connection.deleted',
+  createConsumer: 'consumer.created',
+  changeConsumer: 'consumer.changed',
+  deleteConsumer: 'consumer.deleted',
+  pauseConsumer: 'consumer.paused',
+  resumeConsumer: 'consumer.resumed',
+  replayConsumer: 'consumer.replayed',
+  rotateConsumerSecret: 'secret.rotated',
   replayDeadLetter: 'dead_letter.replayed',
   removeDeadLetter: 'dead_letter.given_up',
 };
@@ -91,7 +98,7 @@ export function routeOperations(
       answerMs: LONGER_ANSWER_MS[name] ?? ANSWER_MS,
     });
     const allow = guard.allow(name);
-    const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete';
+    const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
     if (endpoint.body === undefined) router[method](path, allow, handle);
     else router[method](path, allow, ...parseBody(name), handle);
   }
@@ -143,7 +150,7 @@ function handlerOf(
 function withAudit(operation: AnyOperation, event: AuditEvent | undefined, audit: Audit): AnyOperation {
   if (event === undefined) return operation;
   return async (call, who) => {
-    const given = call.id || readText(call.body, 'accountId');
+    const given = call.id || (readText(call.body, 'accountId') ?? readText(call.body, 'name'));
     const reference = readText(call.body, 'reference');
     try {
       const answer = await operation(call, who);

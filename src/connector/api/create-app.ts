@@ -10,6 +10,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -37,6 +38,7 @@ import {
   sendReadReceipt,
 } from './connection-life.ts';
 import { getConnection, listConnections, mapCustomer } from './connections.ts';
+import { operateConsumers } from './consumers.ts';
 import { createConnection } from './create-connection.ts';
 import { listDeadLetters, removeLetter, replayLetter } from './dead-letters.ts';
 import { routeMedia } from './media.ts';
@@ -99,6 +101,9 @@ export interface WebParts extends ProbeParts {
   readonly isConfigured: (accountId: string) => boolean;
   /** Hosts at which services of added accounts may be; null allows any public address. */
   readonly serviceHosts: NamedHosts | null;
+  readonly keyRing: KeyRing;
+  /** The Redis of this connector, for queues of consumers without one of their own. */
+  readonly redisUrl: string | undefined;
 }
 
 /** Serves webhooks and the API. */
@@ -170,6 +175,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     listDeadLetters: listDeadLetters(database),
     replayDeadLetter: replayLetter({ database, clock, notify: parts.consumers.notify }),
     removeDeadLetter: removeLetter(database),
+    ...operateConsumers(parts),
     getSync: getSync(sync),
     syncNow: syncNow(sync),
   } satisfies Operations;

@@ -14,6 +14,7 @@ export const MESSAGE_KEY = z.tuple([z.int(), z.string().max(255), z.string().max
 export const CONNECTION_KEY = z.tuple([z.string().max(255)]);
 export const OUTBOUND_KEY = z.tuple([z.int(), z.string().max(255)]);
 export const ACCOUNT_KEY = z.tuple([z.int(), z.string().max(255)]);
+export const CONSUMER_KEY = z.tuple([z.string().max(31)]);
 export const DEAD_LETTER_KEY = z.tuple([z.int(), z.string().max(255)]);
 
 /** Decodes one of our cursors; null if there is none. Throws an `ApiError` for anything else. */

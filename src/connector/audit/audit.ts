@@ -10,6 +10,12 @@ export const AUDIT_EVENTS = [
   'consent.begun',
   'consent.finished',
   'consent.refused',
+  'consumer.changed',
+  'consumer.created',
+  'consumer.deleted',
+  'consumer.paused',
+  'consumer.replayed',
+  'consumer.resumed',
   'dead_letter.given_up',
   'dead_letter.replayed',
   'secret.rotated',
@@ -27,7 +33,7 @@ export interface AuditFacts {
   readonly who?: string | undefined;
   /** What was requested or changed, such as a method and a path of the contract. */
   readonly what?: string | readonly string[] | undefined;
-  /** The id of its object: an account, a subscription, a dead letter. */
+  /** The id of its object: an account, a subscription, a consumer, a dead letter. */
   readonly id?: string | undefined;
   /** The CRM's own id of an account. */
   readonly reference?: string | undefined;

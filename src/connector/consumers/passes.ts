@@ -1,5 +1,5 @@
 import type { Change } from '../../contract/connector/changes.ts';
-import type { ConsumerFilter } from '../db/consumer-tables.ts';
+import type { ConsumerFilter } from '../../contract/connector/consumers.ts';
 
 /** True for a change that a consumer with this filter receives. */
 export function passes(change: Change, { types, directions, connectionIds }: ConsumerFilter): boolean {

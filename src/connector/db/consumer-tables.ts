@@ -1,17 +1,6 @@
 import { bigint, boolean, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
-import type { ChangeType } from '../../contract/connector/changes.ts';
+import type { ConsumerFilter, ConsumerKind, ConsumerState } from '../../contract/connector/consumers.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
-
-/** `handler` is the CRM's own code in this process; the others are called over the network. */
-export type ConsumerKind = 'handler' | 'http' | 'bullmq';
-
-/** A consumer receives the changes that pass all fields; an absent field matches everything. */
-export interface ConsumerFilter {
-  readonly types?: readonly ChangeType[];
-  /** Of messages; a change without a direction passes. */
-  readonly directions?: readonly ('incoming' | 'outgoing')[];
-  readonly connectionIds?: readonly string[];
-}
 
 /** `ordered`: a change that fails holds back the later ones of its connection. */
 export interface HttpSettings {
@@ -30,7 +19,7 @@ export const consumers = connectorSchema.table('consumers', {
   name: text('name').primaryKey(),
   kind: text('kind').$type<ConsumerKind>().notNull(),
   /** `disabled`: its receiver asked not to be called again. */
-  state: text('state').$type<'running' | 'paused' | 'disabled'>().notNull().default('running'),
+  state: text('state').$type<ConsumerState>().notNull().default('running'),
   disabledReason: text('disabled_reason'),
   filter: jsonb('filter').$type<ConsumerFilter>().notNull().default({}),
   /** Maximum number of changes of one call. */

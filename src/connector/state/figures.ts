@@ -1,10 +1,10 @@
 import { and, count, desc, eq, gt, gte, isNotNull, isNull, lte, max, min, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { LicenseNotice } from '../../contract/connector/connections.ts';
+import type { ConsumerKind, ConsumerState } from '../../contract/connector/consumers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { HealthFacts } from '../connections/judge-health.ts';
-import type { ConsumerKind } from '../db/consumer-tables.ts';
 import { noticeByTime } from '../db/license-notice.ts';
 import { c } from '../db/newest-messages.ts';
 import { IS_UNFINISHED } from '../db/outbox-tables.ts';
@@ -162,7 +162,7 @@ export async function readFeed(db: Queryable): Promise<Waiting & { readonly last
 export interface ConsumerFigures extends Waiting {
   readonly name: string;
   readonly kind: ConsumerKind;
-  readonly state: 'running' | 'paused' | 'disabled';
+  readonly state: ConsumerState;
   /** Connections that wait because a call failed, or are far behind. */
   readonly parked: number;
   readonly deadLetters: number;

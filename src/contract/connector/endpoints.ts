@@ -1,4 +1,5 @@
 import { CONNECTION_ENDPOINTS } from './connection-endpoints.ts';
+import { CONSUMER_ENDPOINTS } from './consumer-endpoints.ts';
 import { MESSAGE_ENDPOINTS } from './message-endpoints.ts';
 import { SYNC_ENDPOINTS } from './sync-endpoints.ts';
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts';
@@ -9,6 +10,7 @@ export const CONNECTOR_ENDPOINTS = {
   ...SYNC_ENDPOINTS,
   ...CONNECTION_ENDPOINTS,
   ...MESSAGE_ENDPOINTS,
+  ...CONSUMER_ENDPOINTS,
 };
 
 /** Operation name of an endpoint. */

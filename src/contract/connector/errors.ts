@@ -41,6 +41,12 @@ export const CONNECTOR_ERRORS = {
     status: 409,
     meaning: 'This account is configured in the environment; remove it there.',
   },
+  consumer_exists: { status: 409, meaning: 'There is already a consumer with this name.' },
+  consumer_is_handler: {
+    status: 409,
+    meaning: 'The consumer `handler` follows the handlers of the processes; it cannot be created or deleted.',
+  },
+  no_secret: { status: 409, meaning: 'Only an `http` consumer has a secret.' },
   oauth_not_configured: { status: 409, meaning: 'OAuth is not configured for this connector.' },
   reauth_required: { status: 409, meaning: 'The grant has ended; the customer must consent again.' },
   webhook_of_app: {
@@ -53,6 +59,7 @@ export const CONNECTOR_ERRORS = {
   internal_error: { status: 500, meaning: 'The connector failed; see its log.' },
   service_refused: { status: 502, meaning: 'The service rejected the call; `message` contains its code.' },
   service_unreachable: { status: 502, meaning: 'The service did not answer.' },
+  redis_unreachable: { status: 502, meaning: 'The Redis of the queue did not answer.' },
   media_refused: {
     status: 502,
     meaning: 'The file was not fetched because its address, size or response is not safe.',

@@ -3,7 +3,8 @@
  * - `read`: read messages, connections, changes and state.
  * - `write`: the daily work of a CRM: send, mark as read, create, pair and delete connections,
  *   start consents. A web tier that only links customers needs no other right.
- * - `operate`: the work of an operator: API keys of accounts, removal of accounts, rotation, polling on request, dead letters, retried sends.
+ * - `operate`: the work of an operator: API keys of accounts, removal of accounts, rotation, polling on request,
+ *   consumers, dead letters, retried sends.
  * - `metrics`: read `GET /metrics`.
  */
 export const RIGHTS = ['read', 'write', 'operate', 'metrics'] as const;

@@ -69,6 +69,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   'api-keys': 'Id of the API key.',
   calls: 'Id of the call.',
   connections: 'Id of the connection.',
+  consumers: 'Name of the consumer.',
   contacts: 'Phone number of the person: international digits, no `+`.',
   'dead-letters': 'Id of the dead letter.',
   deliveries: 'Id of the delivery.',

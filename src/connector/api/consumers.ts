@@ -1,0 +1,250 @@
+import type { Consumer, CreateConsumerRequest } from '../../contract/connector/consumers.ts';
+import { HANDLER_CONSUMER } from '../../contract/connector/consumers.ts';
+import { givenFields } from '../../contract/schema/given-fields.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { inspectRedis } from '../../runtime/notifier/inspect-redis.ts';
+import { findNetwork } from '../../runtime/public-network/check-host.ts';
+import { lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
+import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { addConsumer } from '../consumers/consumer-store.ts';
+import type { Consumers } from '../consumers/consumers.ts';
+import {
+  type ConsumerChange,
+  changeConsumer,
+  deleteConsumer,
+  findPlace,
+  generateConsumerSecret,
+  pauseConsumer,
+  replayConsumer,
+  resumeConsumer,
+  rotateSecret,
+  sealConsumer,
+} from '../consumers/manage-consumers.ts';
+import type { BullmqSettings, HttpSettings } from '../db/consumer-tables.ts';
+import type { Feed } from '../feed/feed.ts';
+import { type ConsumerState, readConsumerStates } from '../state/consumer-progress.ts';
+import { oldestWaitMs } from '../state/figures.ts';
+import { ApiError, invalid, notFound } from './api-error.ts';
+import { CONSUMER_KEY, cutPage, decodeCursor } from './cursors.ts';
+import type { Operation, Operations } from './operations.ts';
+
+const LOOKUP_WITHIN_MS = 5_000;
+const DEFAULT_PREFIX = 'bull';
+
+export interface ConsumerOperations {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly keyRing: KeyRing;
+  readonly consumers: Pick<Consumers, 'notify'>;
+  readonly feed: Pick<Feed, 'position'>;
+  /** Hosts that may be anywhere. All others must be on the public internet. */
+  readonly serviceHosts: NamedHosts | null;
+  /** The Redis of this connector, for queues without one of their own. */
+  readonly redisUrl: string | undefined;
+}
+
+/** The operations of consumers. Processes are notified of each change, and take it up. */
+export function operateConsumers(options: ConsumerOperations) {
+  const { database, clock, keyRing } = options;
+
+  /** The consumer after a change that every process must know. */
+  async function changed(name: string): Promise<Consumer> {
+    options.consumers.notify(name);
+    return await find(name);
+  }
+
+  async function find(name: string): Promise<Consumer> {
+    const [found] = await readConsumerStates(database, { name });
+    if (found === undefined) throw notFound('consumer');
+    return present(found, clock.now());
+  }
+
+  async function placeOf(from: Parameters<typeof findPlace>[1]): Promise<number> {
+    const { lastSeq } = await options.feed.position();
+    const place = await findPlace(database, from, lastSeq);
+    if (place === null) throw invalid('from', `is beyond the newest change, whose number is ${lastSeq}`);
+    return place;
+  }
+
+  const list: Operation<'listConsumers'> = async ({ query }) => {
+    const [after] = decodeCursor(CONSUMER_KEY, query.cursor) ?? [null];
+    const rows = await readConsumerStates(database, { after, limit: query.limit + 1 });
+    const { page, nextCursor, hasMore } = cutPage(rows, query.limit, ({ name }) => [name]);
+    return { consumers: page.map((row) => present(row, clock.now())), nextCursor, hasMore };
+  };
+
+  const create: Operation<'createConsumer'> = async ({ body }) => {
+    const { name } = body;
+    if (name === HANDLER_CONSUMER) {
+      const reason = 'a process creates it when it loads handlers';
+      throw new ApiError('consumer_is_handler', `name: \`${name}\` is the consumer of handlers; ${reason}.`);
+    }
+    if (body.kind === 'http') await checkUrl(options, body.url);
+    else await checkRedis(options, body.redisUrl);
+    const place = await placeOf(body.from ?? 'now');
+    const secret = body.kind === 'http' ? generateConsumerSecret() : undefined;
+    const redisUrl = body.kind === 'bullmq' ? body.redisUrl : undefined;
+    const { kind, settings, ...columns } = rowOf(body);
+    const sealed = await sealConsumer(keyRing, name, { secret, redisUrl });
+    const row = { name, kind, settings, ...columns, ...sealed, createdAt: clock.now() };
+    if (!(await addConsumer(database, row, place)))
+      throw new ApiError('consumer_exists', `name: there is already a consumer \`${name}\`.`);
+    return { consumer: await changed(name), secret: secret ?? null };
+  };
+
+  const change: Operation<'changeConsumer'> = async ({ id, body }) => {
+    const { kind } = await find(id);
+    const { url, ordered, queue, prefix, redisUrl, ...columns } = body;
+    const settings = givenFields(
+      kind === 'http' ? { url, ordered } : kind === 'bullmq' ? { queue, prefix } : {},
+    );
+    const allowed = [...Object.keys(settings), ...(kind === 'bullmq' ? ['redisUrl'] : [])];
+    const foreign = Object.keys(givenFields({ url, ordered, queue, prefix, redisUrl }));
+    const [odd] = foreign.filter((field) => !allowed.includes(field));
+    if (odd !== undefined) throw invalid(odd, `a consumer of kind ${kind} does not have this field`);
+    if (url !== undefined) await checkUrl(options, url);
+    if (redisUrl !== undefined) await checkRedis(options, redisUrl ?? undefined);
+    const update: ConsumerChange = { ...columnsOf(columns), settings, redisUrl };
+    if (!(await changeConsumer(database, id, update, keyRing))) throw notFound('consumer');
+    return await changed(id);
+  };
+
+  return {
+    listConsumers: list,
+    createConsumer: create,
+    getConsumer: ({ id }) => find(id),
+    changeConsumer: change,
+    async deleteConsumer({ id }) {
+      if (id === HANDLER_CONSUMER) {
+        const reason = 'a process with handlers would create it again and skip changes';
+        throw new ApiError('consumer_is_handler', `It cannot be deleted: ${reason}. Pause it instead.`);
+      }
+      if (!(await deleteConsumer(database, id))) throw notFound('consumer');
+      options.consumers.notify(id);
+      return { ok: true };
+    },
+    async pauseConsumer({ id }) {
+      await pauseConsumer(database, id);
+      return await changed(id);
+    },
+    async resumeConsumer({ id }) {
+      await resumeConsumer(database, id);
+      return await changed(id);
+    },
+    async replayConsumer({ id, body: { from } }) {
+      const place = await placeOf(from);
+      if (!(await replayConsumer(database, id, { place, skips: from === 'now' }))) throw notFound('consumer');
+      return await changed(id);
+    },
+    async rotateConsumerSecret({ id, body }) {
+      const { kind } = await find(id);
+      const rotated = await rotateSecret(options, id, body?.compromised ?? false);
+      if (rotated === null)
+        throw new ApiError('no_secret', `A consumer of kind ${kind} has no secret to rotate.`);
+      options.consumers.notify(id);
+      return { secret: rotated.secret, previousSecretUntil: toIsoOrNull(rotated.previousUntil) };
+    },
+  } satisfies Operations;
+}
+
+type Settings = Pick<
+  CreateConsumerRequest,
+  'filter' | 'batch' | 'concurrency' | 'attempts' | 'deadlineMs' | 'placeChanges' | 'placeMs'
+>;
+
+/** The columns of a body; absent ones keep their default or their value. */
+function columnsOf(body: Settings) {
+  const { filter, batch, concurrency, attempts, deadlineMs, placeChanges, placeMs } = body;
+  return givenFields({ filter, batch, concurrency, attempts, deadlineMs, placeChanges, placeMs });
+}
+
+function rowOf(body: CreateConsumerRequest) {
+  const settings: HttpSettings | BullmqSettings =
+    body.kind === 'http'
+      ? { url: body.url, ordered: body.ordered ?? true }
+      : { queue: body.queue, prefix: body.prefix ?? DEFAULT_PREFIX };
+  return { kind: body.kind, settings, ...columnsOf(body) };
+}
+
+/** The address must be public and use https; a host of the settings may be anywhere, as for the service. */
+async function checkUrl({ serviceHosts, clock }: ConsumerOperations, address: string): Promise<void> {
+  if (isNamedHost(address, serviceHosts ?? { own: undefined })) return;
+  const url = new URL(address);
+  if (url.protocol !== 'https:') throw invalid('url', 'must start with https://');
+  const host = url.hostname.replace(/^\[|\]$|\.$/g, '');
+  const found = await findNetwork(host, lookupWithin(lookupHost, clock, LOOKUP_WITHIN_MS)).catch(() => null);
+  // Whether a name resolves at all says something about the network of this machine.
+  if (found !== 'public') throw invalid('url', 'its host must have a public address, and only public ones');
+}
+
+/** A queue in a Redis that nobody reaches, or that may drop jobs, would lose changes or deliver none. */
+async function checkRedis(
+  { redisUrl: own, clock, logger }: ConsumerOperations,
+  address: string | undefined,
+): Promise<void> {
+  const redisUrl = address ?? own;
+  if (redisUrl === undefined)
+    throw invalid('redisUrl', 'is missing, and REDIS_URL of the connector is not set; pass an address');
+  if (address !== undefined && !address.split(',').every((each) => URL.canParse(each.trim())))
+    throw invalid('redisUrl', 'must be an address such as redis://user:password@host:6379');
+  const redis = await inspectRedis(redisUrl, clock);
+  if (redis.kind === 'unreachable') {
+    logger.warn({ err: redis.error }, 'the Redis of a consumer does not answer');
+    const which = address === undefined ? 'REDIS_URL of the connector' : 'redisUrl';
+    throw new ApiError(
+      'redis_unreachable',
+      `${which}: Redis at ${redis.hosts} does not answer; see the log.`,
+    );
+  }
+  const evicting = redis.servers.find(({ policy }) => policy !== 'noeviction');
+  if (evicting !== undefined) {
+    const problem = `its maxmemory-policy is ${evicting.policy}, so it may evict jobs; set it to noeviction`;
+    throw invalid('redisUrl', problem);
+  }
+}
+
+function present(row: ConsumerState, now: number): Consumer {
+  const { name, state, disabledReason, filter, batch, concurrency, attempts, deadlineMs } = row;
+  const { placeChanges, placeMs, previousUntil, ownRedis } = row;
+  const common = {
+    ...{
+      name,
+      state,
+      disabledReason,
+      filter,
+      batch,
+      concurrency,
+      attempts,
+      deadlineMs,
+      placeChanges,
+      placeMs,
+    },
+    lag: { changes: row.waiting, seconds: oldestWaitMs(row, now) / 1_000 },
+    parked: {
+      count: row.parked,
+      first: row.listed.map(({ dueAt, since, ...rest }) => ({
+        ...rest,
+        nextAttemptAt: toIso(dueAt),
+        since: toIso(since),
+      })),
+    },
+    deadLetters: row.deadLetters,
+    createdAt: toIso(row.createdAt),
+  };
+  // The settings are those of its kind: `rowOf` makes them, and a change only takes fields of the kind.
+  switch (row.kind) {
+    case 'handler':
+      return { ...common, kind: 'handler' };
+    case 'http': {
+      const previousSecretUntil = previousUntil !== null && previousUntil > now ? toIso(previousUntil) : null;
+      return { ...common, kind: 'http', ...(row.settings as HttpSettings), previousSecretUntil };
+    }
+    case 'bullmq':
+      return { ...common, kind: 'bullmq', ...(row.settings as BullmqSettings), ownRedis };
+  }
+}
