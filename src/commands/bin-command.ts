@@ -7,6 +7,7 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   doctor: () => import('./doctor-command.ts'),
   replay: () => import('./replay-command.ts'),
   sandbox: () => import('./sandbox-command.ts'),
+  consumers: () => import('./consumers-command.ts'),
   console: () => import('./console-command.ts'),
   scenario: () => import('./scenario-command.ts'),
   capture: () => import('./capture-command.ts'),

@@ -6,6 +6,7 @@ export const COMMANDS = {
   doctor: "names the causes of a connector's problems, with evidence and the fix.",
   replay: 'merges the stored deliveries again and shows how the stored messages differ.',
   sandbox: 'controls people, phones, time and faults of a running service: say, scan, advance, faults, …',
+  consumers: 'manages what receives the changes of a running connector: list, create, pause, replay, …',
   console: 'serves the console beside a connector in production; it only reads unless --write is given.',
   scenario: 'replays a recorded scenario, shows it as a page, or shrinks it to the causes of a failure.',
   capture:

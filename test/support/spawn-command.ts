@@ -112,7 +112,7 @@ export const STOPPED =
 
 /** Starts one of the project's commands without npm. */
 export function spawnCli(
-  name: 'start' | 'connector' | 'platform' | 'sandbox',
+  name: 'start' | 'connector' | 'consumers' | 'platform' | 'sandbox',
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): SpawnedCommand {

@@ -1,0 +1,3 @@
+import { runConsumers } from './run-consumers.ts';
+
+await runConsumers(process.argv.slice(2));

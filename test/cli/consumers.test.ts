@@ -1,0 +1,192 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runConsumers } from '../../src/commands/run-consumers.ts';
+import { findFreePort } from '../support/find-free-port.ts';
+import { listen } from '../support/listen.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
+import { spawnCli } from '../support/spawn-command.ts';
+
+const ADDRESS = 'https://93.184.215.14/changes';
+const test = loopOfFile({ handlers: { onChange: () => undefined } });
+
+beforeEach(() => {
+  vi.stubEnv('CONNECTOR_API_TOKEN', test.connectorToken);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  vi.stubEnv('CONNECTOR_API_TOKEN', test.connectorToken);
+  await run('delete', 'crm');
+  vi.unstubAllEnvs();
+});
+
+/** Runs the command in this process. */
+async function run(...words: readonly string[]) {
+  const ended = { code: 0, stdout: '', stderr: '' };
+  const at = words.includes('--connector') ? [] : ['--connector', test.connectorUrl];
+  await runConsumers([...words, ...at], {
+    print(text) {
+      ended.stdout += text;
+    },
+    printError(text) {
+      ended.stderr += text;
+    },
+    exit(code) {
+      ended.code = code;
+    },
+  });
+  return ended;
+}
+
+/** What it prints. */
+async function told(...words: string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(...words);
+  expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
+const json = async (...words: string[]): Promise<any> => JSON.parse(await told(...words, '--json'));
+
+describe('npm run consumers', () => {
+  it('creates a consumer, and prints its secret once', async () => {
+    const text = await told(
+      'create',
+      'crm',
+      '--url',
+      ADDRESS,
+      '--batch',
+      '20',
+      '--types',
+      'message.created,message.status',
+    );
+    expect(text).toMatch(/^name +crm$/m);
+    expect(text).toMatch(/^kind +http$/m);
+    expect(text).toMatch(/^state +running$/m);
+    expect(text).toMatch(/^behind +\S/m);
+    expect(text).toMatch(/^filter +\{"types":\["message.created","message.status"\]\}$/m);
+    expect(text).toMatch(/^batch +20$/m);
+    expect(text).toMatch(/^secret {2}whsec_\S+\nStore it now: it is not shown again\.$/m);
+    expect(await told('show', 'crm')).not.toContain('whsec_');
+    expect(await told('list')).toMatch(
+      /^crm +http +running .+ 0 parked +0 dead letters\nhandler +handler +running/,
+    );
+  });
+
+  it('prints what the API answers with --json', async () => {
+    const created = await json('create', 'crm', '--url', ADDRESS, '--from', 'beginning', '--ordered', 'no');
+    expect(created).toMatchObject({
+      consumer: { name: 'crm', kind: 'http', ordered: false },
+      secret: expect.stringMatching(/^whsec_/),
+    });
+    expect((await json('list')).consumers.map(({ name }: { name: string }) => name)).toEqual([
+      'crm',
+      'handler',
+    ]);
+    expect(await json('change', 'crm', '--attempts', '3')).toMatchObject({ attempts: 3, ordered: false });
+    expect(await json('pause', 'crm')).toMatchObject({ state: 'paused' });
+    expect(await json('replay', 'crm', '1')).toMatchObject({ state: 'paused' });
+    expect(await json('replay', 'crm', '2026-01-01T00:00:00Z')).toMatchObject({ name: 'crm' });
+    expect(await json('resume', 'crm')).toMatchObject({ state: 'running' });
+    expect(await json('rotate-secret', 'crm')).toMatchObject({ previousSecretUntil: expect.any(String) });
+    expect(await json('rotate-secret', 'crm', '--compromised')).toMatchObject({ previousSecretUntil: null });
+    expect(await json('delete', 'crm')).toEqual({ ok: true });
+  });
+
+  it.each([
+    [['show', 'nobody'], 'not_found: No consumer with this id.\n'],
+    [
+      ['create', 'crm', '--url', 'https://10.0.0.1/x'],
+      'invalid_request: url: its host must have a public address, and only public ones.\n',
+    ],
+    [
+      ['replay', 'handler', 'yesterday'],
+      'invalid_request: from: must be `now`, `beginning`, the `seq` of a change, or an ISO 8601 time with an offset.\n',
+    ],
+    [
+      ['delete', 'handler'],
+      'consumer_is_handler: It cannot be deleted: a process with handlers would create it again and skip changes. Pause it instead.\n',
+    ],
+  ])('ends with 1 and the reason of the connector: %j', async (words, reason) => {
+    expect(await run(...words)).toEqual({ code: 1, stdout: '', stderr: reason });
+  });
+
+  it.each([
+    [['create', 'crm'], 'Pass either --url (kind http) or --queue (kind bullmq). See --help.\n'],
+    [
+      ['create', 'crm', '--url', ADDRESS, '--queue', 'q'],
+      'Pass either --url (kind http) or --queue (kind bullmq). See --help.\n',
+    ],
+    [['create', 'crm', '--url', ADDRESS, '--batch', 'many'], '--batch must be a number, not "many".\n'],
+    [['create', 'crm', '--url', ADDRESS, '--ordered', '1'], '--ordered must be yes or no, not "1".\n'],
+    [
+      ['create', 'crm', '--queue', 'q', '--redis-url-file', '/nowhere/file'],
+      '--redis-url-file cannot be read: ',
+    ],
+    [['replay', 'crm'], '<from> is missing: '],
+    [['dance'], 'There is no subcommand "dance".\n'],
+    [
+      ['list', '--connector', 'here'],
+      '--connector must be an address such as https://connector.example.com, not "here".\n',
+    ],
+  ])('ends with 2 for a wrong command line: %j', async (words, reason) => {
+    expect(await run(...words)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
+  });
+
+  it('reads the address of a Redis from a file, so that no command line contains its password', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'test-consumers-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const port = await findFreePort();
+    writeFileSync(join(folder, 'redis'), `redis://:word@127.0.0.1:${port}\n`);
+    expect(
+      await run('create', 'crm', '--queue', 'q', '--redis-url-file', join(folder, 'redis')),
+    ).toMatchObject({
+      code: 1,
+      stderr: `redis_unreachable: redisUrl: Redis at 127.0.0.1:${port} does not answer; see the log.\n`,
+    });
+  });
+
+  it('says who does not answer, or does not accept the token', async () => {
+    const port = await findFreePort();
+    expect(await run('list', '--connector', `http://127.0.0.1:${port}`)).toMatchObject({
+      code: 1,
+      stderr: `No connector answers at http://127.0.0.1:${port} (ECONNREFUSED). Is --connector its address?\n`,
+    });
+    const other = await listen((_request, response) => void response.end('hello'));
+    onTestFinished(() => other.drain(0));
+    expect((await run('list', '--connector', other.url)).stderr).toBe(
+      `The server at ${other.url} is not a connector of this version: it returned status 200.\n`,
+    );
+    vi.stubEnv('CONNECTOR_API_TOKEN', 'a-wrong-token');
+    expect((await run('list')).stderr).toBe(
+      `The connector at ${test.connectorUrl} does not accept the token. Use its CONNECTOR_API_TOKEN, or one of its CONNECTOR_API_TOKENS.\n`,
+    );
+    vi.stubEnv('CONNECTOR_API_TOKEN', '');
+    expect((await run('list')).stderr).toContain('The token is missing');
+  });
+
+  it('lists its subcommands in its help', async () => {
+    const { stdout } = await run('--help');
+    for (const name of [
+      'list',
+      'create',
+      'show',
+      'change',
+      'pause',
+      'resume',
+      'replay',
+      'rotate-secret',
+      'delete',
+    ])
+      expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+    expect((await run('create', '--help')).stdout).toContain('--redis-url-file FILE');
+  });
+
+  it('runs as a program', async () => {
+    const words = ['list', '--connector', test.connectorUrl, '--json'];
+    const ended = await spawnCli('consumers', words, { CONNECTOR_API_TOKEN: test.connectorToken }).ended;
+    expect(ended).toMatchObject({ code: 0 });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ consumers: [{ name: 'handler' }] });
+  });
+});
