@@ -10,12 +10,16 @@ import { createCaller } from '../support/read-lists.ts';
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
 let connectionId: string;
+/** Messages that the handler was called with. */
+const calls: string[] = [];
 /** Whether the handler of the CRM fails. */
 let isBroken = true;
 const test = loopOfFile({
   handlers: {
     attempts: 1,
-    onChange({ type }) {
+    onChange(change) {
+      const { type } = change;
+      if (type === 'message.created') calls.push(change.messageId);
       if (isBroken && type === 'message.created') throw new RangeError(`no room for ${HOSTILE}`);
     },
   },
@@ -101,6 +105,41 @@ describe('Sync', () => {
     await KEYBOARD.press(letters(page).getByRole('button', { name: 'Replay' }));
     await page.getByText('A change that the handler fails to process is set aside here.').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  it('shows how far each consumer is, and pauses, resumes and replays it', async () => {
+    isBroken = false;
+    const id = await test.client.write(connectionId, 'Hello');
+    await test.loop.settle();
+    const { page, complaints } = await openPage(heard('/sync'));
+    const handler = page.getByRole('list', { name: 'Consumers' }).getByRole('listitem');
+    await handler.getByText('up to date').waitFor();
+    expect(await handler.innerText()).toMatch(/^handler\s+handler\s+running/);
+    await handler.getByRole('button', { name: 'Pause' }).click();
+    await handler.getByText('paused').waitFor();
+    await test.loop.settle();
+    isBroken = true;
+    await test.client.write(connectionId, 'Anybody there?');
+    await test.loop.settle();
+    await handler.getByText('1 change behind').waitFor();
+    await handler.getByRole('button', { name: 'Resume' }).click();
+    await handler.getByText('running').waitFor();
+    await test.loop.settle();
+    await handler.getByText('1 dead letter').waitFor();
+    calls.length = 0;
+    isBroken = false;
+    await handler.getByRole('button', { name: 'Replay', exact: true }).click();
+    const from = page.getByLabel('Deliver changes to handler again, from');
+    await from.fill('yesterday');
+    await page.getByRole('button', { name: 'Replay from there' }).click();
+    await page.getByText('from: must be').waitFor();
+    await from.fill('beginning');
+    await page.getByRole('button', { name: 'Replay from there' }).click();
+    await from.waitFor({ state: 'hidden' });
+    await test.loop.settle();
+    expect(calls).toContain(id);
+    await expectAccessible(page);
+    expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
   });
 
   it('shows the result of the last poll live', async () => {

@@ -20,6 +20,7 @@ import { Confirmed } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
+import { Consumers } from './consumers.tsx';
 import './sync.css';
 
 const route = getRouteApi('/sync');
@@ -65,7 +66,7 @@ export function SyncScreen() {
       ) : (
         data.accounts.map((account) => <Account key={account.accountId} account={account} />)
       )}
-      <Dispatch status={data} />
+      <Consumers />
       <Letters />
       <Sends status={data} />
     </div>
@@ -289,27 +290,6 @@ function Send({ send }: { readonly send: Outbound }) {
       </span>
       <span>{messageId === null ? null : <Journey id={messageId} />}</span>
     </li>
-  );
-}
-
-function Dispatch({ status: { dispatch } }: { readonly status: SyncStatus }) {
-  return (
-    <section aria-label="Dispatch to the CRM">
-      <h2>Dispatch to the CRM</h2>
-      {dispatch === null ? (
-        <p className="soft">
-          No handler has ever run, so the CRM reads the change feed. Set CONNECTOR_HANDLERS to run one.
-        </p>
-      ) : (
-        <Facts
-          facts={[
-            ['Waiting', `${dispatch.waiting} changes`],
-            ['Oldest', <Ago key="o" iso={dispatch.oldestAt} none="none waits" />],
-            ['Dead letters', dispatch.deadLetters],
-          ]}
-        />
-      )}
-    </section>
   );
 }
 
