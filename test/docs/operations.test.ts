@@ -194,8 +194,11 @@ describe('docs/operations.md', () => {
     async () => {
       const commands = BLOCKS.filter(({ language }) => language === 'sh').map(({ text }) => text);
       expect(commands[0]).toBe('npm run doctor');
-      expect(commands).toHaveLength(2);
-      const made = await spawnCommand('sh', ['-c', String(commands[1])], { cwd: ROOT, env }).ended;
+      expect(commands).toHaveLength(3);
+      const list = String(commands[1]).replace('https://connector.example.com', connector.url);
+      const listed = await spawnCommand('sh', ['-c', list], { cwd: ROOT, env }).ended;
+      expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/no consumers\n$/) });
+      const made = await spawnCommand('sh', ['-c', String(commands[2])], { cwd: ROOT, env }).ended;
       expect(made.stdout).toMatch(/^[\w-]{32}\n$/);
       const ran = await spawnCommand('sh', ['-c', String(commands[0])], { cwd: ROOT, env }).ended;
       // The service has no webhook for this account, and no setting asks for one: a warning.
