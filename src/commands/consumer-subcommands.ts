@@ -205,11 +205,15 @@ function readPosition(text: string): string | number {
 }
 
 function describeShortly({ name, kind, state, lag, parked, deadLetters }: Consumer): readonly string[] {
-  return [name, kind, state, describeLag(lag), `${parked.count} parked`, `${deadLetters} dead letters`];
+  return [name, kind, state, describeLag(lag), `${parked.count} parked`, plural(deadLetters, 'dead letter')];
+}
+
+function plural(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
 function describeLag({ changes, seconds }: Consumer['lag']): string {
-  return changes === 0 ? 'up to date' : `${changes} changes behind, ${Math.round(seconds)} s`;
+  return changes === 0 ? 'up to date' : `${plural(changes, 'change')} behind, ${Math.round(seconds)} s`;
 }
 
 function describe(consumer: Consumer): string {
@@ -221,7 +225,7 @@ function describe(consumer: Consumer): string {
     ['state', disabledReason === null ? state : `${state}: ${disabledReason}`],
     ['behind', describeLag(lag)],
     ['parked', String(parked.count)],
-    ['dead', `${deadLetters} dead letters`],
+    ['dead', plural(deadLetters, 'dead letter')],
     ['filter', Object.keys(filter).length === 0 ? 'all changes' : JSON.stringify(filter)],
     ...Object.entries(settings).map(([key, value]) => [key, String(value ?? 'none')] as const),
     ['created', createdAt],

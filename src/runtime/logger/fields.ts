@@ -54,6 +54,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'attemptId',
       'changeId',
       'connectionId',
+      'consumer',
       'cursorId',
       'deliveryId',
       'eventId',
