@@ -13,24 +13,21 @@ import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
 
-const LIST = { queryKey: ['connector', 'consumers'] } as const;
+const LIST = {
+  queryKey: ['connector', 'consumers'],
+  queryFn: () => connector('GET', '/v1/consumers', { query: { limit: '100' } }),
+};
 const TONES: Readonly<Record<ConsumerState, Tone>> = { running: 'good', paused: 'warn', disabled: 'bad' };
 
 /** What receives the changes of the feed, and how far behind each is. */
 export function Consumers() {
-  const { data, error, ...figure } = useRead({
-    ...LIST,
-    queryFn: () => connector('GET', '/v1/consumers', { query: { limit: '100' } }),
-  });
+  const { data, error, ...figure } = useRead(LIST);
   return (
     <section aria-label="Consumers">
       <ReadHeading title="Consumers" figures={[figure]} />
       <ReadFailure error={error} />
       {data?.consumers.length === 0 ? (
-        <p className="soft">
-          None, so the CRM reads the change feed. Set CONNECTOR_HANDLERS, or create one with POST
-          /v1/consumers.
-        </p>
+        <p className="soft">None: the CRM reads the feed. Set CONNECTOR_HANDLERS, or create one.</p>
       ) : null}
       <ul className="sync-rows" aria-label="Consumers">
         {data?.consumers.map((each) => (
