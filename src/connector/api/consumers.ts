@@ -107,6 +107,10 @@ export function operateConsumers(options: ConsumerOperations) {
     const foreign = Object.keys(givenFields({ url, ordered, queue, prefix, redisUrl }));
     const [odd] = foreign.filter((field) => !allowed.includes(field));
     if (odd !== undefined) throw invalid(odd, `a consumer of kind ${kind} does not have this field`);
+    const [ofModule] =
+      kind === 'handler' ? (['attempts', 'deadlineMs'] as const).filter((key) => key in body) : [];
+    if (ofModule !== undefined)
+      throw invalid(ofModule, 'is set by the module of the handlers; change it there');
     if (url !== undefined) await checkUrl(options, url);
     if (redisUrl !== undefined) await checkRedis(options, redisUrl ?? undefined);
     const update: ConsumerChange = { ...columnsOf(columns), settings, redisUrl };

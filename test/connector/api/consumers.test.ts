@@ -264,6 +264,11 @@ describe('the consumer of the handler', () => {
       error: 'invalid_request',
       message: 'url: a consumer of kind handler does not have this field.',
     });
+    for (const field of ['attempts', 'deadlineMs'])
+      expect(await refusal('PATCH', '/v1/consumers/handler', { [field]: 100 })).toMatchObject({
+        status: 400,
+        message: `${field}: is set by the module of the handlers; change it there.`,
+      });
   });
 
   it('is not called while it is paused, and continues where it stopped', async () => {
