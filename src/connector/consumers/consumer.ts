@@ -82,6 +82,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   let running = 0;
   let closed = false;
   let failing = false;
+  /** Why the consumer asked not to be called again. */
+  let disabledBecause: string | undefined;
   let reader = new AbortController();
   /** What the reader reads for. What was gained since may have to begin before it. */
   let reading: ReadonlySet<HeldPartition> = new Set();
@@ -145,6 +147,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       begin(key);
     }
     work();
+    if (timer === undefined) arm();
     note();
   }
 
@@ -209,10 +212,16 @@ export function createConsumer(options: ConsumerOptions): Consumer {
         { consumer: name, ...describeFault(end.error) },
         'the consumer asked not to be called again; it is disabled',
       );
-      disableConsumer(database, name, describeFailure(end.error)).then(options.onFreed, (err: unknown) =>
-        logger.warn({ err, consumer: name }, 'the consumer could not be disabled'),
+      disabledBecause = describeFailure(end.error);
+      disable(disabledBecause).catch((err: unknown) =>
+        logger.warn({ err, consumer: name }, 'the consumer could not be disabled; retrying'),
       );
     }
+  }
+
+  async function disable(reason: string): Promise<void> {
+    await disableConsumer(database, name, reason);
+    options.onFreed();
   }
 
   /** Another call of the change has failed: it is retried later, or set aside. */
@@ -329,6 +338,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     if (closed && shares.held.length === 0) return;
     const now = clock.now();
     let waitMs = failing ? RETRY_MS : Number.POSITIVE_INFINITY;
+    // Calls that hang must leave the memory.
+    if (isFull()) waitMs = Math.min(waitMs, row.placeMs);
     for (const { partition } of shares.held) {
       if (partition.unwritten > 0 || partition.parked > 0) waitMs = Math.min(waitMs, row.placeMs);
       waitMs = Math.min(waitMs, Math.max(0, partition.dueAt - now));
@@ -390,7 +401,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     while (held.some(({ partition, lost }) => partition.calls > 0 && !lost.aborted))
       await changed.promise.catch(() => undefined);
     cancel();
-    await serially(() => write(held)).catch((err: unknown) =>
+    const finish = async (): Promise<void> => {
+      // What may not have been committed contains nothing of the end.
+      if (unsure !== undefined) await write();
+      await write(held);
+    };
+    await serially(finish).catch((err: unknown) =>
       logger.warn(
         { err, consumer: name },
         'the places of a consumer could not be written; some changes are repeated',
@@ -399,8 +415,15 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   async function check(): Promise<void> {
+    if (disabledBecause !== undefined) await disable(disabledBecause);
     await shares.balance().finally(read);
-    if (shares.held.length > 0) await serially(() => know(shares.held));
+    if (shares.held.length > 0) {
+      await serially(async () => {
+        await know(shares.held);
+        // Also places that have moved past what the filter drops.
+        await write();
+      });
+    }
     wake();
   }
 

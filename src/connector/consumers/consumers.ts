@@ -6,6 +6,7 @@ import type { ConsumerMetrics } from './consumer-metrics.ts';
 import { addConsumer, CONSUMER, type ConsumerRow, MEMBER, readConsumers } from './consumer-store.ts';
 import { keyFor } from './dead-letters.ts';
 import { openSink, type SinkContext } from './open-sink.ts';
+import type { Sink } from './sinks/sink.ts';
 
 /** The consumer of the CRM's own code. */
 export const HANDLER = 'handler';
@@ -55,6 +56,8 @@ export function createConsumers(options: ConsumersOptions): Consumers {
   if (checked !== undefined && 'problem' in checked)
     throw new TypeError(`the given object ${checked.problem}`);
   const running = new Map<string, Running>();
+  /** Versions of consumers that could not be opened. */
+  const unopened = new Map<string, number>();
   let started = false;
   let failing = false;
   let unsubscribe = (): void => undefined;
@@ -84,7 +87,7 @@ export function createConsumers(options: ConsumersOptions): Consumers {
     const { feedId } = await feed.position();
     for (const row of rows) {
       if (running.has(row.name) || row.state !== 'running') continue;
-      const sink = await openSink(row, options);
+      const sink = await open(row);
       if (sink === null || stopping.aborted) continue;
       const consumer = createConsumer({
         ...options,
@@ -95,6 +98,20 @@ export function createConsumers(options: ConsumersOptions): Consumers {
         onFreed: () => notifier.notify(CONSUMER, row.name),
       });
       running.set(row.name, { row, consumer });
+    }
+  }
+
+  /** The sink of a consumer. One that cannot be opened, and is tried again, holds back no other. */
+  async function open(row: ConsumerRow): Promise<Sink | null> {
+    try {
+      const sink = await openSink(row, options);
+      unopened.delete(row.name);
+      return sink;
+    } catch (err) {
+      if (unopened.get(row.name) !== row.version)
+        logger.error({ err, consumer: row.name }, 'a consumer cannot be called from this process; retrying');
+      unopened.set(row.name, row.version);
+      return null;
     }
   }
 

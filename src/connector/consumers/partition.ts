@@ -430,7 +430,7 @@ export class Partition {
         const { key } = item;
         const hangs = key.calling > 0 && elapsed - key.callingSince >= HANGS_MS;
         const isLong = full && key.items.length > LONG;
-        if (!(isLong || (above > 0 && (final || hangs || above >= this.#half)))) break;
+        if (!(isLong || (full && hangs) || (above > 0 && (final || hangs || above >= this.#half)))) break;
         this.#park(key, this.#rowOf(key, item.seq, now), true);
       }
       at += 1;

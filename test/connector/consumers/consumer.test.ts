@@ -1,0 +1,354 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createConsumer } from '../../../src/connector/consumers/consumer.ts';
+import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
+import {
+  addConsumer,
+  type ConsumerRow,
+  readConsumers,
+} from '../../../src/connector/consumers/consumer-store.ts';
+import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
+import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { newId, received, silentLogger } from '../support/event-fixtures.ts';
+import { ConsumerBench } from './consumer-bench.ts';
+
+let bench: ConsumerBench;
+beforeAll(async () => {
+  bench = await ConsumerBench.open();
+  await (await bench.running()).close();
+});
+afterEach(() => bench.stopAll());
+afterAll(() => bench.close());
+
+const TAKEN: CallEnd = { kind: 'taken' };
+
+/** Texts of a call. */
+const textsOf = ({ changes }: SinkCall): readonly unknown[] =>
+  changes.map(({ change }) => (change.type === 'message.created' ? change.data.text : change.type));
+
+/** A process that calls one consumer, named `crm`, by `call`. It begins after everything there is. */
+async function consumerOf(
+  call: Sink['call'],
+  columns: Partial<ConsumerRow> = {},
+  database: Database = bench.database,
+) {
+  const { lastSeq } = await bench.feed.position();
+  await addConsumer(
+    bench.database,
+    {
+      name: 'crm',
+      kind: 'http',
+      settings: { url: 'https://crm.example', ordered: true },
+      createdAt: 0,
+      ...columns,
+    },
+    lastSeq,
+  );
+  onTestFinished(async () => {
+    await bench.database.query("delete from connector.consumers where name = 'crm'");
+    await bench.database.query("delete from connector.consumer_places where consumer = 'crm'");
+  });
+  const open = async () => {
+    const row = (await readConsumers(bench.database)).find(({ name }) => name === 'crm');
+    if (row === undefined) throw new Error('there is no consumer');
+    const presence = createPresence({ database, clock: bench.clock, logger: silentLogger, works: true });
+    await presence.start();
+    const consumer = createConsumer({
+      ...{ database, presence, row, feed: bench.feed, clock: bench.clock, logger: silentLogger },
+      random: () => 0,
+      metrics: createConsumerMetrics(createMetrics())('crm'),
+      sink: { call, close: () => Promise.resolve() },
+      keyOf: (seq) => `key-${seq}`,
+      onFreed: () => undefined,
+    });
+    await consumer.check();
+    return {
+      ...consumer,
+      async close() {
+        await consumer.close();
+        await presence.stop();
+      },
+    };
+  };
+  return { open, consumer: await open() };
+}
+
+const figures = async () => (await readConsumerFigures(bench.database)).find(({ name }) => name === 'crm');
+
+/** Commits so many messages of a connection at once. */
+async function addBacklog(connectionId: string, size: number): Promise<void> {
+  const messages = Array.from({ length: size }, () => received(connectionId, newId()));
+  await commitBatch(bench.database, { now: bench.clock.now(), messages });
+}
+
+describe('a consumer with a filter', () => {
+  it('receives what passes all of it, and its place moves past the rest', async () => {
+    const [wanted, other] = [newId(), newId()];
+    const got: unknown[] = [];
+    const { consumer } = await consumerOf(
+      async (call) => {
+        got.push(...textsOf(call));
+        return TAKEN;
+      },
+      { filter: { types: ['message.created'], directions: ['incoming'], connectionIds: [wanted] } },
+    );
+    await bench.tell(wanted, 'in');
+    await bench.tell(other, 'of another connection');
+    const outgoing = received(wanted, newId(), { direction: 'outgoing', text: 'out' });
+    await commitBatch(bench.database, { now: bench.clock.now(), messages: [outgoing] });
+    await bench.feed.settle();
+    await consumer.settle();
+    expect(got).toEqual(['in']);
+    expect(await figures()).toMatchObject({ waiting: 0 });
+    await consumer.close();
+  });
+
+  it('does not lag behind a feed of which nothing passes', async () => {
+    const { consumer } = await consumerOf(async () => TAKEN, { filter: { connectionIds: [newId()] } });
+    await bench.tell(newId(), 'a', 'b', 'c');
+    await expect
+      .poll(async () => {
+        await consumer.check();
+        return (await figures())?.waiting;
+      })
+      .toBe(0);
+    await consumer.close();
+  });
+});
+
+describe('a batch', () => {
+  it('of one connection is called in order, and one by one after it has failed', async () => {
+    const connection = newId();
+    const calls: (readonly [number, readonly unknown[]])[] = [];
+    const begun = Promise.withResolvers<void>();
+    const { consumer } = await consumerOf(
+      async (call) => {
+        calls.push([call.attempt, textsOf(call)]);
+        if (calls.length === 1) await begun.promise;
+        return textsOf(call).includes('bad') && call.attempt === 1
+          ? { kind: 'failed', error: new Error('no') }
+          : TAKEN;
+      },
+      { batch: 3 },
+    );
+    await bench.tell(connection, '1', '2', 'bad', '4', '5');
+    begun.resolve();
+    await consumer.settle();
+    await bench.clock.advance(1_000);
+    await consumer.settle();
+    await bench.clock.advance(2_000);
+    await consumer.settle();
+    const flat = calls.flatMap(([, texts]) => texts);
+    expect([...new Set(flat)]).toEqual(['1', '2', 'bad', '4', '5']);
+    expect(calls.every(([, texts]) => texts.length <= 3)).toBe(true);
+    const failed = calls.findIndex(([, texts]) => texts.includes('bad'));
+    expect(calls[failed]?.[1].length).toBeGreaterThan(1);
+    // Its first change has a second attempt, alone.
+    expect(calls[failed + 1]).toEqual([2, [calls[failed]?.[1][0]]]);
+    expect(await figures()).toMatchObject({ waiting: 0, parked: 0 });
+    await consumer.close();
+  });
+});
+
+describe('a consumer that is not ordered', () => {
+  it('receives what follows a change that fails, and that change later, also from another process', async () => {
+    const connection = newId();
+    const got: unknown[] = [];
+    let bad = true;
+    const { consumer, open } = await consumerOf(
+      async (call) => {
+        const [text] = textsOf(call);
+        got.push(text);
+        return text === 'bad' && bad ? { kind: 'failed', error: new Error('no') } : TAKEN;
+      },
+      { settings: { url: 'https://crm.example', ordered: false } },
+    );
+    await bench.tell(connection, '1', 'bad', '3', '4');
+    await consumer.settle();
+    expect(got).toEqual(['1', 'bad', '3', '4']);
+    expect(await figures()).toMatchObject({ parked: 1, waiting: 1 });
+    await consumer.close();
+    bad = false;
+    await bench.clock.skip(60_000);
+    const next = await open();
+    await next.settle();
+    expect(got).toEqual(['1', 'bad', '3', '4', 'bad']);
+    expect(await figures()).toMatchObject({ parked: 0, waiting: 0 });
+    await next.close();
+  });
+});
+
+describe('a consumer that asks not to be called again', () => {
+  /** A database whose statement that disables a consumer fails so many times. */
+  const failing = (times: number): Database => {
+    let left = times;
+    const query: Database['query'] = async (text, params, options) => {
+      if (text.includes('disabled_reason') && text.startsWith('update') && left-- > 0) throw new Error('no');
+      return await bench.database.query<never>(text, params, options);
+    };
+    const transaction = bench.database.transaction.bind(bench.database);
+    return Object.assign(Object.create(bench.database), { query, transaction });
+  };
+
+  it.each([0, 1])('is disabled, also after %i failures to say so, and loses nothing', async (failures) => {
+    const connection = newId();
+    const got: unknown[] = [];
+    let gone = true;
+    const { consumer, open } = await consumerOf(
+      async (call) => {
+        if (gone) return { kind: 'disabled', error: new Error('410') };
+        got.push(...textsOf(call));
+        return TAKEN;
+      },
+      {},
+      failing(failures),
+    );
+    await bench.tell(connection, '1', '2');
+    await expect
+      .poll(async () => {
+        await consumer.check();
+        return (await readConsumers(bench.database)).find(({ name }) => name === 'crm')?.state;
+      })
+      .toBe('disabled');
+    await consumer.close();
+    await bench.tell(connection, '3');
+    gone = false;
+    await bench.database.query(
+      "update connector.consumers set state = 'running', version = version + 1 where name = 'crm'",
+    );
+    const next = await open();
+    await next.settle();
+    expect(got).toEqual(['1', '2', '3']);
+    expect((await readDeadLetters(bench.database, null, 10)).filter((one) => one.consumer === 'crm')).toEqual(
+      [],
+    );
+    await next.close();
+  });
+});
+
+describe('an orderly stop', () => {
+  it('repeats nothing, although the last write before it has failed', async () => {
+    const connection = newId();
+    const got: unknown[] = [];
+    let fails = 0;
+    const query: Database['query'] = async (text, params, options) => {
+      if (text.includes('UPDATE connector.consumer_places p SET place') && fails > 0) {
+        fails -= 1;
+        throw new Error('no');
+      }
+      return await bench.database.query<never>(text, params, options);
+    };
+    const transaction = bench.database.transaction.bind(bench.database);
+    const { consumer, open } = await consumerOf(
+      async (call) => {
+        got.push(...textsOf(call));
+        return TAKEN;
+      },
+      {},
+      Object.assign(Object.create(bench.database), { query, transaction }),
+    );
+    fails = 1;
+    await bench.tell(connection, '1');
+    await expect.poll(() => got).toEqual(['1']);
+    await bench.clock.advance(500);
+    await expect.poll(() => fails).toBe(0);
+    await bench.tell(connection, '2');
+    await expect.poll(() => got).toEqual(['1', '2']);
+    await consumer.close();
+    expect(
+      await bench.database.query("select from connector.consumer_places where consumer = 'crm' and open"),
+    ).toEqual([]);
+    const next = await open();
+    await bench.tell(connection, '3');
+    await next.settle();
+    expect(got).toEqual(['1', '2', '3']);
+    await next.close();
+  });
+});
+
+describe('connections with long backlogs', () => {
+  it('are all called before any of them is called twice', async () => {
+    const connections = Array.from({ length: 15 }, newId);
+    const called = new Set<string>();
+    const all = Promise.withResolvers<void>();
+    let calls = 0;
+    const { consumer } = await consumerOf(async ({ changes: [first] }) => {
+      calls += 1;
+      called.add(String(first?.change.connectionId));
+      if (called.size === connections.length) all.resolve();
+      await all.promise;
+      return TAKEN;
+    });
+    // One backlog after the other, so that the last begins with change number 14,001.
+    for (const connection of connections) await addBacklog(connection, 1_000);
+    await bench.feed.settle();
+    await all.promise;
+    expect(calls).toBe(15);
+    await consumer.settle();
+    expect(calls).toBeGreaterThanOrEqual(15_000);
+    expect(await figures()).toMatchObject({ waiting: 0, parked: 0 });
+    await consumer.close();
+  });
+
+  it('hold nobody while their calls hang for an hour, and come in order afterwards', async () => {
+    const hanging = Array.from({ length: 11 }, newId);
+    const other = newId();
+    const goOn = Promise.withResolvers<void>();
+    const got = new Map<string, number[]>();
+    const { consumer } = await consumerOf(
+      async ({ changes: [first] }) => {
+        const { connectionId, seq } = first?.change ?? { connectionId: '', seq: 0 };
+        if (hanging.includes(connectionId)) await goOn.promise;
+        got.set(connectionId, [...(got.get(connectionId) ?? []), seq]);
+        return TAKEN;
+      },
+      { deadlineMs: 2 * 3_600_000 },
+    );
+    // More than what is kept in memory, in queues that are not long.
+    for (const connection of hanging) await addBacklog(connection, 480);
+    await bench.feed.settle();
+    await bench.tell(other, '1', '2');
+    await expect
+      .poll(async () => {
+        await bench.clock.advance(1_000);
+        return got.get(other)?.length;
+      })
+      .toBe(2);
+    await bench.clock.advance(3_600_000);
+    await bench.tell(other, '3');
+    await expect.poll(() => got.get(other)?.length).toBe(3);
+    goOn.resolve();
+    await consumer.settle();
+    for (const connection of hanging) {
+      const seqs = got.get(connection) ?? [];
+      // With the creation of the connection.
+      expect(seqs.length).toBeGreaterThanOrEqual(480);
+      expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
+    }
+    await consumer.close();
+  });
+});
+
+describe('a consumer that this process cannot open', () => {
+  it('holds back no other consumer', async () => {
+    const connection = newId();
+    const { lastSeq } = await bench.feed.position();
+    await addConsumer(
+      bench.database,
+      { name: 'a', kind: 'http', settings: { url: 'https://crm.example', ordered: true }, createdAt: 0 },
+      lastSeq,
+    );
+    onTestFinished(async () => {
+      await bench.database.query("delete from connector.consumers where name = 'a'");
+      await bench.database.query("delete from connector.consumer_places where consumer = 'a'");
+    });
+    const process = await bench.running();
+    await bench.tell(connection, 'x');
+    await process.settle();
+    expect(bench.callsOf(connection)).toEqual([['x', 1]]);
+  });
+});
