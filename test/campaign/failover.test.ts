@@ -5,6 +5,7 @@ import { type Campaign, startCampaign, TOKEN } from '../support/campaign.ts';
 import { INSTALLED_POSTGRES_MISSING } from '../support/own-postgres.ts';
 import { type Fault, type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
 import { printTable } from '../support/print-table.ts';
+import { readStoredState } from '../support/read-connector.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const TIMES = WHOLE ? 20 : 3;
@@ -15,6 +16,8 @@ const STEADY_MS = 600;
 /** How long an asynchronous standby lags when its primary goes. */
 const LAG_MS = 400;
 const LONGEST_RECOVERY_MS = 6_000;
+/** How long a change waits for its number at most. A batch that is only found by the look at all waits a minute. */
+const NUMBERED_MS = 3_000;
 
 /** A reader as the documents describe it: it keeps `seq` and `feedId`, and reads from the start if it is told to. */
 function startReader(url: string) {
@@ -94,6 +97,13 @@ async function storedMessages(url: string): Promise<Set<string>> {
   }
 }
 
+/** Waits until all changes have their numbers, which takes moments; on a busy machine, a little longer. */
+async function untilNumbered(url: string): Promise<void> {
+  const begun = systemClock.elapsed();
+  while ((await readStoredState(url)).unnumbered > 0 && systemClock.elapsed() - begun < NUMBERED_MS)
+    await systemClock.sleep(20);
+}
+
 /** The first 200 of an event that was sent after `since`. */
 async function firstAnswer(campaign: Campaign): Promise<number> {
   const before = campaign.sender.answered(200);
@@ -133,6 +143,7 @@ async function failOver(
     });
     if (round < faults.length - 1) await pair.rebuild();
   }
+  await untilNumbered(pair.primaryUrl);
   await reader.finish();
   const stored = await storedMessages(pair.primaryUrl);
   const acknowledged = campaign.sender.sent.filter((copy) => copy.acknowledged);
