@@ -80,10 +80,12 @@ BEGIN
     last_seq := ends[numbered];
   END IF;
   above := greatest(above, upto - recent);
+  -- This statement sees what was committed since the page was read, so a batch is only found if it has its number.
   missing := ARRAY(
     SELECT unnest(missing) UNION SELECT generate_series(number_changes.above + 1, upto)
-    EXCEPT SELECT b.id FROM connector.change_batches b WHERE b.id > number_changes.above AND b.id <= upto
-    EXCEPT SELECT b.id FROM connector.change_batches b WHERE b.id = ANY (missing));
+    EXCEPT SELECT b.id FROM connector.change_batches b
+            WHERE b.id > number_changes.above AND b.id <= upto AND b.last_seq IS NOT NULL
+    EXCEPT SELECT b.id FROM connector.change_batches b WHERE b.id = ANY (missing) AND b.last_seq IS NOT NULL);
   above := upto;
 END
 $$;

@@ -199,6 +199,34 @@ describe('numbering changes', () => {
     ]);
   });
 
+  it('numbers with the next run what is committed while it numbers others', async () => {
+    await database.query(
+      `CREATE FUNCTION connector.wait_for_test() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NULL; END $$`,
+    );
+    await database.query(
+      `CREATE TRIGGER wait_for_test BEFORE UPDATE ON connector.change_batches EXECUTE FUNCTION connector.wait_for_test()`,
+    );
+    const sequencer = sequencerOn(database);
+    let numbering = Promise.resolve();
+    await database.transaction(async (blocker) => {
+      await blocker.query('SELECT pg_advisory_xact_lock(42)');
+      await database.transaction(async (tx) => {
+        await tx.query(insertChange, ['late']);
+        await database.query(insertChange, ['early']);
+        numbering = sequencer.settle();
+        while (!(await isBlocked(database))) await nextTurn();
+      });
+    });
+    await numbering;
+    await database.query('DROP FUNCTION connector.wait_for_test() CASCADE');
+    await sequencer.settle();
+    expect(await numbers()).toEqual([
+      ['late', 2],
+      ['early', 1],
+    ]);
+  });
+
   it('looks at every batch when the database is another one, in which an id may have been taken again', async () => {
     const sequencer = sequencerOn(database);
     await database.query(insertChange, ['lost']);
