@@ -166,7 +166,7 @@ describe('docs/operations.md', () => {
     ['connector_poll_seconds_count', 'outcome', 'good failed'],
     ['connector_send_attempts_total', 'outcome', 'accepted refused not_sent lost abandoned'],
     ['connector_sends_finished_total', 'state', 'sent rejected unknown delivered_not_stored cancelled'],
-    ['connector_consumer_calls_total', 'result', 'taken failed late disabled stopped'],
+    ['connector_consumer_calls_total', 'result', 'taken failed late unavailable disabled stopped'],
     ['connector_oauth_refreshes_total', 'outcome', 'refreshed ended failed'],
   ])('%s starts at 0 for every label value', (name, label, values) => {
     const shown = [

@@ -1,6 +1,6 @@
 import type { EventCounter, Metrics, SizeHistogram } from '../../runtime/metrics/metrics.ts';
 
-const RESULTS = ['taken', 'failed', 'late', 'disabled', 'stopped'] as const;
+const RESULTS = ['taken', 'failed', 'late', 'unavailable', 'disabled', 'stopped'] as const;
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5, 15, 30, 60];
 
 /** The metrics of the calls of one consumer in this process. */
@@ -16,7 +16,7 @@ export type ConsumerMetrics = (consumer: string) => CallMetrics;
 export function createConsumerMetrics(metrics: Metrics): ConsumerMetrics {
   const calls = metrics.counters(
     'connector_consumer_calls_total',
-    'Calls of a consumer, by result: taken, failed, late (past the deadline), disabled or stopped with the process.',
+    'Calls of a consumer, by result: taken, failed, late (past the deadline), unavailable, disabled or stopped with the process.',
     'consumer',
     { name: 'result', values: RESULTS },
   );

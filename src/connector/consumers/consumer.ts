@@ -19,11 +19,12 @@ import {
   writeProgress,
 } from './consumer-store.ts';
 import { describeFailure } from './describe-failure.ts';
+import { createOutage } from './outage.ts';
 import type { Item, Key, ParkedRow } from './partition.ts';
 import { partitionOf } from './partition-of.ts';
 import { passes } from './passes.ts';
 import { createShares, type HeldPartition } from './shares.ts';
-import type { CallEnd, Sink } from './sinks/sink.ts';
+import { type CallEnd, LONGEST_ASKED_MS, type Sink } from './sinks/sink.ts';
 
 export interface ConsumerOptions {
   readonly database: Database;
@@ -46,7 +47,10 @@ export interface ConsumerOptions {
 export interface Consumer {
   /** Looks for partitions to take or to give back, and for what other processes have parked. Throws as `query` does. */
   check(): Promise<void>;
-  /** Resolves when the feed was read to its end, what is due was called, and everything is written. Throws as `query` does. */
+  /**
+   * Resolves when the feed was read to its end, what is due was called, unless the consumer is away, and everything is
+   * written. Throws as `query` does.
+   */
   settle(): Promise<void>;
   /** Gives the partitions back: calls in progress get a few seconds, then places are written exactly. */
   close(): Promise<void>;
@@ -54,8 +58,6 @@ export interface Consumer {
 
 /** The wait after a failed call of a change. */
 const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
-/** Longest wait that a consumer may ask for. */
-const LONGEST_ASKED_MS = 15 * 60_000;
 /** Longer than any wait. */
 const LONGEST_WAIT_MS = LONGEST_ASKED_MS + 60_000;
 /** Beyond one of these, nothing more is read into memory. */
@@ -79,6 +81,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     isDue,
     giveBack,
   });
+  const outage = createOutage({ ...options, consumer: name, onDue: pump });
   let running = 0;
   let closed = false;
   let failing = false;
@@ -137,11 +140,16 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     return count > MAX_CHANGES || size > MAX_BYTES;
   }
 
+  /** Long queues should leave the memory. In an outage everything keeps its place. */
+  function isCrowded(): boolean {
+    return isFull() && !outage.lasts;
+  }
+
   /* Calling. */
 
   /** Begins what can begin. */
   function pump(): void {
-    while (running < row.concurrency) {
+    while (running < row.concurrency && outage.allows) {
       const key = ready.shift();
       if (key === undefined) break;
       begin(key);
@@ -180,6 +188,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const [first] = items;
     if (first === undefined) return;
     running += 1;
+    const isTry = outage.begin();
     const beganAt = clock.elapsed();
     const changes = items.map(({ change, seq }) => ({ change, key: options.keyOf(seq) }));
     const end = await callSink(
@@ -190,6 +199,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     running -= 1;
     metrics.calls.inc({ result: end.kind });
     metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
+    outage.end(end, isTry);
     if (shares.of(held.partition.number) === held) finish(key, items, end);
     pump();
   }
@@ -203,7 +213,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
         for (const item of items) fail(item, end);
       } else for (const item of items.slice(0, 1)) fail(item, end);
     }
-    if (end.kind === 'stopped' || end.kind === 'disabled')
+    if (end.kind === 'stopped' || end.kind === 'unavailable' || end.kind === 'disabled')
       for (const item of items) partition.acquit(item, clock.now());
     if (end.kind === 'disabled') {
       closed = true;
@@ -267,7 +277,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   function work(): void {
-    if (working === undefined && (isPressing() || isFull())) void serially(workAll).catch(() => undefined);
+    if (working === undefined && (isPressing() || isCrowded())) void serially(workAll).catch(() => undefined);
   }
 
   async function workAll(): Promise<void> {
@@ -277,7 +287,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       const stale = shares.held.filter(({ partition }) => partition.isStale);
       if (stale.length > 0) await know(stale);
       again = await load();
-      if (isFull() || shares.held.some(({ partition }) => partition.urgent)) again = (await write()) || again;
+      if (isCrowded() || shares.held.some(({ partition }) => partition.urgent))
+        again = (await write()) || again;
     }
   }
 
@@ -312,7 +323,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 
   /** Writes what there is to write; false if nothing. `final`: these partitions are given back. */
   async function write(final: readonly HeldPartition[] = []): Promise<boolean> {
-    const times = { now: clock.now(), elapsed: clock.elapsed(), full: isFull() };
+    const times = { now: clock.now(), elapsed: clock.elapsed(), full: isCrowded() };
     unsure ??= shares.held.flatMap((held) => {
       const isFinal = final.includes(held);
       const progress = held.partition.plan({ ...times, final: isFinal });
@@ -434,7 +445,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await check();
       for (;;) {
         if (closed || shares.held.length === 0) return;
-        const busy = running > 0 || ready.length > 0 || working !== undefined || position < lastSeq;
+        const canCall = outage.allows && (ready.length > 0 || position < lastSeq);
+        const busy = running > 0 || working !== undefined || canCall;
         if (busy) await changed.promise;
         else if (!(await serially(write))) return;
       }
@@ -446,6 +458,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await shares.close();
       cancel();
       timer?.cancel();
+      outage.close();
       note();
       await sink.close();
     },

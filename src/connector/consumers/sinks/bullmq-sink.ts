@@ -33,7 +33,8 @@ export interface BullmqSinkOptions {
 
 /**
  * Adds changes as jobs to a queue of the CRM: named as the type of the change, with the key as id. BullMQ ignores a
- * job whose id it still has. How long it keeps finished jobs is up to the CRM's workers. Calls throw a `QueueError`.
+ * job whose id it still has. How long it keeps finished jobs is up to the CRM's workers. A failure is a
+ * `QueueError`, and concerns the whole queue and not the change.
  * @throws {ConfigurationError} if `redisUrl` is invalid.
  */
 export function openBullmqSink(options: BullmqSinkOptions): Sink {
@@ -94,7 +95,7 @@ export function openBullmqSink(options: BullmqSinkOptions): Sink {
         return { kind: 'taken' };
       } catch (error) {
         leaveReplica(error);
-        throw new QueueError(redis.hosts, error);
+        return { kind: 'unavailable', error: new QueueError(redis.hosts, error) };
       }
     },
     async close() {

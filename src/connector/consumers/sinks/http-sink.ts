@@ -10,11 +10,11 @@ import { skipInterim } from '../../../runtime/public-network/skip-interim.ts';
 import { signRequest } from './sign-request.ts';
 import type { CallEnd, Sink, SinkCall } from './sink.ts';
 
+const NOT_HTTPS = 'the address of the consumer does not start with https://';
 const CONNECT_WITHIN_MS = 10_000;
 const LARGEST_ANSWER_BYTES = 64 * 1024;
 /** Characters of an answer in the message of its error. */
 const SHOWN_CHARACTERS = 300;
-const LONGEST_RETRY_AFTER_MS = 15 * 60_000;
 /** Shorter than the time after which common servers close an idle connection: gunicorn does so after 2 s. */
 const KEEP_ALIVE_MS = 1_500;
 
@@ -48,24 +48,28 @@ export interface HttpSinkOptions {
 
 /**
  * Posts changes to an endpoint, signed as Standard Webhooks describe. 2xx accepts them, 410 disables the consumer,
- * everything else is a failure, redirects included. Calls throw an `EndpointError` if there is no complete answer.
+ * 429 and 503 with `Retry-After` ask all calls to wait, as does a connection that cannot be opened. Everything else is a
+ * failure of the change, redirects included: it may be what crashed the endpoint. Errors are an `EndpointError`.
  */
 export function openHttpSink(options: HttpSinkOptions): Sink {
   const { origin, protocol, pathname, search } = new URL(options.url);
   const isNamed = isNamedHost(options.url, options.namedHosts ?? { own: undefined });
-  const pool = openPool(options, origin, isNamed);
+  /** Errors of connections that could not be opened. */
+  const unsent = new WeakSet<Error>();
+  const pool = openPool(options, origin, isNamed, unsent);
 
   return {
     async call(call) {
       if (protocol !== 'https:' && !isNamed)
-        throw new EndpointError('the address of the consumer does not start with https://', 'insecure');
+        return { kind: 'unavailable', error: new EndpointError(NOT_HTTPS, 'insecure') };
       try {
         const request = signedRequest(options, call);
         const path = `${pathname}${search}`;
         const answer = await pool.request({ ...request, method: 'POST', path, signal: call.stop });
         return readEnd(answer, await readBeginning(answer.body), options.clock.now());
       } catch (error) {
-        throw describeFailure(error);
+        const kind = error instanceof Error && unsent.has(error) ? 'unavailable' : 'failed';
+        return { kind, error: describeFailure(error) };
       }
     },
     async close() {
@@ -78,6 +82,7 @@ function openPool(
   { clock, concurrency, lookup, sockets }: HttpSinkOptions,
   origin: string,
   isNamed: boolean,
+  unsent: WeakSet<Error>,
 ): Pool {
   const connect = connectPublic({
     lookup: lookup ?? lookupHost,
@@ -87,7 +92,12 @@ function openPool(
     ...(sockets === undefined ? {} : { sockets }),
   });
   return new Pool(origin, {
-    connect: skipInterim(connect),
+    connect: (target, callback) =>
+      skipInterim(connect)(target, (...[error, socket]) => {
+        if (error === null) return callback(null, socket);
+        unsent.add(error);
+        callback(error, null);
+      }),
     connections: concurrency,
     pipelining: 1,
     allowH2: false,
@@ -140,8 +150,12 @@ function readEnd({ statusCode, headers }: Dispatcher.ResponseData, text: string,
   const error = new EndpointError(describeAnswer(statusCode, text), `http_${statusCode}`);
   if (statusCode === 410) return { kind: 'disabled', error };
   const asked = readRetryAfter({ get: (name) => [headers[name]].flat()[0] ?? null }, now);
-  const retryAfterMs = asked === null ? {} : { retryAfterMs: Math.min(asked, LONGEST_RETRY_AFTER_MS) };
-  return { kind: 'failed', error, ...retryAfterMs };
+  const isAway = statusCode === 429 || (statusCode === 503 && asked !== null);
+  return {
+    kind: isAway ? 'unavailable' : 'failed',
+    error,
+    ...(asked === null ? {} : { retryAfterMs: asked }),
+  };
 }
 
 function describeAnswer(status: number, text: string): string {

@@ -6,12 +6,24 @@ import type { Change } from '../../../contract/connector/changes.ts';
  * - `stopped`: the process is stopping, or lost the partition. This says nothing about the consumer.
  * - `failed`: the consumer did not accept it. `retryAfterMs` is the wait that it asked for.
  * - `late`: it exceeded its deadline.
+ * - `unavailable`: it is away as a whole, and has not seen the change. This counts as no attempt; all its changes wait.
  * - `disabled`: the consumer asked not to be called again. Nothing is lost.
  */
 export type CallEnd =
   | { readonly kind: 'taken' | 'stopped' }
   | { readonly kind: 'failed' | 'late'; readonly error: unknown; readonly retryAfterMs?: number }
+  | Unavailable
   | { readonly kind: 'disabled'; readonly error: unknown };
+
+/** The consumer is away as a whole. */
+export interface Unavailable {
+  readonly kind: 'unavailable';
+  readonly error: unknown;
+  readonly retryAfterMs?: number;
+}
+
+/** Longest wait that a consumer may ask for. */
+export const LONGEST_ASKED_MS = 15 * 60_000;
 
 /** One call of a consumer. */
 export interface SinkCall {

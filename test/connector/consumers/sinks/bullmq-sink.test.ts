@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -66,14 +67,16 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     }
 
     const waiting = async () => (await openQueue().getJobs(['waiting'], 0, -1, true)).map(({ id }) => id);
-    const errorWith = (message: string) =>
-      expect.objectContaining({
+    const unavailableWith = (message: string) => ({
+      kind: 'unavailable',
+      error: expect.objectContaining({
         name: 'QueueError',
         message: expect.stringContaining(`Redis at 127.0.0.1:${redis.port} did not take the job: ${message}`),
-      });
+      }),
+    });
     /** Calls until it succeeds: how long a connection takes is up to Redis. */
     const taken = (sink: Sink, seq: number) =>
-      expect.poll(() => sink.call(callWith(seq)).catch(() => null), { timeout: 10_000 }).toEqual(TAKEN);
+      expect.poll(() => sink.call(callWith(seq)), { timeout: 10_000 }).toEqual(TAKEN);
 
     beforeEach(async () => {
       servers = [];
@@ -146,9 +149,12 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     it('fails while Redis is away, and takes changes when it is back', async () => {
       const port = await findFreePort();
       const sink = open({ redisUrl: `redis://:cAnaRy@127.0.0.1:${port}` });
-      await expect(sink.call(callWith(1))).rejects.toMatchObject({
-        message: `Redis at 127.0.0.1:${port} did not take the job: connect ECONNREFUSED 127.0.0.1:${port}`,
-        code: 'ECONNREFUSED',
+      expect(await sink.call(callWith(1))).toMatchObject({
+        kind: 'unavailable',
+        error: {
+          message: `Redis at 127.0.0.1:${port} did not take the job: connect ECONNREFUSED 127.0.0.1:${port}`,
+          code: 'ECONNREFUSED',
+        },
       });
       redis = await start(['--requirepass', 'cAnaRy'], port);
       await taken(sink, 1);
@@ -158,7 +164,10 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       const sink = open();
       expect(await sink.call(callWith(1))).toEqual(TAKEN);
       redis.process.kill('SIGKILL');
-      await expect(sink.call(callWith(2))).rejects.toMatchObject({ name: 'QueueError' });
+      expect(await sink.call(callWith(2))).toMatchObject({
+        kind: 'unavailable',
+        error: { name: 'QueueError' },
+      });
       redis = await start([], redis.port);
       await taken(sink, 2);
       expect(await waiting()).toEqual([keyOf(2)]);
@@ -173,7 +182,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
         Number(/total_connections_received:(\d+)/.exec(await admin.info('stats'))?.[1]);
       const before = await connections();
       await admin.replicaof('127.0.0.1', other.port);
-      await expect(sink.call(callWith(2))).rejects.toEqual(errorWith('READONLY'));
+      expect(await sink.call(callWith(2))).toEqual(unavailableWith('READONLY'));
       await expect.poll(connections).toBe(before + 1);
       await admin.replicaof('NO', 'ONE');
       await taken(sink, 2);
@@ -184,7 +193,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       const admin = connect();
       await sink.call(callWith(1));
       await admin.config('SET', 'maxmemory', '1mb');
-      await expect(sink.call(callWith(2, 3, 4))).rejects.toEqual(errorWith('OOM'));
+      expect(await sink.call(callWith(2, 3, 4))).toEqual(unavailableWith('OOM'));
       await admin.config('SET', 'maxmemory', '0');
       expect(await sink.call(callWith(2, 3, 4))).toEqual(TAKEN);
       expect(await waiting()).toEqual([1, 2, 3, 4].map(keyOf));
@@ -196,15 +205,15 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     ])('fails %s', async (_what, credentials, word) => {
       redis = await start(['--requirepass', 'right']);
       const sink = open({ redisUrl: redis.url.replace('//', `//${credentials}`) });
-      await expect(sink.call(callWith(1))).rejects.toEqual(errorWith(word));
-      await expect(sink.call(callWith(1))).rejects.not.toThrow('cAnaRy');
+      expect(await sink.call(callWith(1))).toEqual(unavailableWith(word));
+      expect(inspect(await sink.call(callWith(1)))).not.toContain('cAnaRy');
     });
 
     it('fails for a user who may not add jobs', async () => {
       const admin = connect();
       await admin.acl('SETUSER', 'reader', 'on', '>secret', '~*', '+@read', '+@connection', '+info');
       const sink = open({ redisUrl: redis.url.replace('//', '//reader:secret@') });
-      await expect(sink.call(callWith(1))).rejects.toEqual(errorWith('NOPERM'));
+      expect(await sink.call(callWith(1))).toEqual(unavailableWith('NOPERM'));
       await admin.acl('SETUSER', 'reader', '+@all');
       expect(await sink.call(callWith(1))).toEqual(TAKEN);
     });
@@ -213,10 +222,10 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       const sink = open();
       expect(await sink.call(callWith(1))).toEqual(TAKEN);
       redis.process.kill('SIGSTOP');
-      await expect(sink.call(callWith(2))).rejects.toEqual(errorWith('Command timed out'));
-      const pending = expect(sink.call(callWith(2))).rejects.toEqual(errorWith(''));
+      expect(await sink.call(callWith(2))).toEqual(unavailableWith('Command timed out'));
+      const pending = sink.call(callWith(2));
       await sink.close();
-      await pending;
+      expect(await pending).toEqual(unavailableWith(''));
     }, 15_000);
   },
 );

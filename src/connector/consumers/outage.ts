@@ -1,0 +1,72 @@
+import { backOffMs } from '../../runtime/clock/back-off.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { describeFault } from '../../runtime/logger/describe-fault.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { type CallEnd, LONGEST_ASKED_MS, type Unavailable } from './sinks/sink.ts';
+
+export interface OutageOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  readonly consumer: string;
+  /** Called when a call may begin again. */
+  readonly onDue: () => void;
+}
+
+/** Whether a consumer is away as a whole, as this process sees it. While it is, one call at a time tries it. */
+export interface Outage {
+  readonly lasts: boolean;
+  /** A call may begin now. */
+  readonly allows: boolean;
+  /** A call begins. True: it tries whether the consumer is back. */
+  begin(): boolean;
+  end(end: CallEnd, isTry: boolean): void;
+  close(): void;
+}
+
+const WAIT = { firstMs: 1_000, longestMs: 30_000, spread: 0.2 };
+
+/** Begins with the first call that ends `unavailable`, and ends when a try ends in another way. */
+export function createOutage({ clock, logger, random, consumer, onDue }: OutageOptions): Outage {
+  let failures = 0;
+  let state: 'over' | 'waiting' | 'due' | 'trying' = 'over';
+  let cancel = (): void => undefined;
+
+  function wait({ error, retryAfterMs = 0 }: Unavailable): void {
+    failures += 1;
+    if (failures === 1)
+      logger.warn({ consumer, ...describeFault(error) }, 'a consumer is unavailable; its changes wait');
+    state = 'waiting';
+    const delayMs = Math.max(backOffMs(failures, WAIT, random()), Math.min(retryAfterMs, LONGEST_ASKED_MS));
+    cancel = clock.after(delayMs, () => {
+      state = 'due';
+      onDue();
+    });
+  }
+
+  return {
+    get lasts() {
+      return state !== 'over';
+    },
+    get allows() {
+      return state === 'over' || state === 'due';
+    },
+    begin() {
+      if (state !== 'due') return false;
+      state = 'trying';
+      return true;
+    },
+    end(end, isTry) {
+      // What began before the outage says nothing new.
+      if (state !== 'over' && !isTry) return;
+      if (end.kind === 'unavailable') wait(end);
+      else if (isTry && end.kind === 'stopped') state = 'due';
+      else if (isTry) {
+        failures = 0;
+        state = 'over';
+        logger.info({ consumer }, 'the consumer is available again');
+      }
+    },
+    close: () => cancel(),
+  };
+}

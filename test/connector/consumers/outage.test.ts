@@ -1,0 +1,183 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createConsumer } from '../../../src/connector/consumers/consumer.ts';
+import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
+import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
+import type { CallEnd, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { newId, silentLogger } from '../support/event-fixtures.ts';
+import { ConsumerBench } from './consumer-bench.ts';
+
+let bench: ConsumerBench;
+beforeAll(async () => {
+  bench = await ConsumerBench.open();
+  await (await bench.running()).close();
+});
+afterEach(() => bench.stopAll());
+afterAll(() => bench.close());
+
+const AWAY: CallEnd = { kind: 'unavailable', error: new Error('connect ECONNREFUSED') };
+
+/** A consumer whose sink answers as a test says, and what is seen of it. */
+async function openScripted(answer: (call: SinkCall) => CallEnd | Promise<CallEnd>) {
+  const { clock, database, feed } = bench;
+  const calls: { readonly connectionId: string | undefined; readonly attempt: number }[] = [];
+  const lines: { readonly level: string; readonly msg: string }[] = [];
+  const logger = createLogger({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
+  });
+  const presence = createPresence({ database, clock, logger: silentLogger, works: true });
+  await presence.start();
+  const metrics = createMetrics();
+  const [row] = await readConsumers(database);
+  if (row === undefined) throw new Error('there is no consumer');
+  const consumer = createConsumer({
+    ...{ database, clock, logger, presence, feed },
+    metrics: createConsumerMetrics(metrics)('handler'),
+    random: () => 0,
+    row: { ...row, attempts: 2 },
+    sink: {
+      async call(call) {
+        calls.push({ connectionId: call.changes[0]?.change.connectionId, attempt: call.attempt });
+        return await answer(call);
+      },
+      close: async () => undefined,
+    },
+    keyOf: (seq) => `${seq}`,
+    onFreed: () => undefined,
+  });
+  onTestFinished(async () => {
+    await consumer.close();
+    await presence.stop();
+  });
+  return { consumer, calls, lines, metrics };
+}
+
+/** What is written of changes that failed. */
+async function traces() {
+  const count = async (table: string) =>
+    (await bench.database.query(`select from connector.${table}`)).length;
+  return [await count('parked'), await count('parked_entries'), await count('dead_letters')];
+}
+
+describe('a consumer that is unavailable', () => {
+  it('is tried with one call after 1, 2, 4, 8, 16, 30 and 30 s, and nothing is counted or parked', async () => {
+    const connections = Array.from({ length: 5 }, newId);
+    for (const connection of connections) await bench.tell(connection, 'a', 'b');
+    const { consumer, calls } = await openScripted(() => AWAY);
+    await consumer.settle();
+    const begun = calls.length;
+    expect(begun).toBeLessThanOrEqual(5);
+    for (const [tries, waitMs] of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].entries()) {
+      await bench.clock.advance(waitMs - 1);
+      await consumer.settle();
+      expect(calls).toHaveLength(begun + tries);
+      await bench.clock.advance(1);
+      await consumer.settle();
+      expect(calls).toHaveLength(begun + tries + 1);
+    }
+    expect(new Set(calls.map(({ attempt }) => attempt))).toEqual(new Set([1]));
+    expect(await traces()).toEqual([0, 0, 0]);
+  });
+
+  it('gets everything in order when a try ends well; a warning says it once, and a line that it is back', async () => {
+    const connections = Array.from({ length: 5 }, newId);
+    for (const connection of connections) await bench.tell(connection, 'a', 'b');
+    let away = true;
+    const { consumer, calls, lines, metrics } = await openScripted(() => (away ? AWAY : { kind: 'taken' }));
+    await consumer.settle();
+    await bench.clock.advance(1_000);
+    await consumer.settle();
+    away = false;
+    calls.length = 0;
+    await bench.clock.advance(2_000);
+    await consumer.settle();
+    expect(calls).toHaveLength(10);
+    for (const connection of connections)
+      expect(calls.filter(({ connectionId }) => connectionId === connection)).toHaveLength(2);
+    expect(await traces()).toEqual([0, 0, 0]);
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      ['warn', 'a consumer is unavailable; its changes wait'],
+      ['info', 'the consumer is available again'],
+    ]);
+    expect((await metrics.render()).text).toMatch(
+      /connector_consumer_calls_total\{consumer="handler",result="unavailable"\} [1-9]/,
+    );
+  });
+
+  it('makes one call while it is tried, and works at full concurrency after it', async () => {
+    const connections = Array.from({ length: 4 }, newId);
+    for (const connection of connections) await bench.tell(connection, 'a');
+    const held: PromiseWithResolvers<CallEnd>[] = [];
+    let away = true;
+    const { consumer } = await openScripted(() => {
+      if (away) return AWAY;
+      const call = Promise.withResolvers<CallEnd>();
+      held.push(call);
+      return call.promise;
+    });
+    await consumer.settle();
+    away = false;
+    await bench.clock.advance(1_000);
+    expect(held).toHaveLength(1);
+    held[0]?.resolve({ kind: 'failed', error: new Error('this change only') });
+    await expect.poll(() => held.length).toBe(4);
+    for (const { resolve } of held) resolve({ kind: 'taken' });
+    await consumer.settle();
+    // The one that failed counts, because the consumer has seen it.
+    expect(await traces()).toEqual([1, 1, 0]);
+  });
+
+  it.each([
+    [60_000, 60_000],
+    [3_600_000, 900_000],
+    [10, 1_000],
+  ])('may ask for a wait of %i ms, and gets %i ms', async (retryAfterMs, waitMs) => {
+    await bench.tell(newId(), 'a');
+    const { consumer, calls } = await openScripted(() => ({ ...AWAY, retryAfterMs }));
+    await consumer.settle();
+    await bench.clock.advance(waitMs - 1);
+    await consumer.settle();
+    expect(calls).toHaveLength(1);
+    await bench.clock.advance(1);
+    await consumer.settle();
+    expect(calls).toHaveLength(2);
+  });
+
+  it('costs a change that was in progress when a process died no attempt', async () => {
+    const connection = newId();
+    await bench.tell(connection, 'a');
+    await bench.database.query('update connector.consumer_places set open = true');
+    const { consumer, calls } = await openScripted(() => AWAY);
+    await consumer.settle();
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      await bench.clock.advance(waitMs);
+      await consumer.settle();
+    }
+    expect(calls.map(({ attempt }) => attempt)).toEqual([1, 1, 1, 1]);
+    const [row] = await bench.database.query('select attempts from connector.parked');
+    expect(row).toEqual({ attempts: 0 });
+  });
+});
+
+describe('an outage with more changes than the memory holds', () => {
+  it('parks none of them, and the place stays before them', async () => {
+    const { lastSeq } = await bench.feed.position();
+    const texts = Array.from({ length: 6_000 }, (_, n) => `${n}`);
+    await bench.tellAtOnce(newId(), texts);
+    const { consumer } = await openScripted(() => AWAY);
+    await consumer.settle();
+    for (const waitMs of [1_000, 2_000, 4_000, 8_000]) {
+      await bench.clock.advance(waitMs);
+      await consumer.settle();
+    }
+    expect(await traces()).toEqual([0, 0, 0]);
+    const [{ place } = { place: -1 }] = await bench.database.query<{ place: number }>(
+      'select min(place)::integer as place from connector.consumer_places',
+    );
+    expect(place).toBe(lastSeq);
+  });
+});
