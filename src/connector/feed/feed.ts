@@ -28,11 +28,6 @@ export interface Feed {
    * resolves. Rejects with what `take` throws. If the database fails, it waits.
    */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
-  /**
-   * Calls back with the highest `seq` from time to time, and soon after it has increased. Returns a function
-   * that stops it.
-   */
-  watch(onPosition: (lastSeq: number) => void): () => void;
   /** This process committed changes: number them soon. Returns at once. */
   notify(): void;
   /**
@@ -56,7 +51,6 @@ const IDLE_MS = 1_000;
 export function createFeed(options: FeedOptions): Feed {
   const { database, clock, logger } = options;
   const ending = new AbortController();
-  const watchers = new Set<(lastSeq: number) => void>();
   let started = false;
   let failing = false;
   let numberAt = Number.NEGATIVE_INFINITY;
@@ -67,7 +61,6 @@ export function createFeed(options: FeedOptions): Feed {
   function advance(lastSeq: number): void {
     failing = false;
     live.advance(lastSeq);
-    for (const notify of watchers) notify(lastSeq);
   }
 
   function noteFailure(err: unknown): void {
@@ -86,15 +79,10 @@ export function createFeed(options: FeedOptions): Feed {
 
   const checks = repeat({
     clock,
-    everyMs: () => (live.listeners > 0 || watchers.size > 0 ? LISTENING_MS : IDLE_MS),
+    everyMs: () => (live.listeners > 0 ? LISTENING_MS : IDLE_MS),
     run: check,
     onError: noteFailure,
   });
-
-  /** Called when a listener is added. */
-  function checkSooner(): void {
-    if (started) checks.start();
-  }
 
   return {
     changesAfter: async (after, limit, filter) =>
@@ -103,13 +91,8 @@ export function createFeed(options: FeedOptions): Feed {
     position: () => readPosition(database),
     subscribe(after, take, signal, filter) {
       const subscription = live.subscribe(after, take, signal, filter);
-      checkSooner();
+      if (started) checks.start();
       return subscription;
-    },
-    watch(onPosition) {
-      watchers.add(onPosition);
-      checkSooner();
-      return () => void watchers.delete(onPosition);
     },
     notify: () => sequencer.notify(),
     start() {

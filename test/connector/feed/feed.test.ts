@@ -246,29 +246,6 @@ describe('the feed', () => {
     await other.close();
   });
 
-  it('reports its end to watchers, also if another process numbers, until they unsubscribe', async () => {
-    const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
-    const otherFeed = createFeed({ database: other, clock: systemClock, logger: silentLogger });
-    feed.start();
-    const reached = Promise.withResolvers<number>();
-    const seen: number[] = [];
-    const stop = feed.watch((lastSeq) => {
-      seen.push(lastSeq);
-      if (lastSeq === 2) reached.resolve(lastSeq);
-    });
-    await write(['a'], 'connection', other);
-    await otherFeed.settle();
-    // As soon as for a subscriber, not only once a second.
-    await clock.advance(100);
-    expect(await reached.promise).toBe(2);
-    stop();
-    seen.length = 0;
-    await feed.settle();
-    expect(seen).toEqual([]);
-    await otherFeed.close();
-    await other.close();
-  });
-
   it('ends its subscriptions when it is closed', async () => {
     const over = feed.subscribe(0, () => undefined, new AbortController().signal);
     await feed.close();
