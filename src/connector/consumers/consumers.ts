@@ -88,7 +88,8 @@ export function createConsumers(options: ConsumersOptions): Consumers {
     for (const row of rows) {
       if (running.has(row.name) || row.state !== 'running') continue;
       const sink = await open(row);
-      if (sink === null || stopping.aborted) continue;
+      if (sink === null) continue;
+      if (stopping.aborted) return await sink.close();
       const consumer = createConsumer({
         ...options,
         row: row.kind === 'handler' ? asHandlers(row) : row,
