@@ -52,6 +52,7 @@ export async function deliver(
         { changes: [{ change, key: `delivered-by-a-test:${change.seq}` }], attempt },
         {
           clock: systemClock,
+          consumer: 'handler',
           deadlineMs: handlers.deadlineMs ?? DEFAULT_DEADLINE_MS,
           stop: new AbortController().signal,
         },

@@ -57,7 +57,7 @@ describe('deliver', () => {
     expect(deadLetters).toMatchObject([{ attempts: 12 }]);
     const hangs = { attempts: 1, deadlineMs: 1, onChange: () => new Promise<void>(() => undefined) };
     expect((await deliver(hangs, one)).deadLetters).toMatchObject([
-      { error: { name: 'HandlerDeadlineExceeded' } },
+      { error: { name: 'CallDeadlineExceeded' } },
     ]);
   });
 });

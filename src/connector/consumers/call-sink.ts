@@ -3,17 +3,19 @@ import type { CallEnd, Sink, SinkCall } from './sinks/sink.ts';
 
 export interface CallOptions {
   readonly clock: Clock;
+  /** Its name, for errors. */
+  readonly consumer: string;
   readonly deadlineMs: number;
   /** Aborts when the call must end. */
   readonly stop: AbortSignal;
 }
 
-/** A handler or another consumer exceeded its deadline. */
-export class HandlerDeadlineExceeded extends Error {
-  override readonly name = 'HandlerDeadlineExceeded';
+/** A consumer exceeded the deadline of a call. */
+export class CallDeadlineExceeded extends Error {
+  override readonly name = 'CallDeadlineExceeded';
 
-  constructor(deadlineMs: number) {
-    super(`the handler did not finish within ${deadlineMs / 1_000} s`);
+  constructor(consumer: string, deadlineMs: number) {
+    super(`the consumer ${consumer} did not finish within ${deadlineMs / 1_000} s`);
   }
 }
 
@@ -24,7 +26,7 @@ export class HandlerDeadlineExceeded extends Error {
 export async function callSink(
   sink: Pick<Sink, 'call'>,
   call: Omit<SinkCall, 'stop'>,
-  { clock, deadlineMs, stop }: CallOptions,
+  { clock, consumer, deadlineMs, stop }: CallOptions,
 ): Promise<CallEnd> {
   const late = new AbortController();
   const signal = AbortSignal.any([late.signal, stop]);
@@ -33,7 +35,7 @@ export async function callSink(
     aborted.resolve(stop.aborted ? { kind: 'stopped' } : { kind: 'late', error: signal.reason });
   signal.addEventListener('abort', resolveAborted);
   if (signal.aborted) return { kind: 'stopped' };
-  const cancel = clock.after(deadlineMs, () => late.abort(new HandlerDeadlineExceeded(deadlineMs)), {
+  const cancel = clock.after(deadlineMs, () => late.abort(new CallDeadlineExceeded(consumer, deadlineMs)), {
     keepAlive: true,
   });
   try {

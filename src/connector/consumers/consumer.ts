@@ -194,7 +194,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const end = await callSink(
       sink,
       { changes, attempt: first.attempts + 1 },
-      { clock, deadlineMs: row.deadlineMs, stop: AbortSignal.any([held.lost, held.aborting.signal]) },
+      { clock, consumer: name, deadlineMs: row.deadlineMs, stop: held.stop },
     );
     running -= 1;
     metrics.calls.inc({ result: end.kind });
@@ -248,7 +248,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     // The message may repeat what a customer wrote, so only the dead letter has it.
     logger.warn(
       { ...details(key, item, end.error, attempts), delayMs },
-      'the handler did not accept a change; it is retried, and its connection waits',
+      'the consumer did not accept a change; it is retried, and its connection waits',
     );
     const lastError = describeFailure(end.error, item.change);
     const now = clock.now();
@@ -258,7 +258,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   function giveUp(key: Key, item: Item, error: unknown): void {
     logger.error(
       details(key, item, error, item.attempts),
-      'the handler did not accept a change in its last attempt; it is now a dead letter',
+      'the consumer did not accept a change in its last attempt; it is now a dead letter',
     );
     key.partition.setAside(item, describeFailure(error, item.change));
   }

@@ -20,6 +20,8 @@ export interface HeldPartition {
   readonly lost: AbortSignal;
   /** Aborts when calls in progress must end. */
   readonly aborting: AbortController;
+  /** Aborts in both cases. */
+  readonly stop: AbortSignal;
   /** It is being given back: no call begins. */
   leaving: boolean;
   readonly left: PromiseWithResolvers<void>;
@@ -93,7 +95,9 @@ export function createShares(options: SharesOptions): Shares {
       const { limit, onReady, isDue } = options;
       const partition = new Partition({ number, place, died, limit, letters: new Set(letters), onReady });
       partition.know(await readParked(database, name, [number]), isDue);
-      held.set(number, { partition, lease, lost, aborting: new AbortController(), leaving: false, left });
+      const aborting = new AbortController();
+      const stop = AbortSignal.any([lost, aborting.signal]);
+      held.set(number, { partition, lease, lost, aborting, stop, leaving: false, left });
       lost.addEventListener('abort', () => drop(number, partition));
       return { left: left.promise };
     });

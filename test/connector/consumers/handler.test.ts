@@ -243,7 +243,7 @@ describe('a failing handler', () => {
     await bench.clock.advance(1_000);
     await dispatch.settle();
 
-    expect(lines.filter((line) => line.includes('the handler did not accept a change'))).toHaveLength(2);
+    expect(lines.filter((line) => line.includes('the consumer did not accept a change'))).toHaveLength(2);
     expect(lines.join('')).not.toMatch(/Anna|Müller|4477/);
     const [letter] = await readDeadLetters(bench.database, null, 1);
     expect(letter?.change.connectionId).toBe(connection);
