@@ -28,21 +28,26 @@ export async function callSink(
   call: Omit<SinkCall, 'stop'>,
   { clock, consumer, deadlineMs, stop }: CallOptions,
 ): Promise<CallEnd> {
-  const late = new AbortController();
-  const signal = AbortSignal.any([late.signal, stop]);
-  const aborted = Promise.withResolvers<CallEnd>();
-  const resolveAborted = (): void =>
-    aborted.resolve(stop.aborted ? { kind: 'stopped' } : { kind: 'late', error: signal.reason });
-  signal.addEventListener('abort', resolveAborted);
-  if (signal.aborted) return { kind: 'stopped' };
-  const cancel = clock.after(deadlineMs, () => late.abort(new CallDeadlineExceeded(consumer, deadlineMs)), {
-    keepAlive: true,
-  });
+  if (stop.aborted) return { kind: 'stopped' };
+  const over = new AbortController();
+  const ended = Promise.withResolvers<CallEnd>();
+  const onStop = (): void => {
+    ended.resolve({ kind: 'stopped' });
+    over.abort(stop.reason);
+  };
+  const onDeadline = (): void => {
+    const error = new CallDeadlineExceeded(consumer, deadlineMs);
+    ended.resolve({ kind: 'late', error });
+    over.abort(error);
+  };
+  // Cheaper than a signal that is composed for each call.
+  stop.addEventListener('abort', onStop);
+  const cancel = clock.after(deadlineMs, onDeadline, { keepAlive: true });
   try {
-    return await Promise.race([run(sink, { ...call, stop: signal }), aborted.promise]);
+    return await Promise.race([run(sink, { ...call, stop: over.signal }), ended.promise]);
   } finally {
     cancel();
-    signal.removeEventListener('abort', resolveAborted);
+    stop.removeEventListener('abort', onStop);
   }
 }
 

@@ -273,7 +273,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   function isPressing(): boolean {
     const { held } = shares;
     if (held.some(({ partition }) => partition.isStale || partition.urgent)) return true;
-    return ready.length < row.concurrency && held.some(({ partition }) => !partition.missing().next().done);
+    return ready.length < row.concurrency && held.some(({ partition }) => partition.missing.length > 0);
   }
 
   function work(): void {
@@ -295,7 +295,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   /** Reads entries of keys that can be called, unless enough can be called already. */
   async function load(): Promise<boolean> {
     if (ready.length >= row.concurrency) return false;
-    const keys = shares.held.flatMap(({ partition }) => [...partition.missing()]).slice(0, row.concurrency);
+    const keys = shares.held.flatMap(({ partition }) => partition.missing).slice(0, row.concurrency);
     if (keys.length === 0) return false;
     const read = await readEntries(database, name, keys);
     for (const key of keys) {

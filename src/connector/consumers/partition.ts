@@ -44,10 +44,6 @@ export interface Key {
   parked: ParkedRow | null;
   /** A parked key can be called. */
   due: boolean;
-  /** The row must be written before the next call. */
-  dirty: boolean;
-  /** Another process has written the row: it must be read before the next call. */
-  stale: boolean;
   /** There may be entries in the database above `readTo` that are not in memory. */
   spilled: boolean;
   readTo: number;
@@ -117,6 +113,12 @@ export class Partition {
   readonly keys = new Map<string, Key>();
   readonly #options: PartitionOptions;
   readonly #parked = new Set<Key>();
+  /** The row must be written before the next call. */
+  readonly #dirty = new Set<Key>();
+  /** Another process has written the row: it must be read before the next call. */
+  readonly #stale = new Set<Key>();
+  /** Their entries must be read before the next call. */
+  readonly #wanting = new Set<Key>();
   /** Keys that could be called while too much was done above the place. */
   readonly #held: Key[] = [];
   #line: Item[] = [];
@@ -142,9 +144,7 @@ export class Partition {
 
   /** Something must be written at once. */
   get urgent(): boolean {
-    if (this.#letters.length > 0) return true;
-    for (const key of this.#parked) if (key.dirty) return true;
-    return this.unwritten >= this.#half;
+    return this.#letters.length > 0 || this.#dirty.size > 0 || this.unwritten >= this.#half;
   }
 
   /** No call may begin before the place was written. */
@@ -281,34 +281,32 @@ export class Partition {
   }
 
   /** Keys whose entries must be read before they can be called. */
-  *missing(): Generator<Key, void> {
-    for (const key of this.#parked) {
-      if (key.due && !key.dirty && !key.stale && key.calling === 0 && wantsEntries(key)) yield key;
-    }
+  get missing(): readonly Key[] {
+    for (const key of this.#wanting) if (!this.#wants(key)) this.#wanting.delete(key);
+    return [...this.#wanting];
   }
 
   /** Another process has written rows, which must be read. */
   get isStale(): boolean {
-    for (const key of this.#parked) if (key.stale) return true;
-    return false;
+    return this.#stale.size > 0;
   }
 
   /** The rows of this partition as they are in the database. */
   know(rows: readonly ParkedRow[], isDue: (row: ParkedRow) => boolean): void {
     const found = new Set(rows.map(({ key }) => key));
-    for (const key of this.#parked) {
-      if (key.stale && !found.has(key.name)) this.#unpark(key);
-    }
+    for (const key of this.#stale) if (!found.has(key.name)) this.#unpark(key);
     for (const row of rows) {
       const key = this.#keyOf(row.key, row.connectionId);
-      if (key.dirty || (key.parked?.revision === row.revision && !key.stale)) continue;
+      const isKnown = key.parked?.revision === row.revision && !this.#stale.has(key);
+      if (this.#dirty.has(key) || isKnown) continue;
       key.parked = row;
       key.due = isDue(row);
-      key.stale = false;
+      this.#stale.delete(key);
       this.#parked.add(key);
       key.items = key.items.filter((item, index) => index < key.calling || !item.passed);
       key.spilled = true;
       key.readTo = 0;
+      this.#list(key);
     }
   }
 
@@ -365,7 +363,7 @@ export class Partition {
     const endedRows: ParkedRow[] = [];
     for (const key of this.#parked) {
       if (key.parked === null) continue;
-      if (key.dirty) rows.push(key.parked);
+      if (this.#dirty.has(key)) rows.push(key.parked);
       else if (this.#hasEnded(key, key.parked)) endedRows.push(key.parked);
     }
     const [doneEntries, letters] = [this.#doneEntries, this.#letters];
@@ -393,7 +391,7 @@ export class Partition {
     this.#deleting = [];
     this.#line.splice(0, plan.passing.length);
     for (const { bytes } of plan.passing) this.#bytes -= bytes;
-    this.#doneInLine = this.#line.filter((item) => item.done).length;
+    this.#doneInLine -= plan.passing.length - plan.entries.length;
     const spilled = new Set(plan.passing.filter((item) => !item.done));
     for (const key of new Set([...spilled].map((item) => item.key))) {
       // Its next change stays in memory, unless entries precede it.
@@ -401,13 +399,14 @@ export class Partition {
       const before = key.items.length;
       key.items = key.items.filter((item, index) => index < kept || !spilled.has(item));
       if (key.items.length < before) key.spilled = true;
+      this.#list(key);
     }
     for (const { key: name } of plan.rows) {
       const key = this.keys.get(name);
       if (key?.parked == null) continue;
       const revision = revisions.get(name);
-      key.dirty = false;
-      if (revision === undefined) key.stale = true;
+      this.#dirty.delete(key);
+      if (revision === undefined) this.#stale.add(key);
       else key.parked = { ...key.parked, revision };
       this.#list(key);
     }
@@ -415,7 +414,7 @@ export class Partition {
       const key = this.keys.get(name);
       if (key === undefined) continue;
       if (ended.has(name)) this.#unpark(key);
-      else key.stale = true;
+      else this.#stale.add(key);
     }
     for (const item of plan.passing) this.#forget(item.key);
     for (const key of this.#held.splice(0)) this.#list(key);
@@ -457,13 +456,13 @@ export class Partition {
   #park(key: Key, row: ParkedRow, due: boolean): void {
     key.parked = row;
     key.due = due;
-    key.dirty = true;
+    this.#dirty.add(key);
     this.#parked.add(key);
   }
 
   #unpark(key: Key): void {
     key.parked = null;
-    key.stale = false;
+    this.#stale.delete(key);
     key.spilled = false;
     key.readTo = 0;
     this.#parked.delete(key);
@@ -474,7 +473,7 @@ export class Partition {
   /** No entry is left, and the row counts for a change that is done. */
   #hasEnded(key: Key, row: ParkedRow): boolean {
     // A change that this owner has not read yet may have failed before.
-    if (row.revision === 0 || key.stale || key.spilled || row.seq > this.readTo) return false;
+    if (row.revision === 0 || this.#stale.has(key) || key.spilled || row.seq > this.readTo) return false;
     const [first] = key.items;
     return first === undefined || !(first.passed || (first.seq === row.seq && row.attempts > 0));
   }
@@ -492,12 +491,21 @@ export class Partition {
   }
 
   #isReady(key: Key): boolean {
-    if (key.calling > 0 || key.dirty || key.stale || key.items.length === 0 || wantsEntries(key))
-      return false;
-    return key.parked === null || key.due;
+    return key.items.length > 0 && this.#isFree(key) && !wantsEntries(key);
+  }
+
+  #wants(key: Key): boolean {
+    return wantsEntries(key) && this.#isFree(key);
+  }
+
+  /** Nothing but a lack of changes prevents a call. */
+  #isFree(key: Key): boolean {
+    if (key.calling > 0) return false;
+    return key.parked === null || (key.due && !this.#dirty.has(key) && !this.#stale.has(key));
   }
 
   #list(key: Key): void {
+    if (this.#wants(key)) this.#wanting.add(key);
     if (key.listed || !this.#isReady(key)) return;
     key.listed = true;
     this.#options.onReady(key);
@@ -516,8 +524,6 @@ export class Partition {
       listed: false,
       parked: null,
       due: false,
-      dirty: false,
-      stale: false,
       spilled: false,
       readTo: 0,
       loaded: 0,

@@ -100,7 +100,7 @@ class Owner {
   }
 
   load(): void {
-    for (const key of [...this.partition.missing()]) {
+    for (const key of this.partition.missing) {
       const found = [...this.store.of(key.name)]
         .filter(([seq]) => seq > key.readTo)
         .sort(([a], [b]) => a - b);
