@@ -401,11 +401,12 @@ export class Partition {
       if (key.items.length < before) key.spilled = true;
       this.#list(key);
     }
-    for (const { key: name } of plan.rows) {
-      const key = this.keys.get(name);
+    for (const row of plan.rows) {
+      const key = this.keys.get(row.key);
       if (key?.parked == null) continue;
-      const revision = revisions.get(name);
-      this.#dirty.delete(key);
+      const revision = revisions.get(row.key);
+      // A call that was in progress may have failed meanwhile.
+      if (revision === undefined || key.parked === row) this.#dirty.delete(key);
       if (revision === undefined) this.#stale.add(key);
       else key.parked = { ...key.parked, revision };
       this.#list(key);

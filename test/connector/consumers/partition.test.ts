@@ -210,4 +210,21 @@ describe('a partition', () => {
       expect([...store.entries.values()].flatMap((of) => [...of.keys()])).toEqual([]);
     },
   );
+
+  it('writes a failure of a call that was in progress when its connection was parked', () => {
+    const store = new Store();
+    const owner = new Owner(store, 2);
+    owner.offer([change(1, 'slow'), change(2, 'quick')], 2);
+    const [slow, quick] = [owner.begin(), owner.begin()];
+    if (slow === undefined || quick === undefined) throw new Error('both can be called');
+    owner.end(quick.key, true);
+    // The slow one holds back the place, so it is parked; its call fails before that is written.
+    const plan = owner.partition.plan({ now: 0, elapsed: 0 });
+    owner.end(slow.key, false);
+    if (plan === null) throw new Error('there is something to write');
+    const { revisions, ended } = store.write(plan);
+    owner.partition.written(plan, revisions, ended);
+    owner.write();
+    expect(store.rows.get('slow')).toMatchObject({ seq: 1, attempts: 1, dueAt: 2, lastError: 'x' });
+  });
 });
