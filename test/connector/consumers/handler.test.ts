@@ -489,9 +489,8 @@ describe('the lag of dispatch', () => {
     const { text } = await bench.metrics.render();
     expect(text).toContain('connector_consumer_waiting{consumer="handler"} 3\n');
     expect(text).toContain('connector_consumer_oldest_waiting_seconds{consumer="handler"} 7\n');
-    const dispatch = await bench.running({ attempts: 1 });
     bench.answer = fail;
-    await dispatch.settle();
+    await (await bench.running({ attempts: 1 })).settle();
     expect(await readDispatch(bench.database)).toMatchObject({
       waiting: 0,
       oldestAt: null,
