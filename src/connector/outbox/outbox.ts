@@ -71,7 +71,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     concurrency: CONCURRENCY,
     async readDue(now, limit) {
       const due = await readDueQueues(database, now, limit);
-      for (const connectionId of due) shared.floors.forget(connectionId);
+      for (const connectionId of due) shared.floors.doubt(connectionId);
       return due;
     },
     async readDueAt(connectionId) {
@@ -124,8 +124,14 @@ async function readNext(
   now: number,
 ): Promise<NextSend | null> {
   const next = await readNextSend(database, connectionId, now, floors.of(connectionId));
-  if (next !== null) floors.note(connectionId, next.firstPosition);
-  return next;
+  if (next !== null) {
+    floors.note(connectionId, next.firstPosition);
+    return next;
+  }
+  if (!floors.takeDoubt(connectionId)) return null;
+  const below = await readNextSend(database, connectionId, now);
+  if (below !== null) floors.forget(connectionId);
+  return below;
 }
 
 /** An attempt whose process died is due at once: this process has the lease of the queue. */

@@ -14,7 +14,11 @@ export interface QueueFloors {
   of(connectionId: string): number;
   /** This is now the first unfinished send of the queue. */
   note(connectionId: string, position: number): void;
-  /** The queue may have a send below: nothing is known of it. */
+  /** A check of all queues has found a send of this one, which may be below. */
+  doubt(connectionId: string): void;
+  /** True once after a doubt: if no send is above, look everywhere. */
+  takeDoubt(connectionId: string): boolean;
+  /** There was a send below: nothing is known of the queue. */
   forget(connectionId: string): void;
 }
 
@@ -22,6 +26,7 @@ interface Floor {
   readonly floor: number;
   readonly next: number;
   readonly since: number;
+  readonly doubted: boolean;
 }
 
 /**
@@ -38,7 +43,17 @@ export function createQueueFloors(clock: Clock): QueueFloors {
       const now = clock.elapsed();
       if (known !== undefined && now - known.since < LATE_MS) return;
       if (known === undefined && floors.size >= MAX_QUEUES) floors.clear();
-      floors.set(connectionId, { floor: known?.next ?? 0, next: position - 1, since: now });
+      floors.set(connectionId, { floor: known?.next ?? 0, next: position - 1, since: now, doubted: false });
+    },
+    doubt(connectionId) {
+      const known = floors.get(connectionId);
+      if (known !== undefined) floors.set(connectionId, { ...known, doubted: true });
+    },
+    takeDoubt(connectionId) {
+      const known = floors.get(connectionId);
+      if (known === undefined || !known.doubted) return false;
+      floors.set(connectionId, { ...known, doubted: false });
+      return known.floor > 0;
     },
     forget: (connectionId) => void floors.delete(connectionId),
   };

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { holdSnapshot } from '../support/hold-snapshot.ts';
-import { OutboxBench } from './outbox-bench.ts';
+import { OutboxBench, SOMEBODY } from './outbox-bench.ts';
 
 const FINISHED = 3_000;
 /** Longer than the time in which sends that were stored at once are committed. */
@@ -54,4 +55,27 @@ it('while another session holds a snapshot, the next send is found without readi
   await bench.clock.skip(LATER_MS);
   await send();
   expect(await send()).toBeLessThan(first + 60);
+});
+
+it('a send that is stored long after the sends behind it goes out with the check of all queues', async () => {
+  const sender = await bench.running();
+  const connectionId = await bench.addConnection();
+  const request = { connectionId, to: SOMEBODY, text: 'late', reference: newId() };
+  const late = await bench.database.transaction(
+    async (tx) => {
+      const within = Object.assign(Object.create(bench.database), { query: tx.query.bind(tx) });
+      const queued = await queueSend(within, request, bench.clock.now());
+      for (let sends = 0; sends < 3; sends += 1) {
+        await bench.queueText(connectionId, 'early', newId());
+        await sender.runNow(connectionId);
+        await bench.clock.skip(LATER_MS);
+      }
+      return queued.kind === 'queued' ? queued.outboundId : '';
+    },
+    { deadlineMs: 60_000 },
+  );
+  await sender.runNow(connectionId);
+  expect(await bench.stateOf(late)).toBe('queued');
+  await sender.settle();
+  expect(await bench.stateOf(late)).toBe('sent');
 });

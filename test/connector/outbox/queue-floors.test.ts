@@ -19,6 +19,13 @@ it('the next send of a queue is looked for above those that had finished 15 seco
   await clock.advance(15 * SECOND);
   floors.note('c', 30);
   expect(floors.of('c')).toBe(29);
+  floors.doubt('c');
+  expect([floors.takeDoubt('c'), floors.takeDoubt('c'), floors.takeDoubt('other')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(floors.of('c')).toBe(29);
   floors.forget('c');
   expect(floors.of('c')).toBe(0);
 });
