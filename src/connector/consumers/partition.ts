@@ -396,9 +396,13 @@ export class Partition {
     for (const key of new Set([...spilled].map((item) => item.key))) {
       // Its next change stays in memory, unless entries precede it.
       const kept = key.spilled ? key.calling : Math.max(1, key.calling);
-      const before = key.items.length;
-      key.items = key.items.filter((item, index) => index < kept || !spilled.has(item));
-      if (key.items.length < before) key.spilled = true;
+      const leaves = (item: Item, index: number): boolean => index >= kept && spilled.has(item);
+      const first = key.items.findIndex(leaves);
+      if (first >= 0) {
+        key.readTo = Math.max(key.readTo, key.items[first - 1]?.seq ?? 0);
+        key.items = key.items.filter((item, index) => !leaves(item, index));
+        key.spilled = true;
+      }
       this.#list(key);
     }
     for (const row of plan.rows) {
@@ -539,8 +543,9 @@ function separateName(connectionId: string, seq: number): string {
   return `${connectionId}/${seq}`;
 }
 
-function wantsEntries(key: Key): boolean {
-  return key.spilled && !(key.items[0]?.passed ?? false);
+/** Entries that are not in memory precede its first change there. */
+function wantsEntries({ spilled, items: [first], readTo }: Key): boolean {
+  return spilled && (first === undefined || first.seq > readTo);
 }
 
 function itemOf(key: Key, change: Change, attempts: number): Item {

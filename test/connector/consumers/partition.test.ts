@@ -50,6 +50,8 @@ class Owner {
   readonly calls = new Map<Key, readonly Item[]>();
   readonly partition: Partition;
   readonly store: Store;
+  /** The statement that was sent and has not been answered. */
+  sent: Progress | null = null;
   now = 0;
 
   constructor(store: Store, limit: number) {
@@ -100,6 +102,7 @@ class Owner {
   }
 
   load(): void {
+    this.receiveAnswer();
     for (const key of this.partition.missing) {
       const found = [...this.store.of(key.name)]
         .filter(([seq]) => seq > key.readTo)
@@ -111,13 +114,22 @@ class Owner {
     }
   }
 
-  /** False if there was nothing to write. */
-  write(options: { full?: boolean; final?: boolean } = {}): boolean {
-    const plan = this.partition.plan({ now: this.now, elapsed: this.now * 1_000, ...options });
-    if (plan === null) return false;
-    const { revisions, ended } = this.store.write(plan);
-    this.partition.written(plan, revisions, ended);
-    return true;
+  /** Sends what there is to write; its answer is still to come. */
+  send(options: { full?: boolean; final?: boolean } = {}): void {
+    this.sent = this.partition.plan({ now: this.now, elapsed: this.now * 1_000, ...options });
+  }
+
+  receiveAnswer(): void {
+    if (this.sent === null) return;
+    const { revisions, ended } = this.store.write(this.sent);
+    this.partition.written(this.sent, revisions, ended);
+    this.sent = null;
+  }
+
+  write(): void {
+    this.receiveAnswer();
+    this.send();
+    this.receiveAnswer();
   }
 }
 
@@ -169,13 +181,17 @@ describe('a partition', () => {
           const keys = [...owner.calls.keys()];
           const key = keys[Math.floor(random() * keys.length)];
           if (key !== undefined) take(key, random() < 0.85);
-        } else if (chance < 0.9) owner.write({ full: random() < 0.1 });
+        } else if (chance < 0.85) {
+          owner.receiveAnswer();
+          owner.send({ full: random() < 0.1 });
+        } else if (chance < 0.9) owner.receiveAnswer();
         else if (chance < 0.95) {
           owner.now += 1;
           owner.partition.wake(({ dueAt }) => dueAt <= owner.now);
         } else if (chance < 0.985) owner.load();
         else {
-          const { now } = owner;
+          const { now, sent } = owner;
+          if (sent !== null && random() < 0.5) store.write(sent);
           mayRepeat += owner.partition.unwritten;
           expect(owner.partition.unwritten).toBeLessThan(limit + 3 * Math.max(1, connections));
           owner = new Owner(store, limit);
@@ -219,11 +235,8 @@ describe('a partition', () => {
     if (slow === undefined || quick === undefined) throw new Error('both can be called');
     owner.end(quick.key, true);
     // The slow one holds back the place, so it is parked; its call fails before that is written.
-    const plan = owner.partition.plan({ now: 0, elapsed: 0 });
+    owner.send();
     owner.end(slow.key, false);
-    if (plan === null) throw new Error('there is something to write');
-    const { revisions, ended } = store.write(plan);
-    owner.partition.written(plan, revisions, ended);
     owner.write();
     expect(store.rows.get('slow')).toMatchObject({ seq: 1, attempts: 1, dueAt: 2, lastError: 'x' });
   });
