@@ -332,9 +332,11 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     if (unsure.length > 0) {
       const { held, ended, written } = await writeProgress(database, name, unsure, clock.now());
       const revisions = new Map(written.map(({ key, revision }) => [key, revision]));
-      for (const { progress } of unsure) {
-        const { partition } = shares.of(progress.partition) ?? {};
-        if (held.includes(progress.partition)) partition?.written(progress, revisions, new Set(ended));
+      for (const { progress, lease } of unsure) {
+        const current = shares.of(progress.partition);
+        // It may have been lost and taken again since.
+        if (current?.lease !== lease) continue;
+        if (held.includes(progress.partition)) current.partition.written(progress, revisions, new Set(ended));
         else shares.drop(progress.partition);
       }
     }

@@ -397,9 +397,9 @@ export class Partition {
       // Its next change stays in memory, unless entries precede it.
       const kept = key.spilled ? key.calling : Math.max(1, key.calling);
       const leaves = (item: Item, index: number): boolean => index >= kept && spilled.has(item);
-      const first = key.items.findIndex(leaves);
-      if (first >= 0) {
-        key.readTo = Math.max(key.readTo, key.items[first - 1]?.seq ?? 0);
+      const first = key.items.find(leaves);
+      if (first !== undefined) {
+        if (!key.spilled || first.seq <= key.readTo) key.readTo = first.seq - 1;
         key.items = key.items.filter((item, index) => !leaves(item, index));
         key.spilled = true;
       }
@@ -417,9 +417,11 @@ export class Partition {
     }
     for (const { key: name } of plan.endedRows) {
       const key = this.keys.get(name);
-      if (key === undefined) continue;
-      if (ended.has(name)) this.#unpark(key);
-      else this.#stale.add(key);
+      if (key?.parked == null) continue;
+      if (!ended.has(name)) this.#stale.add(key);
+      // A call that was in progress has failed meanwhile, so there is a row again.
+      else if (this.#dirty.has(key)) key.parked = { ...key.parked, revision: 0 };
+      else this.#unpark(key);
     }
     for (const item of plan.passing) this.#forget(item.key);
     for (const key of this.#held.splice(0)) this.#list(key);
@@ -468,6 +470,7 @@ export class Partition {
   #unpark(key: Key): void {
     key.parked = null;
     this.#stale.delete(key);
+    this.#dirty.delete(key);
     key.spilled = false;
     key.readTo = 0;
     this.#parked.delete(key);

@@ -240,4 +240,31 @@ describe('a partition', () => {
     owner.write();
     expect(store.rows.get('slow')).toMatchObject({ seq: 1, attempts: 1, dueAt: 2, lastError: 'x' });
   });
+
+  it('writes a failure of a call that was in progress when the row of its connection was deleted', () => {
+    const store = new Store();
+    const owner = new Owner(store, 2);
+    owner.offer([change(1, 'c')], 1);
+    const call = (taken: boolean): void => {
+      const item = owner.begin();
+      if (item === undefined) throw new Error('a change can be called');
+      owner.end(item.key, taken);
+    };
+    call(false);
+    owner.write();
+    owner.now = 3;
+    owner.partition.wake(({ dueAt }) => dueAt <= owner.now);
+    call(true);
+    // The change of the other connection holds back the place, so the next one of c is no entry.
+    owner.offer([change(2, 'other'), change(3, 'c')], 3);
+    owner.ready.reverse();
+    const next = owner.begin();
+    expect(next?.seq).toBe(3);
+    owner.send();
+    expect(owner.sent?.endedRows).toMatchObject([{ key: 'c' }]);
+    if (next !== undefined) owner.end(next.key, false);
+    owner.write();
+    expect(store.rows.get('c')).toMatchObject({ seq: 3, attempts: 1, lastError: 'x' });
+    expect(owner.partition.urgent).toBe(false);
+  });
 });
