@@ -38,7 +38,7 @@ describe('the image of the Dockerfile', () => {
       ),
     ]);
     expect(files.filter((file) => file.startsWith('src/cli/'))).toEqual(
-      ['connector.ts', 'doctor.ts', 'launch.mjs', 'package.json', 'replay.ts'].map(
+      ['connector.ts', 'consumers.ts', 'doctor.ts', 'launch.mjs', 'package.json', 'replay.ts'].map(
         (name) => `src/cli/${name}`,
       ),
     );

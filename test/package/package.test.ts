@@ -105,7 +105,7 @@ describe('the packed file', () => {
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/[\w-]+\.(?:md|json|yml)$/,
       /^docs\/images\/[\w-]+\.png$/,
-      /^examples\/(?:crm-handler|haproxy|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|py|go|sql|cfg|service)$/,
+      /^examples\/(?:bullmq-worker|crm-handler|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|py|go|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];
     const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));
