@@ -176,7 +176,7 @@ describe('npm run doctor', () => {
       );
       const [nothing, wrong] = await Promise.all([run([]), run(['--jsom'])]);
       expect(nothing.stdout).toContain('DATABASE_URL is not set, and there is no data in .data');
-      expect(nothing.stdout).toMatch(/^- +migrations, rights, connections, sealing, account: /m);
+      expect(nothing.stdout).toMatch(/^- +migrations, rights, connections, snapshots, sealing, account: /m);
       expect(nothing.code).toBe(2);
       expect(wrong).toMatchObject({ code: 2, stdout: '' });
     },
