@@ -223,7 +223,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.failure-holds-queue',
     test: 'is called again with the same key after a wait that grows',
-    find: 'return key.parked === null || key.due;',
+    find: 'return key.parked === null || (key.due && !this.#dirty.has(key) && !this.#stale.has(key));',
     replace: 'return true;',
   },
   {
