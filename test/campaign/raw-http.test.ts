@@ -168,11 +168,11 @@ describe('duplicate or malformed signature headers', () => {
 
 describe('an unauthenticated client that exceeds the connection limit', () => {
   const IDLE = 4_300;
-  test('does not affect deliveries from the same address', async () => {
+  test('does not affect deliveries from another address', async () => {
     const idle: ReturnType<typeof openRaw>[] = [];
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
     for (let opened = 0; opened < IDLE; opened += 430) {
-      idle.push(...Array.from({ length: 430 }, () => openRaw(port)));
+      idle.push(...Array.from({ length: 430 }, () => openRaw(port, '127.0.0.2')));
       await sender.run(Array.from({ length: 5 }, nextEvent), { burst: 5, everyMs: 0 });
     }
     sender.close();
@@ -182,10 +182,10 @@ describe('an unauthenticated client that exceeds the connection limit', () => {
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
 
-  test('gets one answer to 300 pipelined requests', async () => {
+  test('is closed if it sends 300 requests without waiting for an answer', async () => {
     const probes = 'GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(300);
     const { statuses } = await exchangeRaw(port, probes);
-    expect(statuses).toEqual([200]);
+    expect(statuses).toEqual([]);
   });
 });
 
@@ -222,10 +222,11 @@ describe('clients that never finish their request', () => {
     expect(new Set([...cutHeaders, ...cutBodies].flatMap(({ statuses }) => statuses))).toEqual(
       new Set([408]),
     );
-    // 5 s for the headers, checked every second, and then 4.5 s for the body.
+    // 5 s for the headers and 15 s for a request, checked every second. A body is answered after 4.5 s, but its connection
+    // stays as long as its client sends.
     expect(headersMs).toBeGreaterThan(4_500);
     expect(headersMs).toBeLessThan(15_000);
-    expect(bodiesMs).toBeLessThan(15_000);
+    expect(bodiesMs).toBeLessThan(25_000);
   });
 });
 

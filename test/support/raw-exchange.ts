@@ -17,8 +17,11 @@ export function exchangeRaw(port: number, ...parts: readonly (string | Buffer)[]
 }
 
 /** Opens a connection that the test writes to directly. */
-export function openRaw(port: number): { socket: Socket; closed: Promise<RawExchange> } {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+export function openRaw(
+  port: number,
+  localAddress = '127.0.0.1',
+): { socket: Socket; closed: Promise<RawExchange> } {
+  const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
   let received = '';
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1');
