@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { count } from '../connector/doctor/wording.ts';
 import type { Consumer } from '../contract/connector/consumers.ts';
 import { givenFields } from '../contract/schema/given-fields.ts';
 import type { CallConnector } from './call-connector.ts';
@@ -163,25 +164,20 @@ function readSettings(options: CommandOptions): object {
     directions: list('directions'),
     connectionIds: list('connections'),
   });
-  return {
-    ...givenFields({ url: text('url'), ordered: readYes(text('ordered')) }),
-    ...givenFields({
-      queue: text('queue'),
-      prefix: text('prefix'),
-      redisUrl: readFile(text('redis-url-file')),
-    }),
-    ...(Object.keys(filter).length === 0 ? {} : { filter }),
-    ...givenFields({
-      batch: number('batch'),
-      concurrency: number('concurrency'),
-      attempts: number('attempts'),
-    }),
-    ...givenFields({
-      deadlineMs: number('deadline-ms'),
-      placeChanges: number('place-changes'),
-      placeMs: number('place-ms'),
-    }),
-  };
+  return givenFields({
+    url: text('url'),
+    ordered: readYes(text('ordered')),
+    queue: text('queue'),
+    prefix: text('prefix'),
+    redisUrl: readFile(text('redis-url-file')),
+    filter: Object.keys(filter).length === 0 ? undefined : filter,
+    batch: number('batch'),
+    concurrency: number('concurrency'),
+    attempts: number('attempts'),
+    deadlineMs: number('deadline-ms'),
+    placeChanges: number('place-changes'),
+    placeMs: number('place-ms'),
+  });
 }
 
 function readYes(text: string | undefined): boolean | undefined {
@@ -205,15 +201,11 @@ function readPosition(text: string): string | number {
 }
 
 function describeShortly({ name, kind, state, lag, parked, deadLetters }: Consumer): readonly string[] {
-  return [name, kind, state, describeLag(lag), `${parked.count} parked`, plural(deadLetters, 'dead letter')];
-}
-
-function plural(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
+  return [name, kind, state, describeLag(lag), `${parked.count} parked`, count(deadLetters, 'dead letter')];
 }
 
 function describeLag({ changes, seconds }: Consumer['lag']): string {
-  return changes === 0 ? 'up to date' : `${plural(changes, 'change')} behind, ${Math.round(seconds)} s`;
+  return changes === 0 ? 'up to date' : `${count(changes, 'change')} behind, ${Math.round(seconds)} s`;
 }
 
 function describe(consumer: Consumer): string {
@@ -225,7 +217,7 @@ function describe(consumer: Consumer): string {
     ['state', disabledReason === null ? state : `${state}: ${disabledReason}`],
     ['behind', describeLag(lag)],
     ['parked', String(parked.count)],
-    ['dead', plural(deadLetters, 'dead letter')],
+    ['dead', count(deadLetters, 'dead letter')],
     ['filter', Object.keys(filter).length === 0 ? 'all changes' : JSON.stringify(filter)],
     ...Object.entries(settings).map(([key, value]) => [key, String(value ?? 'none')] as const),
     ['created', createdAt],
