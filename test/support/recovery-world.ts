@@ -24,7 +24,6 @@ const TOKEN = 'token-of-the-recovery-for-tests';
 /** A call of the handler, as the CRM received it. */
 export interface HandlerCall {
   readonly key: string;
-  readonly attempt: number;
   readonly connectionId: string;
   readonly pid: number;
 }
@@ -49,8 +48,8 @@ export interface RecoveryWorld {
 
 const HANDLER = (crmUrl: string): string => `
 export const deadlineMs = 600000;
-export async function onChange({ connectionId }, { key, attempt }) {
-  const body = JSON.stringify({ key, attempt, connectionId, pid: process.pid });
+export async function onChange({ connectionId }, { key }) {
+  const body = JSON.stringify({ key, connectionId, pid: process.pid });
   await fetch('${crmUrl}', { method: 'POST', body });
 }
 `;
