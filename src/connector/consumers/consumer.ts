@@ -69,7 +69,7 @@ const RETRY_MS = 1_000;
 
 /** Runs a consumer in this process: reads the feed, calls the sink, and writes how far it is. */
 export function createConsumer(options: ConsumerOptions): Consumer {
-  const { database, clock, logger, row, sink, feed, metrics } = options;
+  const { database, clock, logger, presence, row, sink, feed, metrics } = options;
   const { name } = row;
   const ready: Key[] = [];
   const isDue = (parked: ParkedRow): boolean =>
@@ -149,7 +149,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 
   /** Begins what can begin. */
   function pump(): void {
-    while (running < row.concurrency && outage.allows) {
+    while (running < row.concurrency && outage.allows && presence.isConfirmed) {
       const key = ready.shift();
       if (key === undefined) break;
       begin(key);
@@ -269,9 +269,15 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 
   /* Writing: one statement at a time. */
 
+  /** After a stall, others may have called what could be called here. */
+  function isDoubtful(): boolean {
+    return !closed && ready.length > 0 && outage.allows && !presence.isConfirmed;
+  }
+
   /** Something must be read or written at once. */
   function isPressing(): boolean {
     const { held } = shares;
+    if (isDoubtful()) return true;
     if (held.some(({ partition }) => partition.isStale || partition.urgent)) return true;
     return ready.length < row.concurrency && held.some(({ partition }) => partition.missing.length > 0);
   }
@@ -284,6 +290,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     // Calls that end in the same turn share a statement.
     await Promise.resolve();
     for (let again = true; again; ) {
+      if (isDoubtful()) {
+        await presence.confirm();
+        pump();
+      }
       const stale = shares.held.filter(({ partition }) => partition.isStale);
       if (stale.length > 0) await know(stale);
       again = await load();
@@ -383,7 +393,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       },
       (err: unknown) => {
         if (!failing)
-          logger.warn({ err, consumer: name }, 'the progress of a consumer could not be written; retrying');
+          logger.warn({ err, consumer: name }, 'a consumer does not reach the database; retrying');
         failing = true;
       },
     );

@@ -22,6 +22,8 @@ export const SILENT_MS = 3_500;
  */
 const BLIND_MS = 2_000;
 const HEARTBEAT_DEADLINE_MS = 2_000;
+/** For this long after it has begun, a heartbeat that was answered proves that no other process has its leases. */
+const CONFIRMED_MS = 3_000;
 /** Maximum number of leases that are being taken or released at the same time. */
 const CONCURRENT_LEASES = 4;
 
@@ -67,6 +69,13 @@ export interface Presence {
   onReturn(run: () => void): void;
   /** Sends a heartbeat and checks those of the others, once. Throws as `query` does. */
   beat(): Promise<void>;
+  /**
+   * True while no other process can have a lease that this one holds. False after a stall or a pause of the machine,
+   * until a heartbeat was answered: what is in memory may belong to others.
+   */
+  readonly isConfirmed: boolean;
+  /** Resolves when `isConfirmed`, which takes a heartbeat if it is not. Throws as `query` does, and after `stop`. */
+  confirm(): Promise<void>;
   /** Leaves. All remaining leases are free at once. */
   stop(): Promise<void>;
 }
@@ -146,6 +155,9 @@ export function createPresence(options: PresenceOptions): Presence {
   const seen = new Map<string, { readonly beats: number; readonly since: number }>();
   let life: Life = newLife();
   let lastBeatAt: number | undefined;
+  /** When the last heartbeat that was answered began. */
+  let confirmedAt = { elapsed: Number.NEGATIVE_INFINITY, now: 0 };
+  let confirming: Promise<void> | undefined;
   let failing = false;
   let stopped = false;
 
@@ -159,6 +171,7 @@ export function createPresence(options: PresenceOptions): Presence {
   async function beat(): Promise<void> {
     for (let again = true; again && !stopped; ) {
       const beating = life;
+      const beganAt = { elapsed: clock.elapsed(), now: clock.now() };
       // A lease that is being taken now may not be visible to this query yet, so its absence proves nothing.
       const held = [...beating.holds].flatMap(([name, { fence, lost }]) =>
         fence === undefined ? [] : [{ name, fence, lost }],
@@ -174,6 +187,7 @@ export function createPresence(options: PresenceOptions): Presence {
         const kept = row.leases.some((lease) => lease.mine && lease.name === name && lease.fence === fence);
         if (!kept) lost.abort();
       }
+      confirmedAt = beganAt;
       await takeUpLeft(row.leases);
       again = await removeSilent(findSilent(row.others));
     }
@@ -184,6 +198,12 @@ export function createPresence(options: PresenceOptions): Presence {
     dead.ending.abort(new Error('this process was considered dead'));
     await join(newLife());
     logger.warn('this process sent no heartbeat for a while and was considered dead; it joins again');
+  }
+
+  /** A machine that sleeps may stop its monotonic clock, but not its wall clock. */
+  function isConfirmed(): boolean {
+    const { elapsed, now } = confirmedAt;
+    return Math.max(clock.elapsed() - elapsed, clock.now() - now) < CONFIRMED_MS;
   }
 
   function findSilent(others: readonly Other[]): readonly Other[] {
@@ -276,6 +296,19 @@ export function createPresence(options: PresenceOptions): Presence {
       returning.push(run);
     },
     beat: heartbeats.runNow,
+    get isConfirmed() {
+      return isConfirmed();
+    },
+    async confirm() {
+      // One that began before the stall may still be under way, and proves nothing.
+      while (!isConfirmed()) {
+        if (stopped) throw new Error('this process has left the others');
+        confirming ??= heartbeats.runNow().finally(() => {
+          confirming = undefined;
+        });
+        await confirming;
+      }
+    },
     async stop() {
       if (stopped) return;
       stopped = true;

@@ -88,8 +88,8 @@ export class ConsumerBench {
     handlers: Partial<ChangeHandlers> | null = {},
     options: Partial<ConsumersOptions> = {},
   ): HandingProcess {
-    const { database = this.database } = options;
-    const presence = createPresence({ database, clock: this.clock, logger: silentLogger, works: true });
+    const { database = this.database, clock = this.clock } = options;
+    const presence = createPresence({ database, clock, logger: silentLogger, works: true });
     const consumers = createConsumers({
       database: this.database,
       notifier: this.notifier,

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { partitionOf } from '../../../src/connector/consumers/partition-of.ts';
+import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
 
@@ -48,6 +50,42 @@ function holdingAnswer(
     goOn: goOn.resolve,
   };
 }
+
+describe('a process that stalls', () => {
+  it('calls nothing that another process has taken meanwhile, and goes on with what it still has', async () => {
+    const connections = Array.from({ length: 4 }, newId);
+    const clock = new ManualClock();
+    const calls: (readonly unknown[])[] = [];
+    const record = (process: string, { connectionId, data }: Change): void =>
+      void calls.push([process, connectionId, 'text' in data ? data.text : null]);
+    for (const connection of connections) await bench.tell(connection, '1', '2', '3');
+    const held = Promise.withResolvers<void>();
+    const onChange = async (change: Change): Promise<void> => {
+      record('stalled', change);
+      await held.promise;
+    };
+    const stalled = await bench.running({ onChange }, { clock });
+    await expect.poll(() => calls.length).toBe(4);
+    // It has read all of them, and nothing of it runs any more.
+    const other = await bench.running({ onChange: (change) => record('other', change) });
+    for (let beats = 0; beats < 10; beats += 1) {
+      await bench.clock.advance(500);
+      await other.presence.beat();
+    }
+    await other.settle();
+    const before = calls.length;
+    expect(before).toBe(4 + 12);
+    held.resolve();
+    // What was in progress ends before its timers run.
+    await clock.skip(6_000);
+    await stalled.settle();
+    expect(calls.slice(before)).toEqual([]);
+    // It takes part again, with its share.
+    await other.settle();
+    await stalled.settle();
+    expect(await sharesOf(stalled, other)).toEqual([8, 8]);
+  });
+});
 
 describe('the partitions of a consumer', () => {
   it('are divided so that no process has more than its share, rounded up, while processes join and leave', async () => {

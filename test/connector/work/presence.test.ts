@@ -316,6 +316,52 @@ describe('a process that was frozen', () => {
   });
 });
 
+describe('a process knows that no other has its leases', () => {
+  it('for three seconds after a heartbeat began, and again after one that begins later', async () => {
+    const process = await start();
+    await pass(1_000, process);
+    await process.clock.advance(2_999);
+    expect(process.presence.isConfirmed).toBe(true);
+    await process.clock.advance(1);
+    expect(process.presence.isConfirmed).toBe(false);
+    await process.presence.confirm();
+    expect(process.presence.isConfirmed).toBe(true);
+  });
+
+  it('no longer when its machine slept with its monotonic clock', async () => {
+    const process = await start();
+    process.clock.jump(3_000);
+    expect(process.presence.isConfirmed).toBe(false);
+  });
+
+  it('not by a heartbeat that began before it slept, and all that ask share the next one', async () => {
+    const process = await start();
+    const answered = Promise.withResolvers<void>();
+    process.beatAnswered = answered.promise;
+    const before = process.presence.beat();
+    await expect.poll(() => readBeats(process.presence.id)).toBe(2);
+    await process.clock.skip(60_000);
+    const confirmed = Promise.all([1, 2, 3].map(() => process.presence.confirm()));
+    answered.resolve();
+    await before;
+    expect(process.presence.isConfirmed).toBe(false);
+    await confirmed;
+    expect(process.presence.isConfirmed).toBe(true);
+    // The skipped timer has sent one as well.
+    expect(await readBeats(process.presence.id)).toBeLessThanOrEqual(4);
+  });
+
+  it('not if the database does not answer, or after it has left', async () => {
+    const process = await start();
+    process.failing = /./;
+    await process.clock.skip(3_000);
+    await expect(process.presence.confirm()).rejects.toThrow('the database is away');
+    process.failing = null;
+    await process.presence.stop();
+    await expect(process.presence.confirm()).rejects.toThrow('has left');
+  });
+});
+
 describe('a process detects a lease that it still holds', () => {
   it('if releasing it failed', async () => {
     const a = (await start()).takes('work');
