@@ -9,6 +9,7 @@ CREATE TABLE "platform"."api_keys" (
 	"ip_allowlist" text[],
 	"created_at" bigint NOT NULL,
 	"revoked_at" bigint,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."api_keys_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	CONSTRAINT "api_keys_hash_unique" UNIQUE("hash")
 );
 --> statement-breakpoint
@@ -30,7 +31,7 @@ CREATE TABLE "platform"."connections" (
 	"warmup_until" bigint
 );
 --> statement-breakpoint
-CREATE TABLE "platform"."licences" (
+CREATE TABLE "platform"."licenses" (
 	"id" text PRIMARY KEY NOT NULL,
 	"workspace_id" text NOT NULL,
 	"connection_id" text,
@@ -44,7 +45,8 @@ CREATE TABLE "platform"."workspaces" (
 	"kind" text NOT NULL,
 	"slots" integer NOT NULL,
 	"last_created_at" bigint NOT NULL,
-	"created_at" bigint NOT NULL
+	"created_at" bigint NOT NULL,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."workspaces_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1)
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."media" (
@@ -63,12 +65,12 @@ CREATE TABLE "platform"."media_chunks" (
 	CONSTRAINT "media_chunks_media_id_place_pk" PRIMARY KEY("media_id","place")
 );
 --> statement-breakpoint
-CREATE TABLE "platform"."given_keys" (
+CREATE TABLE "platform"."assigned_keys" (
 	"workspace_id" text NOT NULL,
 	"fingerprint" "bytea" NOT NULL,
 	"idempotency_key" text NOT NULL,
 	"expires_at" bigint NOT NULL,
-	CONSTRAINT "given_keys_workspace_id_fingerprint_pk" PRIMARY KEY("workspace_id","fingerprint")
+	CONSTRAINT "assigned_keys_workspace_id_fingerprint_pk" PRIMARY KEY("workspace_id","fingerprint")
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."messages" (
@@ -155,12 +157,13 @@ CREATE TABLE "platform"."oauth_consents" (
 	"id" text PRIMARY KEY NOT NULL,
 	"app_id" text NOT NULL,
 	"browser_hash" "bytea" NOT NULL,
-	"form_hash" "bytea" NOT NULL,
 	"request" text NOT NULL,
+	"answer" text,
 	"user_code_hash" "bytea",
 	"portal_workspace_id" text,
 	"expires_at" bigint NOT NULL,
-	"closed_at" bigint
+	"closed_at" bigint,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."oauth_consents_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1)
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."oauth_grants" (
@@ -221,6 +224,18 @@ CREATE TABLE "platform"."sandbox_state" (
 	"value" text NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "platform"."sandbox_transitions" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."sandbox_transitions_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"connection_id" text NOT NULL,
+	"at" bigint NOT NULL,
+	"trigger" text NOT NULL,
+	"from_state" text,
+	"to_state" text NOT NULL,
+	"needs_reconnect" boolean NOT NULL,
+	"reason" text,
+	"event" text
+);
+--> statement-breakpoint
 CREATE TABLE "platform"."held_reports" (
 	"position" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."held_reports_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"connection_id" text NOT NULL,
@@ -271,7 +286,8 @@ CREATE TABLE "platform"."deliveries" (
 	"created_at" bigint NOT NULL,
 	"signed_at" bigint,
 	"signature" text,
-	"attempts" text NOT NULL
+	"attempts" text NOT NULL,
+	"variant" text
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."ledger" (
@@ -301,8 +317,8 @@ CREATE TABLE "platform"."webhook_configurations" (
 --> statement-breakpoint
 ALTER TABLE "platform"."api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."licenses" ADD CONSTRAINT "licenses_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."licenses" ADD CONSTRAINT "licenses_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_apps" ADD CONSTRAINT "oauth_apps_owner_workspace_id_workspaces_id_fk" FOREIGN KEY ("owner_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_code_tries" ADD CONSTRAINT "oauth_code_tries_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_codes" ADD CONSTRAINT "oauth_codes_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -314,13 +330,15 @@ ALTER TABLE "platform"."oauth_refresh_tokens" ADD CONSTRAINT "oauth_refresh_toke
 ALTER TABLE "platform"."create_keys" ADD CONSTRAINT "create_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."paired_numbers" ADD CONSTRAINT "paired_numbers_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."pairing_sessions" ADD CONSTRAINT "pairing_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."sandbox_transitions" ADD CONSTRAINT "sandbox_transitions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."held_reports" ADD CONSTRAINT "held_reports_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."network_sessions" ADD CONSTRAINT "network_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspace_id");--> statement-breakpoint
 CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","position");--> statement-breakpoint
-CREATE INDEX "licences_workspace" ON "platform"."licences" USING btree ("workspace_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "licences_connection" ON "platform"."licences" USING btree ("connection_id") WHERE "platform"."licences"."connection_id" is not null;--> statement-breakpoint
-CREATE INDEX "given_keys_expiry" ON "platform"."given_keys" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "licenses_workspace" ON "platform"."licenses" USING btree ("workspace_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "licenses_connection" ON "platform"."licenses" USING btree ("connection_id") WHERE "platform"."licenses"."connection_id" is not null;--> statement-breakpoint
+CREATE INDEX "assigned_keys_expiry" ON "platform"."assigned_keys" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "messages_position" ON "platform"."messages" USING btree ("position");--> statement-breakpoint
 CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "messages_connection" ON "platform"."messages" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "messages_chat" ON "platform"."messages" USING btree ("connection_id","peer","position") WHERE "platform"."messages"."direction" = 'incoming';--> statement-breakpoint
@@ -331,6 +349,7 @@ CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id"
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
 CREATE INDEX "oauth_codes_grant" ON "platform"."oauth_codes" USING btree ("grant_id");--> statement-breakpoint
+CREATE INDEX "oauth_consents_app" ON "platform"."oauth_consents" USING btree ("app_id","position");--> statement-breakpoint
 CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code_hash");--> statement-breakpoint
 CREATE INDEX "oauth_consents_end" ON "platform"."oauth_consents" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
@@ -338,7 +357,39 @@ CREATE INDEX "oauth_grants_workspace" ON "platform"."oauth_grants" USING btree (
 CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "oauth_refresh_tokens_end" ON "platform"."oauth_refresh_tokens" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint
+CREATE INDEX "sandbox_transitions_connection" ON "platform"."sandbox_transitions" USING btree ("connection_id","id");--> statement-breakpoint
 CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint
+CREATE INDEX "deliveries_event" ON "platform"."deliveries" USING btree ("event_id");--> statement-breakpoint
+CREATE INDEX "deliveries_subscription" ON "platform"."deliveries" USING btree ("subscription_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "ledger_seq" ON "platform"."ledger" USING btree ("seq") WHERE "platform"."ledger"."seq" is not null;--> statement-breakpoint
-CREATE INDEX "ledger_unnumbered" ON "platform"."ledger" USING btree ("id") WHERE "platform"."ledger"."seq" is null;
+CREATE INDEX "ledger_unnumbered" ON "platform"."ledger" USING btree ("id") WHERE "platform"."ledger"."seq" is null;--> statement-breakpoint
+CREATE INDEX "ledger_message" ON "platform"."ledger" USING btree ("message_id") WHERE "platform"."ledger"."message_id" is not null;--> statement-breakpoint
+-- What follows is written by hand, because drizzle cannot express it.
+
+-- The ledger's numbers begin at 1.
+INSERT INTO "platform"."ledger_position" ("id", "last_seq") VALUES (1, 0);
+
+-- Numbers up to "batch" committed events that have no number yet, in the order of their ids. Each statement
+-- of a volatile function sees what was committed before it, so what is read after the row lock was taken
+-- holds every number given before. Answers how many events were numbered.
+-- A session keeps its plan from when the ledger was small. Nested loops over a backlog that came since take
+-- minutes, so only the plan that fits both is left: a hash join of two index scans.
+CREATE FUNCTION "platform"."number_ledger"(batch integer) RETURNS integer LANGUAGE plpgsql VOLATILE
+  SET enable_nestloop = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+  top bigint;
+  numbered integer;
+BEGIN
+  SELECT last_seq INTO STRICT top FROM platform.ledger_position WHERE id = 1 FOR UPDATE;
+  WITH open AS (
+    SELECT id FROM platform.ledger WHERE seq IS NULL ORDER BY id LIMIT batch
+  ), given AS (
+    SELECT id, row_number() OVER (ORDER BY id) AS place FROM open
+  )
+  UPDATE platform.ledger SET seq = top + given.place FROM given WHERE ledger.id = given.id;
+  GET DIAGNOSTICS numbered = ROW_COUNT;
+  UPDATE platform.ledger_position SET last_seq = top + numbered WHERE id = 1;
+  RETURN numbered;
+END
+$$;

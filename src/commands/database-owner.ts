@@ -41,7 +41,7 @@ export async function claimForSandbox(named: NamedDatabase, use: SandboxUse): Pr
         { setting: named.setting, problem: `${problem} It was not changed. ${instead}` },
       ]);
     }
-    if (!use.connector || found.isMarked) return;
+    if (!use.connector || found.isSandbox) return;
     await db.query('create schema if not exists connector');
     await db.query(`comment on schema connector is '${MARK}'`);
   });
@@ -70,8 +70,7 @@ export async function refuseSandbox(named: NamedDatabase): Promise<void> {
 interface Found {
   readonly hasConnector: boolean;
   readonly hasPlatform: boolean;
-  readonly isMarked: boolean;
-  /** Marked, or of an earlier version: the sandbox beside it has noted the id of the connector's feed. */
+  /** It is the database of a sandbox. */
   readonly isSandbox: boolean;
   /** Schemas with tables of others. */
   readonly foreign: readonly string[];
@@ -94,16 +93,10 @@ export async function readSandboxUrl(db: Queryable): Promise<string | null> {
 }
 
 async function inspect(db: Queryable): Promise<Found> {
-  const [row] = await db.query<{
-    connector: boolean;
-    platform: boolean;
-    mark: string | null;
-    noted: boolean;
-  }>(
+  const [row] = await db.query<{ connector: boolean; platform: boolean; mark: string | null }>(
     `select to_regclass('connector.applied_migrations') is not null as connector,
             to_regclass('platform.applied_migrations') is not null as platform,
-            obj_description(to_regnamespace('connector'), 'pg_namespace') as mark,
-            to_regclass('connector.feed') is not null and to_regclass('platform.sandbox_state') is not null as noted`,
+            obj_description(to_regnamespace('connector'), 'pg_namespace') as mark`,
   );
   const foreign = await db.query<{ name: string }>(
     `select distinct n.nspname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -117,19 +110,10 @@ async function inspect(db: Queryable): Promise<Found> {
   const services = hasConnector
     ? await db.query<{ url: string | null }>('select base_url as url from connector.accounts')
     : [];
-  const [same] =
-    row?.noted === true
-      ? await db.query<{ id: string }>(
-          `select f.id from connector.feed f join platform.sandbox_state s on s.name = 'connector_data'
-            where s.value::json ->> 'feedId' = f.id`,
-        )
-      : [];
-  const isMarked = row?.mark === MARK;
   return {
     hasConnector,
     hasPlatform: row?.platform === true,
-    isMarked,
-    isSandbox: isMarked || same !== undefined,
+    isSandbox: row?.mark === MARK,
     foreign: foreign.map(({ name }) => name),
     services: services.map(({ url }) => url),
   };

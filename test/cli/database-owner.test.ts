@@ -43,19 +43,6 @@ describe('a sandbox', () => {
     ]);
   });
 
-  it('takes the database that one of an earlier version has used', async () => {
-    const { database, named } = await openNamed({ connector: true, platform: true });
-    await database.query(
-      `insert into platform.sandbox_state (name, value)
-         select 'connector_data', json_build_object('feedId', id, 'workspaceId', 'w')::text from connector.feed`,
-    );
-    await claimForSandbox(named, WITH_CONNECTOR);
-    expect(await schemasOf(database)).toContainEqual({
-      name: 'connector',
-      comment: 'sandbox of messaging-connector',
-    });
-  });
-
   it.each([
     ['a connector without accounts', null],
     ['a connector of a real service', 'https://service.example/api/v1'],

@@ -27,6 +27,6 @@ export const inboxColumns = {
 
 /**
  * The raw log of verified deliveries, for queries. It is partitioned by day, which drizzle cannot express, so a
- * separate migration creates it, and `schema.ts` does not contain it.
+ * migration creates it by hand, and `schema.ts` does not contain it.
  */
 export const inbox = connectorSchema.table('inbox', inboxColumns);

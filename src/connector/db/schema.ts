@@ -1,6 +1,6 @@
 /*
  * All tables of the connector that the ORM knows. The raw inbox is partitioned, which the ORM cannot express: a
- * separate migration creates it, together with the functions.
+ * migration creates it by hand, together with the functions.
  */
 export * from './account-tables.ts';
 export { connectorSchema } from './column-types.ts';

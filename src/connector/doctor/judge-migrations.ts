@@ -1,4 +1,4 @@
-import type { MigrationState } from '../../runtime/database/inspect-migrations.ts';
+import type { MigrationState } from '../../runtime/database/migrate.ts';
 import { type Finding, ok, problem } from './finding.ts';
 import { count } from './wording.ts';
 
@@ -19,6 +19,12 @@ export function judgeMigrations(state: MigrationState): Finding {
       return problem(`${count(state.pending, 'migration has', 'migrations have')} not been applied yet.`, {
         evidence: [`${count(state.applied, 'migration')} applied.`],
         advice: ['Start this version of the connector: it applies them first.'],
+      });
+    case 'unreleased':
+      return problem('The tables were created before the first release, and no migration continues them.', {
+        advice: [
+          'Set DATABASE_URL to an empty database, or delete the data of the connector with: drop schema connector cascade',
+        ],
       });
     case 'newer':
       return problem('The database is newer than this version of the connector.', {

@@ -1,16 +1,5 @@
 import type { Queryable } from './database.ts';
-import { type AppliedMigration, readMigrations } from './migrate.ts';
-
-/** The state of the tables of a schema relative to the migrations of this version. */
-export type MigrationState =
-  | { readonly kind: 'current'; readonly applied: number }
-  /** No migration was ever applied. */
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'pending'; readonly applied: number; readonly pending: number }
-  /** The database contains migrations that this version does not know. */
-  | { readonly kind: 'newer'; readonly unknown: number }
-  /** A migration was changed after it was applied. */
-  | { readonly kind: 'changed' };
+import { type AppliedMigration, compareMigrations, type MigrationState, readMigrations } from './migrate.ts';
 
 /**
  * Compares the migrations in `folder` with those applied to `schema`, and changes nothing. Throws what
@@ -26,16 +15,8 @@ export async function inspectMigrations(
     `"${schema}".applied_migrations`,
   ]);
   if (row?.present !== true) return { kind: 'empty' };
-  const applied = await db.query<AppliedMigration>(
-    `select created_at, hash from "${schema}".applied_migrations order by 1`,
+  return compareMigrations(
+    migrations,
+    await db.query<AppliedMigration>(`select created_at, hash from "${schema}".applied_migrations`),
   );
-  const known = new Map(migrations.map(({ folderMillis, hash }) => [folderMillis, hash]));
-  const unknown = applied.filter(({ created_at }) => !known.has(created_at)).length;
-  if (unknown > 0) return { kind: 'newer', unknown };
-  if (applied.some(({ created_at, hash }) => known.get(created_at) !== hash)) return { kind: 'changed' };
-  const pending = migrations.length - applied.length;
-  if (applied.length === 0) return { kind: 'empty' };
-  return pending === 0
-    ? { kind: 'current', applied: applied.length }
-    : { kind: 'pending', applied: applied.length, pending };
 }

@@ -40,8 +40,8 @@ export interface AppliedMigration {
 /**
  * Migrates one Postgres schema to the newest migration of `folder`, in one transaction under an advisory
  * lock, so that any number of replicas may start at once. Returns how many migrations this call applied.
- * Throws `MigrationFailed` if one fails, if the database is newer than this code, or if an applied migration
- * was changed afterwards; throws `DatabaseUnavailable` if the database cannot be used.
+ * Throws `MigrationFailed` if one fails, if the database is newer than this code or from before the first
+ * release, or if an applied migration was changed afterwards; throws `DatabaseUnavailable` if the database cannot be used.
  */
 export async function migrateDatabase(options: MigrationOptions): Promise<{ applied: number }> {
   const { url, schema, clock, logger } = options;
@@ -97,34 +97,67 @@ async function applyAll(
     [],
     'objects',
   );
-  const pending = findPending(migrations, rows as AppliedMigration[], schema);
+  const applied = rows as AppliedMigration[];
+  const obstacle = findObstacle(compareMigrations(migrations, applied), schema);
+  if (obstacle !== undefined) throw new MigrationFailed(obstacle);
+  const done = new Set(applied.map(({ created_at }) => created_at));
+  const pending = migrations.filter(({ folderMillis }) => !done.has(folderMillis));
   for (const migration of pending) await applyOne(scope, migration, schema);
   return pending.length;
 }
 
-function findPending(
+/** What a schema contains, compared with the migrations of this version. */
+export type MigrationState =
+  | { readonly kind: 'current'; readonly applied: number }
+  /** No migration was ever applied. */
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'pending'; readonly applied: number; readonly pending: number }
+  /** Contains migrations that were written before the first one of this version, so no migration continues them. */
+  | { readonly kind: 'unreleased' }
+  /** Contains migrations that this version does not know. */
+  | { readonly kind: 'newer'; readonly unknown: number }
+  /** A migration was changed after it was applied. */
+  | { readonly kind: 'changed' };
+
+/** Compares the migrations of this version, of which there is one at least, with those that were applied. */
+export function compareMigrations(
   migrations: readonly MigrationMeta[],
   applied: readonly AppliedMigration[],
-  schema: string,
-): readonly MigrationMeta[] {
-  const known = new Map(migrations.map((migration) => [migration.folderMillis, migration]));
-  for (const { created_at, hash } of applied) {
-    const migration = known.get(created_at);
-    if (migration === undefined) {
-      throw new MigrationFailed(
+): MigrationState {
+  if (applied.length === 0) return { kind: 'empty' };
+  const known = new Map(migrations.map(({ folderMillis, hash }) => [folderMillis, hash]));
+  const unknown = applied.filter(({ created_at }) => !known.has(created_at));
+  const first = Math.min(...known.keys());
+  if (unknown.some(({ created_at }) => created_at < first)) return { kind: 'unreleased' };
+  if (unknown.length > 0) return { kind: 'newer', unknown: unknown.length };
+  if (applied.some(({ created_at, hash }) => known.get(created_at) !== hash)) return { kind: 'changed' };
+  const pending = migrations.length - applied.length;
+  return pending === 0
+    ? { kind: 'current', applied: applied.length }
+    : { kind: 'pending', applied: applied.length, pending };
+}
+
+/** Why a schema in this state must not be migrated; undefined if it may be. */
+function findObstacle({ kind }: MigrationState, schema: string): string | undefined {
+  switch (kind) {
+    case 'unreleased':
+      return (
+        `the schema "${schema}" was created before the first release, and no migration continues it: ` +
+        `use an empty database or data directory, or delete its data with "drop schema ${schema} cascade"`
+      );
+    case 'newer':
+      return (
         `the schema "${schema}" contains a migration that this version does not know; ` +
-          'the database is newer than the code: start a newer version, or restore an older database',
+        'the database is newer than the code: start a newer version, or restore an older database'
       );
-    }
-    if (migration.hash !== hash) {
-      throw new MigrationFailed(
+    case 'changed':
+      return (
         `a migration already applied to the schema "${schema}" was changed afterwards; ` +
-          'undo the change and write a new migration',
+        'undo the change and write a new migration'
       );
-    }
+    default:
+      return undefined;
   }
-  const done = new Set(applied.map(({ created_at }) => created_at));
-  return migrations.filter(({ folderMillis }) => !done.has(folderMillis));
 }
 
 async function applyOne(scope: TransactionScope, migration: MigrationMeta, schema: string): Promise<void> {

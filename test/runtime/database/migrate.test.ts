@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { inspectMigrations } from '../../../src/runtime/database/inspect-migrations.ts';
 import { MigrationFailed, migrateDatabase } from '../../../src/runtime/database/migrate.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -106,11 +107,33 @@ describe('migrations', () => {
     expect(await database.query('select jit from shop.setting')).toEqual([{ jit: 'off' }]);
   });
 
+  it('says what an inspection finds, and changes nothing', async () => {
+    const inspect = () => inspectMigrations(database, { folder, schema: 'shop' });
+    await write(FIRST);
+    expect(await inspect()).toEqual({ kind: 'empty' });
+    await migrate();
+    expect(await inspect()).toEqual({ kind: 'current', applied: 1 });
+    await write(FIRST, SECOND);
+    expect(await inspect()).toEqual({ kind: 'pending', applied: 1, pending: 1 });
+    expect(await columns()).toEqual(['id']);
+  });
+
   it('rejects a database that is newer than the code', async () => {
     await write(FIRST, SECOND);
     await migrate();
     await write(FIRST);
     await expect(migrate()).rejects.toThrow(/newer than the code/);
+  });
+
+  it('rejects a schema from before the first migration, and names the ways out', async () => {
+    await write(FIRST, SECOND);
+    await migrate();
+    await database.query('insert into shop.applied_migrations values (1699999999999, $1)', ['of the past']);
+    await expect(migrate()).rejects.toThrow(
+      /"shop" was created before the first release.*use an empty database or data directory, or .*"drop schema shop cascade"/,
+    );
+    await database.query('drop schema shop cascade');
+    expect(await migrate()).toEqual({ applied: 2 });
   });
 
   it('rejects a migration that was changed after it was applied', async () => {

@@ -1,1 +1,0 @@
-ALTER TABLE "connector"."outbound" ADD COLUMN "awaits_service" boolean DEFAULT false NOT NULL;

@@ -1,1 +1,0 @@
-ALTER TABLE "connector"."poll_states" ADD COLUMN "due_at" bigint;

@@ -1,2 +1,0 @@
-CREATE INDEX "connections_unlisted" ON "connector"."connections" USING btree ("connection_id") WHERE "connector"."connections"."listed_at" is null;--> statement-breakpoint
-CREATE INDEX "messages_conflicts" ON "connector"."messages" USING btree ("connection_id","created_at") WHERE "connector"."messages"."status_conflict";

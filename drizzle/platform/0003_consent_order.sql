@@ -1,2 +1,0 @@
-ALTER TABLE "platform"."oauth_consents" ADD COLUMN "position" bigint NOT NULL GENERATED ALWAYS AS IDENTITY (sequence name "platform"."oauth_consents_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1);--> statement-breakpoint
-CREATE INDEX "oauth_consents_app" ON "platform"."oauth_consents" USING btree ("app_id","position");

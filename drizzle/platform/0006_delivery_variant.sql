@@ -1,1 +1,0 @@
-ALTER TABLE "platform"."deliveries" ADD COLUMN "variant" text;
