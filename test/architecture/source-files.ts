@@ -12,7 +12,8 @@ export interface SourceFile {
   readonly texts: readonly { readonly text: string; readonly at: number }[];
 }
 
-function listFiles(folder: string, endings: RegExp): string[] {
+/** The files under a folder with these endings, from the root of the repository. */
+export function listFiles(folder: string, endings: RegExp): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && endings.test(entry.name))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join('/'))
