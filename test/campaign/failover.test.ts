@@ -27,7 +27,7 @@ function startReader(url: string) {
   const over = new AbortController();
   let after = 0;
   let restarts = 0;
-  async function read(): Promise<number> {
+  async function read(following = true): Promise<number> {
     const answer = await fetch(`${url}/v1/changes?after=${after}&limit=1000`, {
       headers: { authorization: `Bearer ${TOKEN}` },
     });
@@ -47,7 +47,7 @@ function startReader(url: string) {
       if (seen.has(key) && seen.get(key) !== content) reused.add(key);
       seen.set(key, content);
       const id = change.messageId ?? change.message?.id;
-      if (id !== undefined) messages.add(id);
+      if (following && id !== undefined) messages.add(id);
       after = change.seq;
     }
     return page.changes.length;
@@ -64,11 +64,18 @@ function startReader(url: string) {
     get restarts() {
       return restarts;
     },
-    /** Reads to the end of the feed, and stops. */
+    /** Has read something that the feed did not contain before the call. */
+    async hasReadMore() {
+      const before = seen.size;
+      while (seen.size === before) await systemClock.sleep(10);
+    },
+    /** Reads to the end of the feed and then all of it once more, which shows each number that has another content. */
     async finish() {
       over.abort();
       await reading;
       while ((await read()) > 0);
+      after = 0;
+      while ((await read(false)) > 0);
     },
   };
 }
@@ -136,6 +143,7 @@ async function failOver(
       if (!synchronous && fault !== 'switchover') {
         await pair.cutReplication();
         await systemClock.sleep(LAG_MS);
+        await reader.hasReadMore();
       }
       await pair.failOver(fault);
       outcomes.push({ fault, recoveryMs: await firstAnswer(campaign) });
