@@ -151,7 +151,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     let connector = await create(options);
     let isRestarting = false;
     opened.add(() => connector.close());
-    if (options.sharesPort === true) await connector.untilAdmitted();
+    if (options.sharesPort === true) await connector.untilAccepted();
     const server = await startHttpServer({
       app: (request, response) =>
         isRestarting ? answerRestarting(response) : connector.app(request, response),

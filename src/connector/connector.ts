@@ -12,9 +12,9 @@ import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { createTurns } from '../runtime/turns/turns.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
 import { createAccounts } from './accounts/accounts.ts';
-import { type Admission, createAdmission } from './accounts/admission.ts';
 import { ensureFirstAccount, firstAccountCandidate } from './accounts/first-account.ts';
 import { createReadiness } from './accounts/readiness.ts';
+import { startTrial, type Trial } from './accounts/settings-trial.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
@@ -105,11 +105,11 @@ export interface Connector {
    * Resolves with true once the service has accepted the settings, or with false if the connector is closed
    * before. Rejects with a `ConfigurationError` if the service refuses them.
    */
-  untilAdmitted(): Promise<boolean>;
+  untilAccepted(): Promise<boolean>;
   /** Starts the work: registers the webhook, polls, numbers changes. Call it once the app listens. */
   start(): Promise<void>;
   /**
-   * Like `untilAdmitted`, but also waits until the webhook is registered: from then on, a proxy may send
+   * Like `untilAccepted`, but also waits until the webhook is registered: from then on, a proxy may send
    * deliveries here.
    */
   untilReady(): Promise<boolean>;
@@ -163,7 +163,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const licenses = createLicenseWatch({ ...base, onChanged: () => feed.notify() });
   const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
-  const admission = createAdmission({ ...base, audit }, candidate);
   const oauth =
     options.oauth === undefined
       ? null
@@ -182,14 +181,18 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
             await reconciler.pollSoon(accountId);
           },
         });
-  const appAdmission = createAdmission({ ...base, audit }, oauth?.candidate);
+  const trying = { ...base, audit };
+  const trial = await startTrial(trying, candidate);
+  const appTrial = await startTrial(trying, oauth?.candidate).catch(async (error: unknown) => {
+    await trial.close();
+    throw error;
+  });
   // A process without a configured service does not call it, even if another process has stored its key.
   const mayUse = (account: Account): boolean => {
     if (account.kind === 'oauth')
-      return account.subscriptionId === oauth?.subscriptionId && appAdmission.isAdmitted;
-    return account.id !== FIRST_ACCOUNT_ID || (service !== undefined && admission.isAdmitted);
+      return account.subscriptionId === oauth?.subscriptionId && appTrial.isAccepted;
+    return account.id !== FIRST_ACCOUNT_ID || (service !== undefined && trial.isAccepted);
   };
-  await Promise.all([admission.checkNow(), appAdmission.checkNow()]);
   const grants = oauth?.credentials;
   const openFile = createFileOpener({
     clock,
@@ -255,7 +258,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const readiness = createReadiness({
     database,
     clock,
-    admissions: [admission, appAdmission],
+    trials: [trial, appTrial],
     registers: service !== undefined && options.webhookPublicUrl !== undefined,
   });
   let stopRetention = (): Promise<void> => Promise.resolve();
@@ -282,9 +285,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   /** A refusal was already logged when it was received. */
-  function whenAdmitted({ admitted }: Admission, begin: () => Promise<void>): void {
-    admitted
-      .then(begin, () => undefined)
+  function whenAccepted({ accepted }: Trial, begin: () => Promise<void>): void {
+    accepted
+      .then(
+        (isAccepted) => (isAccepted ? begin() : undefined),
+        () => undefined,
+      )
       .catch((err: unknown) => logger.error({ err }, 'an account could not be started; retrying later'));
   }
 
@@ -337,7 +343,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   return {
     app: web?.app ?? createWorkerApp(probes),
-    untilAdmitted: readiness.untilAdmitted,
+    untilAccepted: readiness.untilAccepted,
     untilReady: readiness.untilReady,
     async start() {
       await presence.start();
@@ -351,14 +357,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         readingAgain = startReadingAgain({ ...base, presence, onCommitted: () => feed.notify() });
       }
       web?.tally.start();
-      if (appAdmission.isAdmitted) await oauth?.start();
+      if (appTrial.isAccepted) await oauth?.start();
       await accounts.start();
       if (role !== 'web') await outbox.start();
       await calls.start();
       await consumers.start();
       if (role !== 'web') await reconciler.start();
-      if (!admission.isAdmitted) whenAdmitted(admission, () => accounts.takeUp(FIRST_ACCOUNT_ID));
-      if (!appAdmission.isAdmitted) whenAdmitted(appAdmission, takeUpApp);
+      if (!trial.isAccepted) whenAccepted(trial, () => accounts.takeUp(FIRST_ACCOUNT_ID));
+      if (!appTrial.isAccepted) whenAccepted(appTrial, takeUpApp);
     },
     endStreams() {
       guard.release();
@@ -381,8 +387,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         outbox.close(),
         consumers.close(),
         accounts.close(),
-        admission.close(),
-        appAdmission.close(),
+        trial.close(),
+        appTrial.close(),
         oauth?.close(),
         calls.close(),
         keeper.close(),

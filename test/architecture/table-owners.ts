@@ -19,7 +19,6 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'connector.leases': 'src/connector/work/',
   'connector.loaded_tokens': 'src/connector/api/',
   'connector.messages': 'src/connector/db/',
-  'connector.named_settings': 'src/connector/accounts/',
   'connector.oauth_flows': 'src/connector/oauth/',
   'connector.oauth_grants': 'src/connector/oauth/',
   'connector.outbound': 'src/connector/outbox/',

@@ -19,9 +19,9 @@ import {
   renewCredential,
 } from './account-store.ts';
 import { AccountExists } from './add-account.ts';
-import type { Candidate, Verdict } from './admission.ts';
 import { storeConfiguredSecret } from './configured-secret.ts';
 import { judgeAnswer } from './judge-answer.ts';
+import type { Candidate, Verdict } from './settings-trial.ts';
 import { addSubscription } from './subscription-store.ts';
 
 /** The service of the first account, from the settings. */

@@ -1,5 +1,5 @@
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
-import type { Verdict } from './admission.ts';
+import type { Verdict } from './settings-trial.ts';
 
 const TRIED = 'SERVICE_BASE_URL or SERVICE_API_KEY';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
-import type { Admission } from './admission.ts';
+import type { Trial } from './settings-trial.ts';
 import { readSubscription } from './subscription-store.ts';
 
 const LOOK_EVERY_MS = 250;
@@ -9,7 +9,7 @@ const LOOK_EVERY_MS = 250;
 export interface ReadinessOptions {
   readonly database: Database;
   readonly clock: Clock;
-  readonly admissions: readonly Admission[];
+  readonly trials: readonly Trial[];
   /** The connector registers the webhook of the settings' account. */
   readonly registers: boolean;
 }
@@ -19,7 +19,7 @@ export interface Readiness {
   /** Throws what the database throws. */
   isReady(): Promise<boolean>;
   /** See `Connector`. */
-  untilAdmitted(): Promise<boolean>;
+  untilAccepted(): Promise<boolean>;
   untilReady(): Promise<boolean>;
   close(): void;
 }
@@ -28,28 +28,26 @@ export interface Readiness {
  * Ready means that the service has accepted the settings, and that some process has registered the webhook, so
  * that deliveries can be verified. A service that becomes unavailable later does not change that.
  */
-export function createReadiness({ database, clock, admissions, registers }: ReadinessOptions): Readiness {
+export function createReadiness({ database, clock, trials, registers }: ReadinessOptions): Readiness {
   const closing = new AbortController();
-  const closed = Promise.withResolvers<false>();
   let hasSecret = !registers;
 
   async function isReady(): Promise<boolean> {
-    if (!admissions.every(({ isAdmitted }) => isAdmitted)) return false;
+    if (!trials.every(({ isAccepted }) => isAccepted)) return false;
     // It remains registered: a rotation only replaces the secret.
     hasSecret ||= (await readSubscription(database, FIRST_SUBSCRIPTION_ID))?.hasSecret === true;
     return hasSecret;
   }
 
-  async function untilAdmitted(): Promise<boolean> {
-    const all = Promise.all(admissions.map(({ admitted }) => admitted)).then(() => true);
-    return await Promise.race([all, closed.promise]);
+  async function untilAccepted(): Promise<boolean> {
+    return (await Promise.all(trials.map(({ accepted }) => accepted))).every(Boolean);
   }
 
   return {
     isReady,
-    untilAdmitted,
+    untilAccepted,
     async untilReady() {
-      if (!(await untilAdmitted())) return false;
+      if (!(await untilAccepted())) return false;
       // Another process may have stored the secret, and the database may be unavailable.
       while (!(await isReady().catch(() => false))) {
         await clock.sleep(LOOK_EVERY_MS, closing.signal).catch(() => undefined);
@@ -57,9 +55,6 @@ export function createReadiness({ database, clock, admissions, registers }: Read
       }
       return true;
     },
-    close() {
-      closing.abort();
-      closed.resolve(false);
-    },
+    close: () => closing.abort(),
   };
 }

@@ -42,6 +42,7 @@ export async function readSubscription(db: Queryable, id: string) {
   const [row] = await orm(db)
     .select({
       ...{ registeredUrl, registeredAt, pendingAt, configured: s.sealedConfiguredSecret },
+      acceptedApp: s.acceptedApp,
       hasSecret: sql<boolean>`${sealedSecret} is not null`,
     })
     .from(s)
@@ -157,6 +158,11 @@ export async function storeConfigured(
     .where(and(eq(s.id, id), sql`${s.sealedConfiguredSecret} is not distinct from ${before}`))
     .returning({ id: s.id });
   return stored.length > 0;
+}
+
+/** Stores the digest of the settings of an OAuth app that the service has accepted. */
+export async function storeAcceptedApp(db: Queryable, id: string, acceptedApp: string): Promise<void> {
+  await orm(db).update(subscriptions).set({ acceptedApp }).where(eq(s.id, id));
 }
 
 /** Stores, under the lease, where the service delivers to. The time is that of the first registration. */

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
@@ -37,25 +37,6 @@ export const accounts = connectorSchema.table(
 );
 
 /**
- * The credentials in the settings of the processes, and which of them the service has accepted: see
- * `accounts/admission.ts`. No credential is stored here.
- */
-export const namedSettings = connectorSchema.table(
-  'named_settings',
-  {
-    /** An account of the settings, or the subscription of an OAuth app. */
-    subject: text('subject').notNull(),
-    /** SHA-256 over all values. */
-    digest: text('digest').notNull(),
-    /** When it was last applied; null if the service has not accepted it yet. */
-    acceptedAt: epochMs('accepted_at'),
-    /** When a running process last announced it. */
-    namedAt: epochMs('named_at').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.subject, table.digest] })],
-);
-
-/**
  * A webhook path with its signing secret. Each API-key account has its own; the grants of an OAuth app share
  * one. `secret_version` increases with each stored secret.
  */
@@ -68,6 +49,8 @@ export const subscriptions = connectorSchema.table('subscriptions', {
   sealedSecret: text('sealed_secret'),
   /** The last secret in the settings: a different one there replaces the stored secret. */
   sealedConfiguredSecret: text('sealed_configured_secret'),
+  /** SHA-256 of the settings of the OAuth app that the service accepted last; null if it is not the one of an app. */
+  acceptedApp: text('accepted_app'),
   secretVersion: bigint('secret_version', { mode: 'number' }).notNull().default(0),
   sealedPreviousSecret: text('sealed_previous_secret'),
   /** The previous secret is valid for timestamps up to this one … */

@@ -3,8 +3,9 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { renewCredential } from '../accounts/account-store.ts';
-import { type Candidate, readAccepted, type Verdict } from '../accounts/admission.ts';
 import { judgeAnswer, noServiceAt } from '../accounts/judge-answer.ts';
+import type { Candidate, Verdict } from '../accounts/settings-trial.ts';
+import { readSubscription, storeAcceptedApp } from '../accounts/subscription-store.ts';
 import { accounts } from '../db/schema.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
@@ -26,7 +27,7 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
     setting: SETTINGS,
     digest: digestOfApp(app),
     async inUse(db) {
-      const digest = await readAccepted(db, subject);
+      const digest = (await readSubscription(db, subject))?.acceptedApp ?? null;
       return digest === null ? null : { digest, refused: false };
     },
     async attempt(signal) {
@@ -38,6 +39,7 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
       const isElsewhere = sql`${baseUrl} is distinct from ${app.baseUrl}`;
       const ofApp = and(eq(kind, 'oauth'), eq(subscriptionId, subject), isElsewhere);
       await renewCredential(tx, ofApp, { baseUrl: app.baseUrl });
+      await storeAcceptedApp(tx, subject, digestOfApp(app));
       return [SETTINGS];
     },
   };

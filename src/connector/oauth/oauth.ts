@@ -5,7 +5,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import type { Candidate } from '../accounts/admission.ts';
+import type { Candidate } from '../accounts/settings-trial.ts';
 import { accounts } from '../db/schema.ts';
 import { tokenContext } from '../db/sealed-columns.ts';
 import { appCandidate } from './app-candidate.ts';
@@ -44,7 +44,7 @@ export interface Oauth {
   readonly candidate: Candidate;
   /** Revokes the grant of a removed account at the service. One attempt, in the background. */
   revokeRemoved(accountId: string, sealedRefreshToken: string): void;
-  /** Starts to refresh grants. Call it once the app is admitted. Throws what the database throws. */
+  /** Starts to refresh grants. Call it once the app is accepted. Throws what the database throws. */
   start(): Promise<void>;
   /** Resolves when every grant that is due was refreshed and every revocation was attempted. */
   settle(): Promise<void>;

@@ -273,36 +273,35 @@ describe('settings that replace others', () => {
     });
   });
 
-  describe('processes with the old and the new key of a rotation', () => {
-    it('do not alternate: the newer key stays, whichever process restarts', async () => {
+  describe('processes with the old and the new key of a roll-out', () => {
+    it('all use the key that was accepted last, also one that another process has accepted meanwhile', async () => {
       const newer = await world.start(named('key-2'));
       expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
-      const log = openLog();
-      const old = await world.start({ ...named('key-1'), logger: log.logger });
-      await world.start(named('key-2'));
-      await world.start(named('key-1'));
-      await minutesPass();
-      expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
-      expect([await isReady(old), await isReady(newer)]).toEqual([true, true]);
-      expect(log.text()).toContain('Give every process the same settings');
-    });
-
-    it('use the older key again if the service refuses the newer one', async () => {
-      const newer = await world.start(named('key-2'));
+      const tries = () => world.service.requests.filter(({ path }) => path === '/connections').length;
+      const before = tries();
+      const second = await world.start(named('key-2'));
+      expect(tries()).toBe(before);
+      // A process that starts with the old key, which is still valid, applies it again.
+      const old = await world.start();
+      expect(await stored()).toMatchObject({ key: 'key-1', version: 4 });
       world.service.apiKeys.delete('key-2');
-      await newer.poll();
       await minutesPass(20_000);
-      await expect.poll(stored).toMatchObject({ key: 'key-1', version: 4 });
-      expect((await newer.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
+      for (const each of [running, newer, second, old]) {
+        await each.connector.settle();
+        expect(await isReady(each)).toBe(true);
+        expect((await each.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
+      }
     });
 
-    it('use the older key again if all of them are configured with it', async () => {
-      const newer = await world.start(named('key-2'));
-      await newer.stop();
-      await minutesPass(20_000);
-      expect(await stored()).toMatchObject({ key: 'key-2' });
-      await minutesPass(30_000);
-      await expect.poll(stored).toMatchObject({ key: 'key-1', version: 4 });
+    it('that waits continues once another process has stored the same key, although the service is away', async () => {
+      world.service.fault = ({ headers }) => (headers.authorization === 'Bearer key-2' ? 'reset' : undefined);
+      const waiting = await world.start(named('key-2'));
+      world.service.fault = () => undefined;
+      await world.start(named('key-2'));
+      world.service.fault = () => 'reset';
+      await world.clock.advance(2_000);
+      expect(await waiting.connector.untilReady()).toBe(true);
+      expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
     });
   });
 });

@@ -88,6 +88,7 @@ describe('a process with other settings of the OAuth app', () => {
 
 describe('a process with the current settings', () => {
   it('starts even if neither the service nor the authorization server can be reached', async () => {
+    await (await startWith({})).stop();
     grants.auth.fault = () => 'reset';
     grants.world.service.fault = () => 'reset';
     const next = await startWith({});
