@@ -18,7 +18,6 @@ import { startTrial, type Trial } from './accounts/settings-trial.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
-import { noteTokens } from './api/loaded-tokens.ts';
 import { type ApiToken, apiTokensOf, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit/audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
@@ -136,8 +135,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const working = { ...base, notifier, presence, random };
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
-  const guard = createTokenGuard({ tokens: apiTokensOf(options), audit, clock });
-  await noteTokens({ database, keyRing, audit, clock, role }, apiTokensOf(options));
+  const tokens = apiTokensOf(options);
+  const guard = createTokenGuard({ tokens, audit });
+  const what = tokens.map(({ name, rights }) => `${name} ${rights.join('+')}`);
+  audit.note('tokens.loaded', { who: 'settings', what, result: 'ok' });
   const { service, webhookSecret } = options;
   const serviceHosts = namedHostsOf(service?.baseUrl ?? options.oauth?.baseUrl, options.serviceHosts);
   const first = { database, keyRing, clock, service, webhookSecret, audit };
@@ -367,7 +368,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       if (!appTrial.isAccepted) whenAccepted(appTrial, takeUpApp);
     },
     endStreams() {
-      guard.release();
       web?.changes.endStreams();
       calls.watches.close();
     },

@@ -17,7 +17,6 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'connector.inbox': 'src/connector/db/',
   'connector.inbox_default': 'src/connector/db/',
   'connector.leases': 'src/connector/work/',
-  'connector.loaded_tokens': 'src/connector/api/',
   'connector.messages': 'src/connector/db/',
   'connector.oauth_flows': 'src/connector/oauth/',
   'connector.oauth_grants': 'src/connector/oauth/',

@@ -19,9 +19,8 @@ const grants = useGrants({ logger });
 
 /** What no line may hold, by the names of the tests. */
 const READS = 'token-that-may-read-0123456789';
-const WRITES = 'token-that-may-write-0123456789';
 const secrets = (): string[] => [
-  ...[READS, WRITES, TOKEN, 'key-1', 'key-2', 'key-of-another', 'guessed-token', 'client-secret-1'],
+  ...[READS, TOKEN, 'key-1', 'key-2', 'key-of-another', 'guessed-token', 'client-secret-1'],
   ...['by-hand-', 'app-webhook-secret', 'access-', 'refresh-', 'code-'],
   grants.world.secret,
 ];
@@ -171,13 +170,6 @@ const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
     await running.ask('GET', '/v1/accounts', { token: 'guessed-token' });
     return { what: 'GET /v1', result: 'unknown_token', address: '127.0.0.1' };
   },
-  async 'tokens.changed'() {
-    // So that what another test named is not what changes in this one.
-    await startOnce({});
-    lines.length = 0;
-    await startOnce({ apiTokens: [{ name: 'crm', rights: ['read', 'write'], token: WRITES }] });
-    return { who: 'settings', what: ['added crm read+write'], result: 'ok' };
-  },
   async 'tokens.loaded'() {
     await startOnce({});
     return { who: 'settings', what: ['CONNECTOR_API_TOKEN read+write+operate+metrics'], result: 'ok' };
@@ -280,17 +272,5 @@ describe('a change of an account is logged in one line', () => {
         ['account.changed', 'settings', ['SERVICE_BASE_URL', 'SERVICE_API_KEY'], 'default'],
         ['account.changed', undefined, 'webhook', 'default'],
       ]);
-      // What is named for the first time is in the line of `tokens.loaded`.
-      expect(trail('tokens.changed')).toEqual([]);
     }));
-});
-
-describe('a change of the API tokens since the last start', () => {
-  it('is detected only by processes that serve the API, because a worker may have fewer tokens', async () => {
-    await startOnce({ apiTokens: [{ name: 'reader', rights: ['read'], token: READS }] });
-    lines.length = 0;
-    const writer = { name: 'crm', rights: ['read', 'write'], token: WRITES } as const;
-    await startOnce({ apiToken: undefined, apiTokens: [writer], role: 'worker' });
-    expect(trail('tokens.changed')).toEqual([]);
-  });
 });

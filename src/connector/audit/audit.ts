@@ -21,7 +21,6 @@ export const AUDIT_EVENTS = [
   'secret.rotated',
   'token.lacks_right',
   'token.refused',
-  'tokens.changed',
   'tokens.loaded',
   'webhook.signature_refused',
 ] as const;

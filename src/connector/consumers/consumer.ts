@@ -250,7 +250,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       { ...details(key, item, end.error, attempts), delayMs },
       'the consumer did not accept a change; it is retried, and its connection waits',
     );
-    const lastError = describeFailure(end.error, item.change);
+    const lastError = describeFailure(end.error);
     const now = clock.now();
     key.partition.retry(item, { attempts, dueAt: now + delayMs, lastError }, now);
   }
@@ -260,7 +260,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       details(key, item, error, item.attempts),
       'the consumer did not accept a change in its last attempt; it is now a dead letter',
     );
-    key.partition.setAside(item, describeFailure(error, item.change));
+    key.partition.setAside(item, describeFailure(error));
   }
 
   function details({ connectionId }: Key, { seq }: Item, error: unknown, attempt: number) {

@@ -14,4 +14,3 @@ export * from './outbox-tables.ts';
 export * from './quota-tables.ts';
 export * from './sync-tables.ts';
 export * from './tally-tables.ts';
-export * from './token-tables.ts';

@@ -150,9 +150,7 @@ export const deadLetter = z.object({
   attempts: z.int().min(1).describe('How often the consumer was called with the change, replays included.'),
   lastError: z
     .string()
-    .describe(
-      'Type, message and line of the last failure, without data of the change and without long runs of digits.',
-    ),
+    .describe('Type, message and line of the last failure. The message may quote the change.'),
   at: dateTime.describe(
     'When the change was set aside. The entry is deleted after 90 days; the change stays in the feed.',
   ),

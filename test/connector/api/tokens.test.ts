@@ -178,23 +178,14 @@ describe('wrong tokens', () => {
     expect(JSON.stringify(lines)).not.toContain('a-guess-of-somebody');
   });
 
-  it('are answered with a delay after many of them, while a valid token from the same address is not delayed', async () => {
+  it('lock nobody out: after a hundred of them, a valid token from the same address is answered', async () => {
     await forget();
     const guess = () => running.ask('GET', '/v1/messages', { token: 'another-guess' });
-    for (let index = 0; index < 60; index += 1) await guess();
-
-    let answered = false;
-    const late = guess().then(({ status }) => {
-      answered = true;
-      return status;
-    });
-    await world.clock.timerSet(1_500);
-    for (let index = 0; index < 3; index += 1) {
-      expect((await running.ask('GET', '/v1/messages', { token: TOKENS.read })).status).toBe(200);
+    for (let index = 0; index < 100; index += 1) {
+      const { status, headers } = await guess();
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     }
-    expect(answered).toBe(false);
-    await world.clock.advance(1_500);
-    expect(await late).toBe(401);
+    expect((await running.ask('GET', '/v1/messages', { token: TOKENS.read })).status).toBe(200);
   });
 });
 
