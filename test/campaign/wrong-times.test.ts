@@ -229,12 +229,13 @@ describe('a connector whose service reports a wrong time', () => {
   );
 
   it(
-    'stores one message dated 1970 although it comes after the end of the list, and the doctor reports it',
+    'stores one message dated 1970 that a walk meets, and the doctor reports it',
     async () => {
       let early = '';
       await goWrong(async () => {
         [early = ''] = await world.write(1);
         await world.date(early, 0);
+        expect(await world.poll()).toBe(200);
       });
       expect(await said()).toMatch(
         new RegExp(`polls The service dates 1 message before 2000.*${early}.*1970`),

@@ -39,14 +39,13 @@ export const pollStates = connectorSchema.table('poll_states', {
 /**
  * Ranges of the message list that have not been read. `slot` distinguishes gaps of a kind: `coverage` gaps are
  * numbered from the oldest, a `visibility` gap has the id of its connection, a `sweep` gap the name of its
- * horizon. The one of kind `end` has the cursor of the list's last page and is never closed. One of kind `unread` is a
- * day with records that were left out, for a version of the reader.
+ * horizon. One of kind `unread` is a day with records that were left out, for a version of the reader.
  */
 export const gaps = connectorSchema.table(
   'gaps',
   {
     accountId: text('account_id').notNull(),
-    kind: text('kind').$type<'coverage' | 'visibility' | 'sweep' | 'end' | 'unread'>().notNull(),
+    kind: text('kind').$type<'coverage' | 'visibility' | 'sweep' | 'unread'>().notNull(),
     slot: text('slot').notNull(),
     top: epochMs('top'),
     floor: epochMs('floor'),

@@ -5,19 +5,11 @@ import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../acco
 import { messages } from '../db/schema.ts';
 import { latestOf, mergeListing } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
-import {
-  boundProgress,
-  END,
-  endChange,
-  outdatedDays,
-  type Progress,
-  readBeforePoll,
-  readProgress,
-} from './progress.ts';
+import { boundProgress, outdatedDays, readBeforePoll, readProgress } from './progress.ts';
 import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
 import { judgeRepairs } from './repairs.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
-import { type CoverageWalk, readEnd, storeProgress, walkAccount } from './walk-messages.ts';
+import { type CoverageWalk, storeProgress, walkAccount } from './walk-messages.ts';
 import { walkVisibility } from './walk-visibility.ts';
 
 /** How far a poll came. */
@@ -82,7 +74,6 @@ export async function runPollCycle(
     isNothingDue(state, before, time)
   ) {
     context.metrics.pages.inc({ kind: 'coverage' });
-    if (before.end !== null && isEndDue(context, before)) await readEnd(context, before.end, time.latest);
     const { latest: reference } = time;
     const good = { now: time.now, startedAt, reference, swept: false, unresolved: null };
     const dueAt = await noteGood(database, lease, accountId, { ...good, next: next(false) });
@@ -104,7 +95,6 @@ export async function runPollCycle(
   // What the walk has not read is stored as a gap.
   if (outdated !== null)
     await storeProgress(context, { kind: 'unread', saved: [], closed: outdated.slots, swept: [] });
-  await readPastEnd(context, progress, walk, latest);
   const visibility = await walkVisibility(context, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
   // clock is used.
@@ -150,28 +140,6 @@ function lower(coverage: Coverage, floor: number | undefined): Coverage {
   const { watermark } = coverage;
   if (floor === undefined || watermark === null) return coverage;
   return { ...coverage, watermark: Math.min(watermark, floor) };
-}
-
-/** That is every other poll. */
-const END_EVERY_MS = 60_000;
-
-function isEndDue({ clock }: PollContext, { swept }: Progress): boolean {
-  const since = clock.now() - (swept.get(END)?.at ?? 0);
-  return since >= END_EVERY_MS || since < 0;
-}
-
-async function readPastEnd(
-  context: PollContext,
-  progress: Progress,
-  walk: CoverageWalk,
-  reference: number,
-): Promise<void> {
-  const { end } = progress;
-  const isDue = isEndDue(context, progress);
-  if (walk.end !== null) {
-    const change = { ...endChange(walk.end), swept: [{ horizon: END, reference }] };
-    if (walk.end !== end || isDue) await storeProgress(context, change);
-  } else if (end !== null && isDue) await readEnd(context, end, reference);
 }
 
 async function noteRepairs(context: PollContext): Promise<void> {

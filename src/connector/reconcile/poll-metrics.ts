@@ -13,7 +13,7 @@ export function createPollMetrics(metrics: Metrics) {
     }),
     pages: metrics.counter('connector_poll_pages_total', 'Pages of messages read.', {
       name: 'kind',
-      values: ['coverage', 'visibility', 'sweep', 'end'],
+      values: ['coverage', 'visibility', 'sweep'],
     }),
     invalid: metrics.counter(
       'connector_poll_invalid_total',

@@ -5,13 +5,10 @@ import type { KnownVersions } from '../db/connection-listing.ts';
 import { OVERLAP_MS } from './poll-context.ts';
 
 /**
- * What a gap belongs to: the coverage of an account, one connection that became visible again, a sweep, the end of the
- * list, whose gap stays open, or a day that contains records which could not be read.
+ * What a gap belongs to: the coverage of an account, one connection that became visible again, a sweep, or a day that
+ * contains records which could not be read.
  */
-export type GapKind = 'coverage' | 'visibility' | 'sweep' | 'end' | 'unread';
-
-/** Slot of the end of the list, and the name under which its last reading is stored. */
-export const END = 'end';
+export type GapKind = 'coverage' | 'visibility' | 'sweep' | 'unread';
 
 /** A gap that is not part of the coverage, with its connection or horizon. */
 export interface SlottedGap {
@@ -26,8 +23,6 @@ export interface Progress {
   readonly sweeps: readonly SlottedGap[];
   /** Days of the list with records that were left out; `restarts` is their number in the page that was read last. */
   readonly unread: readonly SlottedGap[];
-  /** The cursor of the last page when the list was last read to its end; null if unknown. */
-  readonly end: string | null;
   /** When each horizon of open statuses was last swept. */
   readonly swept: ReadonlyMap<string, Moment>;
   /** Something that polling found has not been judged yet. */
@@ -98,7 +93,6 @@ function toProgress(row: ProgressRow | undefined): Progress {
     visibility: ofKind('visibility'),
     sweeps: ofKind('sweep'),
     unread: ofKind('unread'),
-    end: ofKind('end')[0]?.gap.cursor ?? null,
     swept: new Map((row?.swept ?? []).map(({ horizon, ...moment }) => [horizon, moment])),
     repairsWait: row?.repairsWait ?? false,
   };
@@ -162,15 +156,6 @@ export function coverageChange(coverage: Coverage): ProgressChange {
   const saved = coverage.gaps.map((gap, index) => ({ slot: String(index), gap }));
   const closed = Array.from({ length: MAX_COVERAGE_GAPS }, (_, index) => String(index)).slice(saved.length);
   return { kind: 'coverage', watermark: coverage.watermark, saved, closed, swept: [] };
-}
-
-/** The change that stores where the list ends; null deletes it. */
-export function endChange(cursor: string | null): ProgressChange {
-  return gapChange(
-    'end',
-    END,
-    cursor === null ? null : { top: null, floor: null, cursor, nextTop: null, restarts: 0 },
-  );
 }
 
 /** The change that stores a new state of one other gap; null closes it. */

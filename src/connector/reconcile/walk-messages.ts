@@ -19,14 +19,7 @@ import {
   PollSuperseded,
   READ_AHEAD,
 } from './poll-context.ts';
-import {
-  coverageChange,
-  END,
-  endChange,
-  type GapKind,
-  type ProgressChange,
-  unreadChange,
-} from './progress.ts';
+import { coverageChange, type GapKind, type ProgressChange, unreadChange } from './progress.ts';
 import { storePage } from './store-page.ts';
 
 /** How far a walk of the coverage came. */
@@ -41,8 +34,6 @@ export interface CoverageWalk {
    * Undefined if there is no such time, because older gaps were open.
    */
   readonly readDownTo: number | null | undefined;
-  /** The cursor that returned the last page of the list; null if the walk did not reach it by a cursor. */
-  readonly end: string | null;
 }
 
 /** Resolves with the newest page of messages, which was requested already; rejects as the request did. */
@@ -62,7 +53,6 @@ export async function walkAccount(
     { maxWaiting: READ_AHEAD, clock },
   );
   const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, pipeline.signal]) } as const;
-  let end: string | null = null;
   let ahead = 0;
   let leave = (): void => undefined;
   let isLong = false;
@@ -81,10 +71,7 @@ export async function walkAccount(
     const answer = await readPage(context, { ...request, cursor, newest: taken ? undefined : readNewest });
     taken = true;
     if (answer === 'cursor_lost') return answer;
-    if (!answer.page.hasMore) end = cursor;
-    if (cursor === null) {
-      ahead = noteAhead(context, answer.page.items, latest);
-    }
+    if (cursor === null) ahead = noteAhead(context, answer.page.items, latest);
     return answer;
   };
   const io = {
@@ -109,7 +96,7 @@ export async function walkAccount(
   const closed = result.outcome === 'closed';
   const advanced = closed || result.gapsClosed > 0;
   const idle = closed && result.pages === 1 && watermark === before.watermark && ahead <= 0 && unread === 0;
-  const walk = { closed, advanced, end, idle };
+  const walk = { closed, advanced, idle };
   if (!closed || before.gaps.length > 0) return { ...walk, readDownTo: undefined };
   const from = reachedTop(before);
   return { ...walk, readDownTo: from === null ? null : from - OVERLAP_MS };
@@ -125,28 +112,6 @@ function noteAhead(
   const newest = items.reduce((found, { createdAt }) => (createdAt > found ? createdAt : found), latest);
   metrics.ahead.set({ account: accountId }, (newest - latest) / 1_000);
   return newest - latest;
-}
-
-/** Maximum number of pages read beyond the end at a time. */
-const MAX_END_PAGES = 5;
-
-/**
- * Reads the list from where it last ended. A message dated before all others, for example 1970, appears there,
- * where no walk from the newest page comes. Statuses of known messages are left to the sweeps.
- */
-export async function readEnd(context: PollContext, end: string, reference: number): Promise<void> {
-  const swept = [{ horizon: END, reference }];
-  let cursor = end;
-  for (let pages = 0; pages < Math.min(MAX_END_PAGES, context.maxIdlePages); pages += 1) {
-    const answer = await readPage(context, { cursor, kind: 'end', signal: context.signal });
-    if (answer === 'cursor_lost') return await storeProgress(context, { ...endChange(null), swept });
-    const { items, hasMore, nextCursor } = answer.page;
-    const continues = hasMore && nextCursor !== null && nextCursor !== cursor;
-    if (continues) cursor = nextCursor;
-    const unseen = await findUnseen(context, items);
-    if (!(await commitPages(context, unseen, { ...endChange(cursor), swept }))) throw new PollSuperseded();
-    if (!continues) return;
-  }
 }
 
 export interface GapWalk {

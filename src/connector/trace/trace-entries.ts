@@ -90,7 +90,6 @@ function describeSource({ source, via }: MessageChangeRow): string {
   if (source === 'send') return 'The answer of the send';
   if (via === 'coverage') return 'A poll that read the newest messages';
   if (via === 'visibility') return 'A poll that read what a hidden connection had missed';
-  if (via === 'end') return 'A poll that read past the last message of the list';
   const age = via?.startsWith('sweep:') ? via.slice('sweep:'.length) : null;
   if (age === 'full') return 'A poll that read all open statuses again';
   return age === null ? 'A poll' : `A poll that read the open statuses of the last ${age} again`;

@@ -88,9 +88,7 @@ export const traceEntry = z.object({
   walk: z
     .string()
     .nullable()
-    .describe(
-      'For a poll: `coverage`, `visibility`, `end` (older than the last known message), or `sweep:` followed by the age that was checked.',
-    ),
+    .describe('For a poll: `coverage`, `visibility`, or `sweep:` followed by the age that was checked.'),
   delivery: traceDelivery.nullable().describe('How a delivery arrived; null for anything else.'),
   send: traceSend
     .nullable()

@@ -132,7 +132,7 @@ async function judgeOldDates({ account, database }: AccountCheckInput): Promise<
             `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}.`,
         ),
       advice: [
-        'Nothing is lost: the messages follow the end of the list, which every other poll reads. Your lists show them last.',
+        'Your lists show them last. Polling reads from the newest message down, so one with such a date is found only by its webhook, by the first poll, or while the list is short.',
         'Report their ids to the operators of the service.',
       ],
     }),
