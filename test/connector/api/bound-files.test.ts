@@ -28,7 +28,7 @@ beforeEach(async () => {
       },
       {
         clock: systemClock,
-        guard: { authenticate: passOn, allow: () => passOn, release: () => undefined },
+        guard: { authenticate: passOn, allow: () => passOn },
         audit: { note: () => undefined, close: () => undefined },
       },
     ),
