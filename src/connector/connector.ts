@@ -31,7 +31,6 @@ import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
-import { createLicenseWatch } from './licenses/license-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnService } from './media/own-service.ts';
 import { ensureAppSubscription } from './oauth/app-subscription.ts';
@@ -161,7 +160,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   measureState(metrics, database, clock);
   const onRefreshEnd = countRefreshes(metrics);
   const feed = createFeed(base);
-  const licenses = createLicenseWatch({ ...base, onChanged: () => feed.notify() });
   const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
   const oauth =
@@ -353,10 +351,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
       keeper.start();
-      if (role !== 'web') {
-        licenses.start();
+      if (role !== 'web')
         readingAgain = startReadingAgain({ ...base, presence, onCommitted: () => feed.notify() });
-      }
       web?.tally.start();
       if (appTrial.isAccepted) await oauth?.start();
       await accounts.start();
@@ -394,7 +390,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         keeper.close(),
         stopRetention(),
         readingAgain?.stop(),
-        licenses.close(),
         web?.tally.close(),
       ]);
       // Last, because other processes may take over the released work only once it has ended.

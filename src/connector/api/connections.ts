@@ -34,7 +34,6 @@ function selectConnections(db: Queryable) {
       licenseValid: connections.licenseValid,
       licenseStatus: connections.licenseStatus,
       licenseExpires: connections.licenseExpires,
-      licenseNotice: connections.licenseNotice,
       visible: connections.visible,
       customerRef: connections.customerRef,
       deletedAt: connections.deletedAt,

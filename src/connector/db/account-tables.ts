@@ -98,8 +98,6 @@ export const connections = connectorSchema.table(
     licenseValid: boolean('license_valid'),
     licenseStatus: text('license_status'),
     licenseExpires: epochMs('license_expires'),
-    /** The last notice to the CRM about the end of the license, see `license-notice.ts`. */
-    licenseNotice: text('license_notice').$type<'ends_soon' | 'end_passed'>(),
     /** Advisory, from the last disconnect. */
     reason: text('reason'),
     isDefault: boolean('is_default'),

@@ -21,7 +21,6 @@ const COLUMNS = Object.entries({
   licenseValid: connections.licenseValid,
   licenseStatus: connections.licenseStatus,
   licenseExpires: connections.licenseExpires,
-  licenseNotice: connections.licenseNotice,
   reason: connections.reason,
   isDefault: connections.isDefault,
   profilePicUrl: connections.profilePicUrl,

@@ -6,7 +6,6 @@ import { columnNames } from './column-sql.ts';
 import { changedFields, connectionChange } from './connection-changes.ts';
 import { needsReconnect, REASON, writeConnectionChanges } from './connection-rows.ts';
 import { column, other, type Parameters } from './input-columns.ts';
-import { noticeWhileHeard } from './license-notice.ts';
 import { toStorableText } from './storable-text.ts';
 
 /** What a listing reports of a connection. */
@@ -31,10 +30,6 @@ export type ListedConnection = { readonly id: string } & Readonly<
 /** The columns that a listing writes. */
 const LISTED = [...REPORTED.map((field) => connections[field]), connections.needsReconnect];
 const FILLED = LISTED.map(({ name }) => `coalesce(excluded.${name}, c.${name})`).join(', ');
-
-/** The license fields of a row after a listing, for the license notice. */
-const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS license_valid,
-                 coalesce(excluded.license_expires, c.license_expires) AS license_expires) n`;
 
 /** Versions of the rows that a listing may change, read before the request was made. */
 export type KnownVersions = ReadonlyMap<string, number>;
@@ -127,13 +122,11 @@ before AS (
 ),
 kept AS (
   INSERT INTO connector.connections AS c
-    (connection_id, account_id, ${columnNames(LISTED)}, license_notice, listed_at, visible, version, updated_at)
-  SELECT l.connection_id, ${accountId}, ${columnNames(LISTED, 'l')}, ${noticeWhileHeard('l', now)},
-         ${now}, true, 1, ${now}
+    (connection_id, account_id, ${columnNames(LISTED)}, listed_at, visible, version, updated_at)
+  SELECT l.connection_id, ${accountId}, ${columnNames(LISTED, 'l')}, ${now}, true, 1, ${now}
     FROM listed l, locked ORDER BY l.connection_id
   ON CONFLICT (connection_id) DO UPDATE
      SET (${columnNames(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
-         license_notice = (SELECT ${noticeWhileHeard('n', now)} FROM ${LICENSE}),
          account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
@@ -144,7 +137,7 @@ kept AS (
 ),
 hidden AS (
   UPDATE connector.connections c
-     SET visible = false, license_valid = nullif(c.license_valid, true), license_notice = NULL,
+     SET visible = false, license_valid = nullif(c.license_valid, true),
          last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1, updated_at = ${now}
     FROM unnest(${hidden}) AS k(${columnNames(KNOWN)}), locked
    WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = ${accountId}

@@ -1,5 +1,4 @@
 import { eq, sql } from 'drizzle-orm';
-import type { LicenseNotice } from '../../contract/connector/connections.ts';
 import type { ReadConnectionDetail } from '../../contract/service/read-answers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -7,7 +6,6 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { connections } from './account-tables.ts';
 import { columnNames } from './column-sql.ts';
 import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
-import { noticeByTime } from './license-notice.ts';
 import { toStorableText } from './storable-text.ts';
 import { writeChanges } from './write-changes.ts';
 
@@ -134,7 +132,7 @@ const MARK_DELETED = `
 WITH was AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1),
 gone AS (
   UPDATE connector.connections c
-     SET deleted_at = $3::bigint, license_notice = NULL, needs_reconnect = false, reason = NULL,
+     SET deleted_at = $3::bigint, needs_reconnect = false, reason = NULL,
          version = c.version + 1, updated_at = $3::bigint
    WHERE c.connection_id = $1 AND c.account_id = $2 AND c.deleted_at IS NULL
   RETURNING c.*
@@ -208,47 +206,6 @@ export async function storeCustomer(
   await db.query(MAP_CUSTOMER, [connectionId, customerRef, now]);
 }
 
-const LISTED_AT = '(SELECT v.listed_at FROM connector.coverage v WHERE v.account_id = c.account_id)';
-const NOTICE = noticeByTime('c', '$1::bigint', LISTED_AT);
-
-/*
- * Rows are locked in the order of their keys, as everywhere. The condition is evaluated again on the locked
- * row, so a notice that another process has written in the meantime is not written twice.
- */
-const NOTE_LICENSE_ENDS = `
-WITH due AS (
-  SELECT c AS was, c.connection_id, ${NOTICE} AS notice FROM connector.connections c
-   WHERE c.license_notice IS DISTINCT FROM ${NOTICE}
-   ORDER BY c.connection_id FOR UPDATE OF c
-),
-noticed AS (
-  UPDATE connector.connections c SET license_notice = d.notice, updated_at = $1::bigint
-    FROM due d WHERE c.connection_id = d.connection_id
-  RETURNING c.*, d.was
-),
-${writeConnectionChanges(['noticed'], {
-  now: '$1::bigint',
-  source: 'poll',
-  data: connectionChange(changedFields('c', '(c.was)')),
-  from: 'FROM noticed c ORDER BY c.connection_id',
-})}
-SELECT connection_id AS id, license_notice AS notice FROM noticed`;
-
-/** A connection with a new notice. Null: the notice is removed. */
-export interface NotedEnd {
-  readonly id: string;
-  readonly notice: LicenseNotice | null;
-}
-
-/**
- * Writes notices about licenses whose end is near or has passed, each once, whether or not the service can be
- * reached. Several processes may run it at the same time. The rule is in `license-notice.ts`; a notice never
- * makes a license invalid. Throws as `query` does.
- */
-export async function noteLicenseEnds(db: Queryable, now: number): Promise<NotedEnd[]> {
-  return await db.query<NotedEnd>(NOTE_LICENSE_ENDS, [now]);
-}
-
 /** The condition for a connection of a removed account, which the next account that names it takes over. */
 export const isReleased = (row: string): string => `${row}.listed_at IS NULL AND NOT ${row}.visible`;
 
@@ -260,7 +217,6 @@ export async function releaseConnections(db: Queryable, accountId: string, now: 
       listedAt: null,
       visible: false,
       licenseValid: sql`nullif(${connections.licenseValid}, true)`,
-      licenseNotice: null,
       version: sql`${connections.version} + 1`,
       updatedAt: now,
     })

@@ -5,7 +5,6 @@ import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
 import { Parameters } from './input-columns.ts';
 import { heldLease } from './lease.ts';
-import { noticeWhileHeard } from './license-notice.ts';
 import {
   CONNECTION_COLUMNS,
   DELIVERY_COLUMNS,
@@ -90,8 +89,6 @@ const changes = (bit: keyof typeof CHANGE): string =>
   `(${MERGED.flatMap((column) => column.changes[bit] ?? []).join('\n        OR ')})`;
 const KINDS = ['status', 'fields', 'bookkeeping', 'conflict'] as const;
 
-/** The license fields of a row after an event, for the license notice. */
-const LICENSE = `(SELECT c.license_valid, coalesce(e.license_expires, c.license_expires) AS license_expires) l`;
 const EVENT_CHANGED = changedFields('c', '(e.was)');
 
 /** What is reported about a connection that only a message has named; readers treat an absent field as null. */
@@ -217,7 +214,6 @@ ${when(
 moved AS (
   UPDATE connector.connections c
      SET ${EVENT_COLUMNS.map(({ name, merged }) => `${name} = ${merged}`).join(',\n         ')},
-         license_notice = (SELECT ${noticeWhileHeard('l', now)} FROM ${LICENSE}),
          webhook_at = ${now},
          version = c.version + 1,
          updated_at = ${now}

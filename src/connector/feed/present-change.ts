@@ -87,7 +87,6 @@ function presentConnection({ data, connectionId, accountId, at }: StoredChange):
     licenseValid: stored.licenseValid ?? null,
     licenseStatus: stored.licenseStatus ?? null,
     licenseExpires: licenseExpires === null ? null : toIso(licenseExpires),
-    licenseNotice: stored.licenseNotice ?? null,
     visible: stored.visible ?? true,
     customerRef: stored.customerRef ?? null,
     deletedAt: deletedAt === null ? null : toIso(deletedAt),

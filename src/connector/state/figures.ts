@@ -1,11 +1,9 @@
 import { and, count, desc, eq, gt, gte, isNotNull, isNull, lte, max, min, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { LicenseNotice } from '../../contract/connector/connections.ts';
 import type { ConsumerKind, ConsumerState } from '../../contract/connector/consumers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { HealthFacts } from '../connections/judge-health.ts';
-import { noticeByTime } from '../db/license-notice.ts';
 import { c } from '../db/newest-messages.ts';
 import { IS_UNFINISHED } from '../db/outbox-tables.ts';
 import {
@@ -262,14 +260,25 @@ export async function countGrants(
   return { active: all - ended, ended };
 }
 
-/** The notice about the end of the license of `c`, see `license-notice.ts`. */
+/** A license that ends within this time ends soon: long enough to renew it after a weekend. */
+const SOON_MS = 3 * 24 * 3_600_000;
+
+/** What the last reported end of a license implies, see `noticeAt`. */
+export type LicenseNotice = 'ends_soon' | 'end_passed';
+
+/**
+ * What the end of the license of `c` implies, with `coverage` joined. `ends_soon`: it is within three days.
+ * `end_passed`: it has passed and the service has listed nothing since, so only the service knows whether the
+ * license was renewed. Null: neither, or the service hides the connection.
+ */
 function noticeAt(now: number): SQL<LicenseNotice | null> {
-  const pieces = noticeByTime('c', '?', 'coverage.listed_at').split('?');
-  const raw = pieces.map((piece) => sql.raw(piece));
-  return sql`${sql.join(raw, sql`${now}::bigint`)}`;
+  return sql`case when not ${c.visible} or ${c.deletedAt} is not null or ${c.licenseValid} is false then null
+    when ${c.licenseExpires} > ${now}::bigint and ${c.licenseExpires} <= ${now + SOON_MS}::bigint then 'ends_soon'
+    when ${c.licenseExpires} <= ${now}::bigint and coalesce(${coverage.listedAt}, 0) < ${c.licenseExpires} then 'end_passed'
+    end`;
 }
 
-/** A number of connections of an account with the same health and the same license notice. */
+/** A number of connections of an account with the same health and the same end of their licenses. */
 export interface ConnectionCount extends HealthFacts {
   readonly accountId: string;
   readonly notice: LicenseNotice | null;

@@ -20,9 +20,6 @@ const connectionHealth = z
   );
 export type ConnectionHealth = z.infer<typeof connectionHealth>;
 
-const licenseNotice = z.enum(['ends_soon', 'end_passed']);
-export type LicenseNotice = z.infer<typeof licenseNotice>;
-
 /** The mirror of a connection of the service. A field is null if no source has reported it. */
 export const connectorConnection = z.object({
   id: identifier.describe('Stable id, assigned by the service.'),
@@ -73,11 +70,6 @@ export const connectorConnection = z.object({
   licenseExpires: dateTime
     .nullable()
     .describe('When the license expires, as last reported by the service; null if never reported.'),
-  licenseNotice: licenseNotice
-    .nullable()
-    .describe(
-      'What the expiry date implies. `ends_soon`: the license expires within three days. `end_passed`: the expiry date has passed and the service has not listed its connections since, so only the service knows whether the license is valid. Null if neither applies or the connection is hidden.',
-    ),
   visible: z
     .boolean()
     .describe(

@@ -251,7 +251,6 @@ describe('an account that is removed', () => {
     expect((await running.ask('GET', '/v1/connections/c2')).body).toMatchObject({
       visible: false,
       licenseValid: null,
-      licenseNotice: null,
     });
   });
 

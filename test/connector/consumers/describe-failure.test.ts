@@ -9,8 +9,16 @@ it.each<readonly [string, unknown, string | RegExp]>([
     'Error ECONNREFUSED: no route',
   ],
   ['no quoted text', withoutStack(new Error('cannot store "Hello Anna"')), 'Error: cannot store "…"'],
-  ['a message with what it is about', withoutStack(new Error('no customer Anna, 447700900201')), 'Error: no customer Anna, 447700900201'],
-  ['no secret', withoutStack(new Error('refused: Bearer abcdefghijklmnop')), 'Error: refused: Bearer [hidden]'],
+  [
+    'a message with what it is about',
+    withoutStack(new Error('no customer Anna, 447700900201')),
+    'Error: no customer Anna, 447700900201',
+  ],
+  [
+    'no secret',
+    withoutStack(new Error('refused: Bearer abcdefghijklmnop')),
+    'Error: refused: Bearer [hidden]',
+  ],
   ['no message', withoutStack(new Error('')), 'Error: no message'],
   ['a text', 'just a text', 'string: just a text'],
   ['nothing', undefined, 'undefined: not an error'],

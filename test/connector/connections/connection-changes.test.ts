@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { noteLicenseEnds } from '../../../src/connector/db/connection-rows.ts';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { connectorConnection } from '../../../src/contract/connector/connections.ts';
 import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
 const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const DAY = 24 * 60 * MINUTE;
 
 let world: ConnectorWorld;
 let running: RunningConnector;
@@ -59,14 +57,6 @@ async function gauge(name: string): Promise<Record<string, number>> {
   return Object.fromEntries(
     [...lines].filter(([, , value]) => value !== '0').map(([, labels, value]) => [labels, Number(value)]),
   );
-}
-
-/** Lets time pass, a minute at a time at its end, so that the watch looks. */
-async function pass(ms: number): Promise<void> {
-  world.clock.jump(ms - MINUTE);
-  await noteLicenseEnds(world.database, world.clock.now());
-  world.clock.jump(MINUTE);
-  await noteLicenseEnds(world.database, world.clock.now());
 }
 
 describe('a connection', () => {
@@ -133,61 +123,34 @@ describe('a connection', () => {
 });
 
 describe('the end of a license', () => {
-  it('is announced three days before, by time alone, once, and not if the license was renewed', async () => {
-    world.clock.jump(27 * DAY - HOUR);
+  it('is in every change, and counted from three days before it, until it is renewed', async () => {
+    const { body } = await running.ask('GET', '/v1/changes?limit=1000');
+    const last = changeList.parse(body).changes.findLast(({ type }) => type === 'connection.updated');
+    expect(last?.data).toMatchObject({ licenseExpires: connection.licenseExpires });
+    world.clock.jump(27 * DAY - MINUTE);
     await poll();
-    await noteLicenseEnds(world.database, world.clock.now());
-    expect(await told()).toEqual([]);
-    await pass(2 * HOUR);
-    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
-    expect(await read('c1')).toMatchObject({
-      licenseNotice: 'ends_soon',
-      licenseValid: true,
-      health: 'working',
-    });
+    expect(await gauge('connector_licenses_ending')).toEqual({});
+    world.clock.jump(2 * MINUTE);
+    await poll();
     expect(await gauge('connector_licenses_ending')).toEqual({ 'account="default",notice="ends_soon"': 1 });
+    expect(await told()).toEqual([]);
+    expect(await read('c1')).toMatchObject({ licenseValid: true, health: 'working' });
     connection.licenseExpires = iso(world.clock.now() + 4 * DAY);
     await poll();
-    expect(await told()).toEqual([['c1', ['licenseExpires', 'licenseNotice']]]);
-    expect((await read('c1')).licenseNotice).toBeNull();
+    expect(await told()).toEqual([['c1', ['licenseExpires']]]);
+    expect(await gauge('connector_licenses_ending')).toEqual({});
   });
 
-  it('that passes while the service is unavailable is reported as a date, never as a lapsed license', async () => {
+  it('that passes while the service is unavailable is counted as a date, never as a lapsed license', async () => {
     world.service.fault = () => ({ status: 503, body: {} });
-    await pass(28 * DAY);
-    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
-    await pass(3 * DAY);
-    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
-    expect(await read('c1')).toMatchObject({
-      licenseNotice: 'end_passed',
-      licenseValid: true,
-      health: 'working',
-    });
+    world.clock.jump(31 * DAY);
     expect(await gauge('connector_licenses_ending')).toEqual({ 'account="default",notice="end_passed"': 1 });
-
+    expect(await read('c1')).toMatchObject({ licenseValid: true, health: 'working' });
     // The service is heard again: it is for it to say.
     world.service.fault = () => undefined;
     await poll();
-    await noteLicenseEnds(world.database, world.clock.now());
-    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
-    expect(await read('c1')).toMatchObject({ licenseNotice: null, licenseValid: true });
-    await noteLicenseEnds(world.database, world.clock.now() + DAY);
     expect(await told()).toEqual([]);
-  });
-
-  it('is announced once by several concurrent processes', async () => {
-    connection.licenseExpires = iso(world.clock.now() + 4 * DAY);
-    await poll();
-    await told();
-    const later = world.clock.now() + 2 * DAY;
-    await Promise.all(Array.from({ length: 4 }, () => noteLicenseEnds(world.database, later)));
-    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
-  });
-
-  it('is checked every minute by a worker', async () => {
-    world.clock.jump(28 * DAY);
-    await world.clock.advance(MINUTE);
-    // Waits for the look that the minute has begun.
-    await expect.poll(async () => (await read('c1')).licenseNotice).toBe('ends_soon');
+    expect(await gauge('connector_licenses_ending')).toEqual({});
+    expect(await read('c1')).toMatchObject({ licenseValid: true });
   });
 });
