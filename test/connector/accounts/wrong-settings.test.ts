@@ -213,19 +213,25 @@ describe('settings that replace others', () => {
       expect((await running.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
     });
 
-    it('is not tried more often because the service asks for no wait', async () => {
-      world.service.fault = ({ headers }) =>
-        headers.authorization === 'Bearer key-2'
-          ? { status: 429, body: { error: 'rate_limited' }, headers: { 'retry-after': '0' } }
-          : undefined;
-      world.service.requests = [];
-      const waiting = await world.start(named('key-2'));
-      for (let second = 0; second < 60; second += 1) await world.clock.advance(1_000);
-      const calls = world.service.requests.filter(({ headers }) => headers.authorization === 'Bearer key-2');
-      expect(calls.length).toBeGreaterThan(2);
-      expect(calls.length).toBeLessThanOrEqual(12);
-      await waiting.stop();
-    });
+    it.each([
+      ['0', 1_000],
+      ['120', 120_000],
+    ])(
+      'is tried again when the service asks for it, not sooner: Retry-After %s',
+      async (seconds, delayMs) => {
+        const log = openLog();
+        world.service.fault = ({ headers }) =>
+          headers.authorization === 'Bearer key-2'
+            ? { status: 429, body: { error: 'rate_limited' }, headers: { 'retry-after': seconds } }
+            : undefined;
+        const waiting = await world.start({ ...named('key-2'), logger: log.logger });
+        expect(log.text()).toContain(`"delayMs":${delayMs},`);
+        world.service.requests = [];
+        await world.clock.advance(delayMs - 1);
+        expect(keysSeen()).not.toContain('Bearer key-2');
+        await waiting.stop();
+      },
+    );
 
     it('waits while the service fails, is not used in the meantime, and takes effect when the service works again', async () => {
       const log = openLog();
