@@ -160,7 +160,7 @@ describe('docs/operations.md', () => {
       'method unknown_subscription too_large aborted too_slow crowded_out missing_header malformed_timestamp malformed_signature stale_timestamp future_timestamp wrong_signature undecided not_an_event unavailable',
     ],
     ['connector_webhook_commit_failures_total', 'kind', 'retried split given_up'],
-    ['connector_poll_pages_total', 'kind', 'coverage visibility sweep end'],
+    ['connector_poll_pages_total', 'kind', 'coverage visibility sweep'],
     ['connector_poll_merged_total', 'what', 'created status fields'],
     ['connector_poll_repaired_total', 'what', 'message status'],
     ['connector_poll_seconds_count', 'outcome', 'good failed'],
