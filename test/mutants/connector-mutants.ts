@@ -217,14 +217,14 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.dead-letter',
     test: 'sets a change aside after its attempts',
-    find: 'if (attempts >= row.attempts) {',
-    replace: 'if (attempts > row.attempts) {',
+    find: 'if (item.attempts >= row.attempts) {',
+    replace: 'if (item.attempts > row.attempts) {',
   },
   {
     rule: 'connector.dispatch.failure-holds-queue',
     test: 'is called again with the same key after a wait that grows',
-    find: 'return key.parked === null || (key.due && !this.#dirty.has(key) && !this.#stale.has(key));',
-    replace: 'return true;',
+    find: 'if (calling > 0 || (parked !== null && (!due || this.#dirty.has(key)))) return null;',
+    replace: 'if (calling > 0) return null;',
   },
   {
     rule: 'connector.dispatch.killer-counts',

@@ -6,7 +6,8 @@ import { consumerPlaces, consumers, parked } from '../db/consumer-tables.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 import { leases, processes } from '../db/lease-tables.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
-import type { ParkedRow, Progress } from './partition.ts';
+import type { ParkedRow } from './key.ts';
+import type { Progress } from './partition.ts';
 import { PARTITIONS } from './partition-of.ts';
 
 /** The kinds of leases: of a partition, as `<consumer>/<partition>`, and of a process that takes part. */
@@ -145,12 +146,11 @@ export async function readEntries(
 
 /*
  * Everything that a process has to write of a consumer, in one statement. What belongs to a partition that it has lost
- * is not written. A row of `parked` is written only if its revision is the one that the process knows.
+ * is not written. The revision of a row says whether another process has written it: see `Written`.
  */
 const WRITE = `
 WITH held AS MATERIALIZED (
-  SELECT g.* FROM unnest($2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[])
-         AS g (partition, lease, fence, place, open)
+  SELECT g.* FROM json_to_recordset($2) AS g (partition integer, lease text, fence bigint, place bigint, open boolean)
    WHERE EXISTS (${heldLease('g.lease', 'g.fence')})
 ),
 moved AS (
@@ -160,43 +160,45 @@ moved AS (
 entered AS (
   INSERT INTO connector.parked_entries (consumer, key, seq, attempts)
   SELECT $1, e.key, e.seq, e.attempts
-    FROM unnest($7::integer[], $8::text[], $9::bigint[], $10::integer[]) AS e (partition, key, seq, attempts)
+    FROM json_to_recordset($3) AS e (partition integer, key text, seq bigint, attempts integer)
     JOIN held USING (partition)
   ON CONFLICT DO NOTHING
 ),
 done AS (
   DELETE FROM connector.parked_entries p
-   USING unnest($11::integer[], $12::text[], $13::bigint[]) AS e (partition, key, seq) JOIN held USING (partition)
+   USING json_to_recordset($4) AS e (partition integer, key text, seq bigint) JOIN held USING (partition)
    WHERE p.consumer = $1 AND p.key = e.key AND p.seq = e.seq
 ),
 ended AS (
   DELETE FROM connector.parked p
-   USING unnest($14::integer[], $15::text[], $16::integer[]) AS e (partition, key, revision) JOIN held USING (partition)
+   USING json_to_recordset($5) AS e (partition integer, key text, revision integer) JOIN held USING (partition)
    WHERE p.consumer = $1 AND p.key = e.key AND p.revision = e.revision
-  RETURNING p.key
+     -- So that it never reads all rows.
+     AND p.key = ANY (ARRAY(SELECT o.key FROM json_to_recordset($5) AS o (key text)))
 ),
 written AS (
   INSERT INTO connector.parked AS p
          (consumer, partition, key, connection_id, seq, due_at, attempts, last_error, since, revision)
-  SELECT $1, r.* FROM unnest($17::integer[], $18::text[], $19::text[], $20::bigint[], $21::bigint[], $22::integer[],
-                             $23::text[], $24::bigint[], $25::integer[])
-         AS r (partition, key, connection_id, seq, due_at, attempts, last_error, since, revision)
+  SELECT $1, r.partition, r.key, r."connectionId", r.seq, r."dueAt", r.attempts, r."lastError", r.since, r.revision + 1
+    FROM json_to_recordset($6) AS r (partition integer, key text, "connectionId" text, seq bigint, "dueAt" bigint,
+                                     attempts integer, "lastError" text, since bigint, revision integer)
     JOIN held USING (partition)
   ON CONFLICT (consumer, key) DO UPDATE
     SET seq = excluded.seq, due_at = excluded.due_at, attempts = excluded.attempts, last_error = excluded.last_error,
-        since = excluded.since, revision = excluded.revision
-    WHERE p.revision = excluded.revision - 1
+        since = excluded.since, revision = p.revision + 1
   RETURNING p.key, p.revision
 ),
 letters AS (
   INSERT INTO connector.dead_letters AS d (consumer, seq, connection_id, attempts, last_error, at)
-  SELECT $1, l.seq, l.connection_id, l.attempts, l.last_error, $31::bigint
-    FROM unnest($26::integer[], $27::bigint[], $28::text[], $29::integer[], $30::text[])
-         AS l (partition, seq, connection_id, attempts, last_error) JOIN held USING (partition)
+  SELECT $1, l.seq, l."connectionId", l.attempts, l."lastError", $8::bigint
+    FROM json_to_recordset($7) AS l (partition integer, seq bigint, "connectionId" text, attempts integer, "lastError" text)
+    JOIN held USING (partition)
   ON CONFLICT (consumer, seq) DO UPDATE
     SET attempts = excluded.attempts, last_error = excluded.last_error, at = excluded.at
 )
-SELECT ARRAY(SELECT h.partition FROM held h) AS held, ARRAY(SELECT e.key FROM ended e) AS ended,
+SELECT ARRAY(SELECT h.partition FROM held h) AS held,
+       ARRAY(SELECT e.key FROM json_to_recordset($5) AS e (key text, revision integer) WHERE NOT EXISTS (
+         SELECT FROM connector.parked p WHERE p.consumer = $1 AND p.key = e.key AND p.revision <> e.revision OFFSET 0)) AS ended,
        ARRAY(SELECT to_json(w) FROM written w) AS written`;
 
 /** What is to be written of a partition, and under which lease. */
@@ -207,10 +209,13 @@ export interface Write {
   readonly open: boolean;
 }
 
-/** What was written: partitions that are still held, and what became of the rows of `parked`. */
+/** What was written. */
 export interface Written {
+  /** The partitions that are still held. */
   readonly held: readonly number[];
+  /** Keys without a row of `parked`. One that is missing was written by another process. */
   readonly ended: readonly string[];
+  /** The rows of `parked`. A revision that is not the next one: another process has written it in between. */
   readonly written: readonly { readonly key: string; readonly revision: number }[];
 }
 
@@ -221,59 +226,25 @@ export async function writeProgress(
   writes: readonly Write[],
   now: number,
 ): Promise<Written> {
-  /** The columns of what all partitions have to write, each with its partition in front. */
-  function columns<Row>(
-    of: (progress: Progress) => readonly Row[],
-    ...values: readonly ((row: Row) => unknown)[]
-  ) {
+  /** What all partitions have to write, each with its partition. */
+  function list(of: (progress: Progress) => readonly object[]): string {
     const rows = writes.flatMap(({ progress }) =>
-      of(progress).map((row) => ({ row, at: progress.partition })),
+      of(progress).map((row) => ({ ...row, partition: progress.partition })),
     );
-    return [rows.map(({ at }) => at), ...values.map((value) => rows.map(({ row }) => value(row)))];
+    return JSON.stringify(rows);
   }
-  const params = [
+  const places = writes.map(({ progress: { partition, place }, lease: { name: lease, fence }, open }) => {
+    return { partition, place, lease, fence, open };
+  });
+  const [row] = await db.query<Written>(WRITE, [
     consumer,
-    writes.map(({ progress }) => progress.partition),
-    writes.map(({ lease }) => lease.name),
-    writes.map(({ lease }) => lease.fence),
-    writes.map(({ progress }) => progress.place),
-    writes.map(({ open }) => open),
-    ...columns(
-      ({ entries }) => entries,
-      (e) => e.key,
-      (e) => e.seq,
-      (e) => e.attempts,
-    ),
-    ...columns(
-      ({ doneEntries }) => doneEntries,
-      (e) => e.key,
-      (e) => e.seq,
-    ),
-    ...columns(
-      ({ endedRows }) => endedRows,
-      (r) => r.key,
-      (r) => r.revision,
-    ),
-    ...columns(
-      ({ rows }) => rows,
-      (r) => r.key,
-      (r) => r.connectionId,
-      (r) => r.seq,
-      (r) => r.dueAt,
-      (r) => r.attempts,
-      (r) => r.lastError,
-      (r) => r.since,
-      (r) => r.revision + 1,
-    ),
-    ...columns(
-      ({ letters }) => letters,
-      (l) => l.seq,
-      (l) => l.connectionId,
-      (l) => l.attempts,
-      (l) => l.lastError,
-    ),
+    JSON.stringify(places),
+    list(({ entries }) => entries),
+    list(({ doneEntries }) => doneEntries),
+    list(({ endedRows }) => endedRows),
+    list(({ rows }) => rows),
+    list(({ letters }) => letters),
     now,
-  ];
-  const [row] = await db.query<Written>(WRITE, params);
+  ]);
   return row ?? { held: [], ended: [], written: [] };
 }

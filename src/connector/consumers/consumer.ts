@@ -1,5 +1,4 @@
 import type { Change } from '../../contract/connector/changes.ts';
-import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { describeFault } from '../../runtime/logger/describe-fault.ts';
@@ -19,8 +18,9 @@ import {
   writeProgress,
 } from './consumer-store.ts';
 import { describeFailure } from './describe-failure.ts';
+import { createFailures } from './failures.ts';
 import { createOutage } from './outage.ts';
-import type { Item, Key, ParkedRow } from './partition.ts';
+import type { Item, Key } from './partition.ts';
 import { partitionOf } from './partition-of.ts';
 import { passes } from './passes.ts';
 import { createShares, type HeldPartition } from './shares.ts';
@@ -56,9 +56,7 @@ export interface Consumer {
   close(): Promise<void>;
 }
 
-/** The wait after a failed call of a change. */
-const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
-/** Longer than any wait. */
+/** Longer than any wait after a failure. */
 const LONGEST_WAIT_MS = LONGEST_ASKED_MS + 60_000;
 /** Beyond one of these, nothing more is read into memory. */
 const MAX_CHANGES = 5_000;
@@ -71,16 +69,17 @@ const RETRY_MS = 1_000;
 export function createConsumer(options: ConsumerOptions): Consumer {
   const { database, clock, logger, presence, row, sink, feed, metrics } = options;
   const { name } = row;
+  /** Keys that can be called, and those whose entries must be read before. */
   const ready: Key[] = [];
-  const isDue = (parked: ParkedRow): boolean =>
-    dueAtOf(parked.dueAt, clock.now(), LONGEST_WAIT_MS) <= clock.now();
+  const missing: Key[] = [];
   const shares = createShares({
     ...options,
     limit: row.placeChanges,
     onReady: (key) => ready.push(key),
-    isDue,
+    isDue: ({ dueAt }) => dueAtOf(dueAt, clock.now(), LONGEST_WAIT_MS) <= clock.now(),
     giveBack,
   });
+  const failures = createFailures(options);
   const outage = createOutage({ ...options, consumer: name, onDue: pump });
   let running = 0;
   let closed = false;
@@ -164,29 +163,14 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const held = shares.of(partition.number);
     const [first] = key.items;
     if (held?.partition !== partition || held.leaving || held.lost.aborted || closed) return;
-    if (partition.isFull) partition.hold(key);
-    else if (first?.suspect === true && partition.canBegin(key)) suspect(key, first);
-    else {
-      const items = partition.begin(key, row.batch, clock.elapsed());
-      if (items.length > 0) void call(held, key, items);
-    }
+    const next = partition.next(key);
+    if (next === 'entries') missing.push(key);
+    else if (next === 'attempt' && first !== undefined) failures.suspect(first);
+    else if (next === 'call' && first !== undefined) void call(held, key, first);
   }
 
-  /** The previous owner may have died of this change: the attempt counts unless it ends well. */
-  function suspect(key: Key, item: Item): void {
-    const lastError = describeFailure(new ProcessEnded());
-    key.listed = false;
-    if (item.attempts >= row.attempts) {
-      giveUp(key, item, new ProcessEnded());
-      return;
-    }
-    const dueAt = clock.now() + backOffMs(item.attempts + 1, WAIT, options.random());
-    key.partition.suspect(item, { dueAt, lastError }, clock.now());
-  }
-
-  async function call(held: HeldPartition, key: Key, items: readonly Item[]): Promise<void> {
-    const [first] = items;
-    if (first === undefined) return;
+  async function call(held: HeldPartition, key: Key, first: Item): Promise<void> {
+    const items = held.partition.begin(key, row.batch, clock.elapsed());
     running += 1;
     const isTry = outage.begin();
     const beganAt = clock.elapsed();
@@ -205,16 +189,9 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   function finish(key: Key, items: readonly Item[], end: CallEnd): void {
-    const { partition } = key;
-    partition.end(key, end.kind === 'taken');
-    if (end.kind === 'failed' || end.kind === 'late') {
-      if (row.settings !== null && 'ordered' in row.settings && !row.settings.ordered) {
-        for (const item of items) partition.separate(item);
-        for (const item of items) fail(item, end);
-      } else for (const item of items.slice(0, 1)) fail(item, end);
-    }
-    if (end.kind === 'stopped' || end.kind === 'unavailable' || end.kind === 'disabled')
-      for (const item of items) partition.acquit(item, clock.now());
+    key.partition.end(key, end.kind === 'taken');
+    if (end.kind === 'failed' || end.kind === 'late') failures.fail(items, end);
+    else if (end.kind !== 'taken') for (const item of items) failures.acquit(item);
     if (end.kind === 'disabled') {
       closed = true;
       reader.abort();
@@ -223,48 +200,9 @@ export function createConsumer(options: ConsumerOptions): Consumer {
         'the consumer asked not to be called again; it is disabled',
       );
       disabledBecause = describeFailure(end.error);
-      disable(disabledBecause).catch((err: unknown) =>
-        logger.warn({ err, consumer: name }, 'the consumer could not be disabled; retrying'),
-      );
+      // Also this process looks, and says so in the database.
+      options.onFreed();
     }
-  }
-
-  async function disable(reason: string): Promise<void> {
-    await disableConsumer(database, name, reason);
-    options.onFreed();
-  }
-
-  /** Another call of the change has failed: it is retried later, or set aside. */
-  function fail(item: Item, end: Extract<CallEnd, { kind: 'failed' | 'late' }>): void {
-    const { key } = item;
-    const attempts = item.attempts + 1;
-    if (attempts >= row.attempts) {
-      item.attempts = attempts;
-      giveUp(key, item, end.error);
-      return;
-    }
-    const asked = Math.min(end.retryAfterMs ?? 0, LONGEST_ASKED_MS);
-    const delayMs = Math.max(backOffMs(attempts, WAIT, options.random()), asked);
-    // The message may repeat what a customer wrote, so only the dead letter has it.
-    logger.warn(
-      { ...details(key, item, end.error, attempts), delayMs },
-      'the consumer did not accept a change; it is retried, and its connection waits',
-    );
-    const lastError = describeFailure(end.error);
-    const now = clock.now();
-    key.partition.retry(item, { attempts, dueAt: now + delayMs, lastError }, now);
-  }
-
-  function giveUp(key: Key, item: Item, error: unknown): void {
-    logger.error(
-      details(key, item, error, item.attempts),
-      'the consumer did not accept a change in its last attempt; it is now a dead letter',
-    );
-    key.partition.setAside(item, describeFailure(error));
-  }
-
-  function details({ connectionId }: Key, { seq }: Item, error: unknown, attempt: number) {
-    return { ...describeFault(error), consumer: name, connectionId, changeId: options.keyOf(seq), attempt };
   }
 
   /* Writing: one statement at a time. */
@@ -274,70 +212,59 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     return !closed && ready.length > 0 && outage.allows && !presence.isConfirmed;
   }
 
-  /** Something must be read or written at once. */
+  /** Something must be asked, read or written at once. */
   function isPressing(): boolean {
-    const { held } = shares;
-    if (isDoubtful()) return true;
-    if (held.some(({ partition }) => partition.isStale || partition.urgent)) return true;
-    return ready.length < row.concurrency && held.some(({ partition }) => partition.missing.length > 0);
+    return isDoubtful() || canLoad() || isUrgent();
+  }
+
+  function isUrgent(): boolean {
+    return isCrowded() || shares.held.some(({ partition }) => partition.urgent);
+  }
+
+  /** Entries are read unless enough can be called already. */
+  function canLoad(): boolean {
+    return missing.length > 0 && ready.length < row.concurrency;
   }
 
   function work(): void {
-    if (working === undefined && (isPressing() || isCrowded())) void serially(workAll).catch(() => undefined);
+    if (working === undefined && isPressing()) void serially(workAll).catch(() => undefined);
   }
 
   async function workAll(): Promise<void> {
     // Calls that end in the same turn share a statement.
     await Promise.resolve();
     for (let again = true; again; ) {
-      if (isDoubtful()) {
-        await presence.confirm();
-        pump();
-      }
-      const stale = shares.held.filter(({ partition }) => partition.isStale);
-      if (stale.length > 0) await know(stale);
-      again = await load();
-      if (isCrowded() || shares.held.some(({ partition }) => partition.urgent))
-        again = (await write()) || again;
+      if (isDoubtful()) await presence.confirm();
+      again = canLoad();
+      if (again) await load();
+      if (isUrgent()) again = (await write()) || again;
+      pump();
     }
   }
 
-  /** Reads entries of keys that can be called, unless enough can be called already. */
-  async function load(): Promise<boolean> {
-    if (ready.length >= row.concurrency) return false;
-    const keys = shares.held.flatMap(({ partition }) => partition.missing).slice(0, row.concurrency);
-    if (keys.length === 0) return false;
+  async function load(): Promise<void> {
+    const keys = missing.slice(0, row.concurrency);
     const read = await readEntries(database, name, keys);
+    missing.splice(0, keys.length);
     for (const key of keys) {
       const entries = read.get(key.name) ?? [];
       key.partition.load(key, entries, entries.length < ENTRIES);
     }
-    pump();
-    return true;
   }
 
-  async function know(held: readonly HeldPartition[]): Promise<void> {
-    const rows = await readParked(
-      database,
-      name,
-      held.map(({ partition }) => partition.number),
-    );
-    for (const { partition } of held) {
-      partition.know(
-        rows.filter((row) => row.partition === partition.number),
-        isDue,
-      );
-    }
-    pump();
+  /** What other processes have parked. */
+  async function know(): Promise<void> {
+    const numbers = shares.held.map(({ partition }) => partition.number);
+    const rows = Map.groupBy(await readParked(database, name, numbers), ({ partition }) => partition);
+    for (const { partition } of shares.held) partition.know(rows.get(partition.number) ?? []);
   }
 
   /** Writes what there is to write; false if nothing. `final`: these partitions are given back. */
   async function write(final: readonly HeldPartition[] = []): Promise<boolean> {
-    const times = { now: clock.now(), elapsed: clock.elapsed(), full: isCrowded() };
+    const moment = { now: clock.now(), elapsed: clock.elapsed(), full: isCrowded() };
     unsure ??= shares.held.flatMap((held) => {
-      const isFinal = final.includes(held);
-      const progress = held.partition.plan({ ...times, final: isFinal });
-      return progress === null ? [] : [{ progress, lease: held.lease, open: !isFinal }];
+      const progress = held.partition.plan({ ...moment, final: final.includes(held) });
+      return progress === null ? [] : [{ progress, lease: held.lease, open: !final.includes(held) }];
     });
     if (unsure.length > 0) {
       const { held, ended, written } = await writeProgress(database, name, unsure, clock.now());
@@ -359,16 +286,14 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   /** The next write of what is done, or the next parked key that is due. */
   function arm(): void {
     if (closed && shares.held.length === 0) return;
-    const now = clock.now();
-    let waitMs = failing ? RETRY_MS : Number.POSITIVE_INFINITY;
+    const never = Number.POSITIVE_INFINITY;
+    const waits = shares.held.map(({ partition: { unwritten, parked, dueAt } }) =>
+      Math.min(unwritten + parked > 0 ? row.placeMs : never, Math.max(0, dueAt - clock.now())),
+    );
     // Calls that hang must leave the memory.
-    if (isFull()) waitMs = Math.min(waitMs, row.placeMs);
-    for (const { partition } of shares.held) {
-      if (partition.unwritten > 0 || partition.parked > 0) waitMs = Math.min(waitMs, row.placeMs);
-      waitMs = Math.min(waitMs, Math.max(0, partition.dueAt - now));
-    }
+    const waitMs = Math.min(failing ? RETRY_MS : never, isFull() ? row.placeMs : never, ...waits);
     const at = clock.elapsed() + waitMs;
-    if (waitMs === Number.POSITIVE_INFINITY || (timer !== undefined && timer.at <= at)) return;
+    if (waitMs === never || (timer !== undefined && timer.at <= at)) return;
     timer?.cancel();
     const cancel = clock.after(waitMs, () => {
       timer = undefined;
@@ -379,7 +304,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   function wake(): void {
-    for (const { partition } of shares.held) partition.wake(isDue);
+    for (const { partition } of shares.held) partition.wake();
     pump();
   }
 
@@ -424,25 +349,22 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     while (held.some(({ partition, lost }) => partition.calls > 0 && !lost.aborted))
       await changed.promise.catch(() => undefined);
     cancel();
-    const finish = async (): Promise<void> => {
-      // What may not have been committed contains nothing of the end.
-      if (unsure !== undefined) await write();
-      await write(held);
-    };
+    // What may not have been committed contains nothing of the end.
+    const finish = async () => (unsure === undefined || (await write())) && (await write(held));
     await serially(finish).catch((err: unknown) =>
-      logger.warn(
-        { err, consumer: name },
-        'the places of a consumer could not be written; some changes are repeated',
-      ),
+      logger.warn({ err, consumer: name }, 'some changes of a consumer are repeated after this stop'),
     );
   }
 
   async function check(): Promise<void> {
-    if (disabledBecause !== undefined) await disable(disabledBecause);
+    if (disabledBecause !== undefined) {
+      await disableConsumer(database, name, disabledBecause);
+      options.onFreed();
+    }
     await shares.balance().finally(read);
     if (shares.held.length > 0) {
       await serially(async () => {
-        await know(shares.held);
+        await know();
         // Also places that have moved past what the filter drops.
         await write();
       });
@@ -458,8 +380,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       for (;;) {
         if (closed || shares.held.length === 0) return;
         const canCall = outage.allows && (ready.length > 0 || position < lastSeq);
-        const busy = running > 0 || working !== undefined || canCall;
-        if (busy) await changed.promise;
+        if (running > 0 || working !== undefined || canCall) await changed.promise;
         else if (!(await serially(write))) return;
       }
     },
@@ -475,13 +396,4 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await sink.close();
     },
   };
-}
-
-/** Stands for the error of a process that died. */
-class ProcessEnded extends Error {
-  override readonly name = 'ProcessEnded';
-
-  constructor() {
-    super('the process ended while it dispatched');
-  }
 }

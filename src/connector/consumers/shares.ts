@@ -9,7 +9,8 @@ import {
   readParked,
   readShares,
 } from './consumer-store.ts';
-import { type Key, type ParkedRow, Partition } from './partition.ts';
+import type { ParkedRow } from './key.ts';
+import { type Key, Partition } from './partition.ts';
 import { PARTITIONS } from './partition-of.ts';
 
 /** A partition that this process has. */
@@ -93,8 +94,17 @@ export function createShares(options: SharesOptions): Shares {
       if (opened === undefined || closed) return { left: Promise.resolve() };
       const { place, died, letters } = opened;
       const { limit, onReady, isDue } = options;
-      const partition = new Partition({ number, place, died, limit, letters: new Set(letters), onReady });
-      partition.know(await readParked(database, name, [number]), isDue);
+      const partition = new Partition({
+        number,
+        place,
+        died,
+        limit,
+        letters: new Set(letters),
+        onReady,
+        isDue,
+      });
+      partition.know(await readParked(database, name, [number]));
+      if (lost.aborted) return { left: Promise.resolve() };
       const aborting = new AbortController();
       const stop = AbortSignal.any([lost, aborting.signal]);
       held.set(number, { partition, lease, lost, aborting, stop, leaving: false, left });

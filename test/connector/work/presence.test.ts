@@ -320,10 +320,12 @@ describe('a process knows that no other has its leases', () => {
   it('for three seconds after a heartbeat began, and again after one that begins later', async () => {
     const process = await start();
     await pass(1_000, process);
+    process.failing = /./;
     await process.clock.advance(2_999);
     expect(process.presence.isConfirmed).toBe(true);
     await process.clock.advance(1);
     expect(process.presence.isConfirmed).toBe(false);
+    process.failing = null;
     await process.presence.confirm();
     expect(process.presence.isConfirmed).toBe(true);
   });
