@@ -157,7 +157,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       ? { main: database }
       : { main: database, receiver: receiverDatabase },
   );
-  measureState(metrics, database, clock);
   const onRefreshEnd = countRefreshes(metrics);
   const feed = createFeed(base);
   const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
@@ -208,6 +207,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.notify(),
   });
+  measureState(metrics, database, clock, outbox);
   const consumers = createConsumers({
     ...working,
     metrics: createConsumerMetrics(metrics),

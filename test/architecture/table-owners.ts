@@ -105,8 +105,8 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/inbox/assign-accounts.ts': 'joins the connections of a batch, with a deadline of its own',
   'src/connector/inbox/receiver-tally.ts':
     'adds the counts of two seconds in one statement, with a deadline of its own',
-  'src/connector/outbox/queue-store.ts':
-    'hot: what is due, and each step of a send with its change in one statement',
+  'src/connector/outbox/due-queues.ts': 'hot: moves from queue to queue, and takes the rule of the next send',
+  'src/connector/outbox/queue-store.ts': 'hot: each step of a send with its change in one statement',
   'src/connector/outbox/queue-send.ts':
     'stores, cancels and retries a send, each in one statement with its change',
   'src/connector/reconcile/merge-connections.ts':

@@ -147,7 +147,7 @@ export function createWorkerApp(parts: ProbeParts): Express {
 
 function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   const { database, clock, reconciler, feed, outbox } = parts;
-  const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
+  const sync = { database, clock, reconciler, outbox, settleFeed: () => feed.settle() };
   const sends = { database, clock, notify: outbox.notify, onChanged: () => feed.notify() };
   return {
     listAccounts: listAccounts(parts),

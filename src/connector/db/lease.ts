@@ -23,12 +23,17 @@ export function heldLease(name: string, fence: string): string {
 }
 
 /**
- * SQL: true if a living process has the lease with this name. Takes a SQL expression. Its columns need the name of
- * their table: a bare `id` would be that of the process.
+ * SQL: the living process that has the lease with this name; no row if none has. Takes a SQL expression. Its columns need
+ * the name of their table: a bare `id` would be that of the process.
  */
+export function livingOwner(name: string): string {
+  return `SELECT held.owner FROM connector.leases held JOIN connector.processes living ON living.id = held.owner
+    WHERE held.name = ${name}`;
+}
+
+/** SQL: true if a living process has the lease with this name. Takes a SQL expression, as `livingOwner`. */
 export function heldByLiving(name: string): string {
-  return `EXISTS (SELECT FROM connector.leases held JOIN connector.processes living ON living.id = held.owner
-    WHERE held.name = ${name})`;
+  return `EXISTS (${livingOwner(name)})`;
 }
 
 /** For drizzle: a condition that is true while the lease is valid, as `heldLease`. */

@@ -63,6 +63,10 @@ export const outbound = connectorSchema.table(
     index('outbound_queue')
       .on(table.connectionId, table.position)
       .where(sql`${table.state} in ${sql.raw(UNFINISHED)}`),
+    /** Queues with new sends. The state comes first, so that no queue is read in the order of this index. */
+    index('outbound_unfinished')
+      .on(table.state, table.position)
+      .where(sql`${table.state} in ${sql.raw(UNFINISHED)}`),
     /** Whether a message is already the result of a send. */
     index('outbound_message')
       .on(table.connectionId, table.messageId)

@@ -5,14 +5,14 @@ import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
 import { attemptSend, recordAbandoned } from './attempt-send.ts';
+import { readDueQueues } from './due-queues.ts';
 import { lookUpSend } from './look-up-send.ts';
 import type { QueueContext } from './queue-context.ts';
-import { createQueueFloors } from './queue-floors.ts';
+import { createQueueFloors, type KnownQueues } from './queue-floors.ts';
 import {
   endWaits,
   type NextSend,
   type QueuedSend,
-  readDueQueues,
   readNextSend,
   SEND,
   type WriteResult,
@@ -34,6 +34,9 @@ const FILE_MEMORY = 256 * 1024 * 1024;
  */
 const MAX_STEPS = 50;
 
+/** How long a check of the queues is enough for the figures. */
+const CHECKED_MS = 10_000;
+
 export interface OutboxOptions
   extends Omit<
     QueueContext,
@@ -50,6 +53,8 @@ export interface Outbox extends Worker {
    * send is due by itself later.
    */
   resumeSends(accountId: string): Promise<void>;
+  /** What this process knows of the queues, for figures. Throws as `query` does. */
+  readKnown(): Promise<KnownQueues | null>;
 }
 
 /**
@@ -57,29 +62,33 @@ export interface Outbox extends Worker {
  * in order.
  */
 export function createOutbox(options: OutboxOptions): Outbox {
-  const { database, clock, logger } = options;
+  const { database, clock, logger, presence } = options;
+  const floors = createQueueFloors(clock);
   const shared = {
     ...options,
     fileMemory: createTurns(FILE_MEMORY),
     calls: createTurns(CALLS),
-    floors: createQueueFloors(clock),
+    floors,
     unanswered: new Set<string>(),
     onServiceBack: (accountId: string) => void resumeSends(accountId),
   };
+  let checkedAt = Number.NEGATIVE_INFINITY;
   const worker = createWorker(options, {
     kind: SEND,
     concurrency: CONCURRENCY,
-    async readDue(now, limit) {
-      const due = await readDueQueues(database, now, limit);
-      for (const connectionId of due) shared.floors.doubt(connectionId);
-      return due;
-    },
+    keepsLeases: true,
+    readDue,
     async readDueAt(connectionId) {
-      const next = await readNext(shared, connectionId, clock.now());
+      const next = await readNextSend(database, connectionId, clock.now(), floors.of(connectionId));
       return next === null ? null : (next.dueAt ?? 0);
     },
     run: (run) => runQueue({ ...shared, aborting: run.aborting }, run),
   });
+
+  async function readDue(now: number, limit: number): Promise<readonly string[]> {
+    checkedAt = clock.elapsed();
+    return await readDueQueues(database, floors, { now, limit, owner: presence.id });
+  }
 
   async function resumeSends(accountId: string): Promise<void> {
     try {
@@ -93,7 +102,15 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
   }
 
-  return { ...worker, resumeSends };
+  return {
+    ...worker,
+    resumeSends,
+    async readKnown() {
+      // A process that does not send learns only here.
+      if (clock.elapsed() - checkedAt > CHECKED_MS) await readDue(clock.now(), 0);
+      return floors.known;
+    },
+  };
 }
 
 /**
@@ -110,28 +127,12 @@ async function runQueue(
   for (let steps = 0; steps < MAX_STEPS; steps += 1) {
     if (signal.aborted) return 'stopped';
     const now = clock.now();
-    const next = await readNext(context, key, now);
+    const next = await readNextSend(context.database, key, now, context.floors.of(key));
     if (next === null || !isDue(next, now)) return 'idle';
     if ((await takeStep(context, lease, next, signal)) === 'lost') return 'stopped';
     if (othersWait()) break;
   }
   return 'more';
-}
-
-async function readNext(
-  { database, floors }: Pick<QueueContext, 'database' | 'floors'>,
-  connectionId: string,
-  now: number,
-): Promise<NextSend | null> {
-  const next = await readNextSend(database, connectionId, now, floors.of(connectionId));
-  if (next !== null) {
-    floors.note(connectionId, next.firstPosition);
-    return next;
-  }
-  if (!floors.takeDoubt(connectionId)) return null;
-  const below = await readNextSend(database, connectionId, now);
-  if (below !== null) floors.forget(connectionId);
-  return below;
 }
 
 /** An attempt whose process died is due at once: this process has the lease of the queue. */

@@ -5,7 +5,7 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { selectList } from '../db/column-sql.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
+import { heldLease, isHeld, type Lease } from '../db/lease.ts';
 import { IS_UNFINISHED, outbound, UNFINISHED } from '../db/outbox-tables.ts';
 import { dueAtSql } from '../work/planned.ts';
 import { SHOWN, type StoredOutbound, writeSendChanges } from './stored-outbound.ts';
@@ -30,8 +30,8 @@ const QUEUE_COLUMNS = {
 export type QueuedSend = StoredOutbound &
   Readonly<Pick<typeof outbound.$inferSelect, keyof typeof QUEUE_COLUMNS>>;
 
-/** A send that its queue takes next, and when; null: at once. Beside it, the position of the first in the queue. */
-export type NextSend = QueuedSend & { readonly dueAt: number | null; readonly firstPosition: number };
+/** A send that its queue takes next, and when; null: at once. */
+export type NextSend = QueuedSend & { readonly dueAt: number | null };
 
 const COLUMNS = selectList({ ...SHOWN, ...QUEUE_COLUMNS }, 'o');
 
@@ -41,7 +41,7 @@ const LONGEST_WAIT_MS = 20 * 60_000;
  * SQL: when a send is due, null: at once. The service may ask for more than the longest wait of the policy: then the
  * stored wait counts, which began with the last write.
  */
-const dueAt = (send: string, now: string): string =>
+export const dueAt = (send: string, now: string): string =>
   dueAtSql(
     `${send}.next_attempt_at`,
     now,
@@ -52,11 +52,11 @@ const dueAt = (send: string, now: string): string =>
  * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
  * row if the queue is empty. This is the first unfinished send. If that one is being looked up and the service
  * has answered the last look-up, the first send to another recipient may pass it. No send passes two others, so
- * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions;
- * with `above`, the sends up to this position are known to have finished.
+ * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions. The
+ * sends up to `above` are known to have finished.
  */
-function nextSend(connectionId: string, now: string, above?: string): string {
-  const unfinished = `n.state IN ${UNFINISHED}${above === undefined ? '' : ` AND n.position > ${above}`}`;
+export function nextSend(connectionId: string, now: string, above: string): string {
+  const unfinished = `n.state IN ${UNFINISHED} AND n.position > ${above}`;
   return `(
     SELECT either.*, head.position AS first_position FROM (
       SELECT n.* FROM connector.outbound n
@@ -79,63 +79,11 @@ export async function readNextSend(
   above = 0,
 ): Promise<NextSend | null> {
   const [next] = await db.query<NextSend>(
-    `SELECT ${COLUMNS}, ${dueAt('o', '$2::bigint')} AS "dueAt", o.first_position AS "firstPosition"
+    `SELECT ${COLUMNS}, ${dueAt('o', '$2::bigint')} AS "dueAt"
        FROM ${nextSend('$1', '$2::bigint', '$3::bigint')} o`,
     [connectionId, now, above],
   );
   return next ?? null;
-}
-
-/*
- * Moves from queue to queue by an index, so the length of a queue does not matter. Queues of accounts whose
- * credential is refused or whose grant has ended are not due.
- */
-const QUEUES = `
-WITH RECURSIVE queues AS (
-  SELECT min(n.connection_id) AS connection_id FROM connector.outbound n WHERE n.state IN ${UNFINISHED}
-   UNION ALL
-  SELECT (SELECT min(n.connection_id) FROM connector.outbound n
-           WHERE n.state IN ${UNFINISHED} AND n.connection_id > l.connection_id)
-    FROM queues l WHERE l.connection_id IS NOT NULL
-)`;
-const MAY_SEND = `NOT EXISTS (SELECT FROM connector.oauth_grants g
-                    WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
-   AND NOT EXISTS (SELECT FROM connector.accounts a
-                     JOIN connector.poll_states p ON p.account_id = a.id
-                    WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)`;
-
-const DUE = `${QUEUES}
-SELECT l.connection_id AS "connectionId"
-  FROM queues l CROSS JOIN LATERAL ${nextSend('l.connection_id', '$1::bigint')} o
- WHERE (o.next_attempt_at IS NULL OR ${dueAt('o', '$1::bigint')} <= $1::bigint)
-   AND NOT ${heldByLiving(`'${SEND}:' || l.connection_id`)}
-   AND ${MAY_SEND}
- ORDER BY o.next_attempt_at NULLS FIRST
- LIMIT $2::integer`;
-
-/** Up to `limit` queues that have a send due and no owner, longest wait first. */
-export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
-  const rows = await db.query<{ connectionId: string }>(DUE, [now, limit]);
-  return rows.map((row) => row.connectionId);
-}
-
-/* A send begins after the one before it, which may have taken minutes. */
-const LATE = `${QUEUES}
-SELECT count(*) AS waiting, min(greatest(o.next_attempt_at, before.updated_at)) AS "oldestAt"
-  FROM queues l CROSS JOIN LATERAL ${nextSend('l.connection_id', '$1::bigint')} o
-  LEFT JOIN LATERAL (
-    SELECT n.updated_at FROM connector.outbound n
-     WHERE n.connection_id = o.connection_id AND n.created_at <= o.created_at AND n.position < o.position
-     ORDER BY n.created_at DESC NULLS FIRST, n.id DESC NULLS FIRST LIMIT 1) before ON true
- WHERE o.state = 'queued' AND o.attempt_id IS NULL AND o.next_attempt_at <= $1::bigint AND ${MAY_SEND}`;
-
-/** Sends that are due, are next in their queue, and have not begun; and since when the oldest is due. */
-export async function readLateSends(
-  db: Queryable,
-  now: number,
-): Promise<{ readonly waiting: number; readonly oldestAt: number | null }> {
-  const [row] = await db.query<{ waiting: number; oldestAt: number | null }>(LATE, [now]);
-  return row ?? { waiting: 0, oldestAt: null };
 }
 
 /** The size of the file of a send in bytes; null if it was deleted. */

@@ -22,6 +22,7 @@ import {
   processes,
 } from '../db/schema.ts';
 import { readPosition } from '../feed/read-changes.ts';
+import type { WaitingSends } from '../outbox/due-queues.ts';
 
 /*
  * The state of the work of all processes, as stored in the database. Metrics and the doctor show the same
@@ -29,10 +30,7 @@ import { readPosition } from '../feed/read-changes.ts';
  */
 
 /** How many wait, and since when the oldest has waited (null if none waits). */
-export interface Waiting {
-  readonly waiting: number;
-  readonly oldestAt: number | null;
-}
+export type Waiting = WaitingSends;
 
 /** How long the oldest has waited, in milliseconds; 0 if none waits. */
 export function oldestWaitMs({ oldestAt }: Pick<Waiting, 'oldestAt'>, now: number): number {
@@ -41,20 +39,6 @@ export function oldestWaitMs({ oldestAt }: Pick<Waiting, 'oldestAt'>, now: numbe
 
 /** The count stops here. */
 const MAX = 10_000;
-
-/** Sends that are queued or in progress, at most 10,000. */
-export async function readSends(db: Queryable): Promise<Waiting> {
-  const sends = orm(db)
-    .select({ at: outbound.createdAt })
-    .from(outbound)
-    .where(IS_UNFINISHED)
-    .limit(MAX)
-    .as('sends');
-  const [row] = await orm(db)
-    .select({ waiting: count(), oldestAt: min(sends.at) })
-    .from(sends);
-  return row ?? { waiting: 0, oldestAt: null };
-}
 
 /** Accounts whose next poll is due and that no failure delays, and since when the oldest is due. */
 export async function readDuePolls(db: Queryable, now: number): Promise<Waiting> {

@@ -5,7 +5,8 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
 import { type Quota, readQuotas } from '../accounts/quota.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
-import { readLateSends } from '../outbox/queue-store.ts';
+import { readLateSends, readWaitingSends } from '../outbox/due-queues.ts';
+import type { Outbox } from '../outbox/outbox.ts';
 import {
   type ConsumerFigures,
   countConnections,
@@ -15,7 +16,6 @@ import {
   readConsumerFigures,
   readDuePolls,
   readFeed,
-  readSends,
 } from './figures.ts';
 import { readOldestSnapshot } from './snapshots.ts';
 
@@ -25,7 +25,13 @@ const NOTICES = ['ends_soon', 'end_passed'] as const;
  * Registers the figures of all processes as metrics. They are read from the database when metrics are
  * requested, so every process shows the same values; without a database they keep their last values.
  */
-export function measureState(metrics: Metrics, db: Queryable, clock: Clock): void {
+export function measureState(
+  metrics: Metrics,
+  db: Queryable,
+  clock: Clock,
+  outbox?: Pick<Outbox, 'readKnown'>,
+): void {
+  const known = async () => (await outbox?.readKnown()) ?? null;
   const readOr = <Figures>(read: () => Promise<Figures>) => shareReads(() => read().catch(() => undefined));
 
   function gauge<Figures>(
@@ -40,7 +46,7 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     });
   }
 
-  const sends = readOr(() => readSends(db));
+  const sends = readOr(async () => readWaitingSends(db, await known()));
   gauge(
     'connector_sends_waiting',
     'Sends that are queued or in flight; 10000 means 10000 or more.',
@@ -56,7 +62,7 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
   gauge(
     'connector_sends_oldest_due_seconds',
     'How late the latest send is that is due, next in its queue, and has not begun; 0 if none is.',
-    readOr(() => readLateSends(db, clock.now())),
+    readOr(async () => readLateSends(db, await known(), clock.now())),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
   gauge(

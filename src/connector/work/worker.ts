@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Lease } from '../db/lease.ts';
+import { createKeptLeases } from './kept-leases.ts';
 import type { Presence } from './presence.ts';
 
 /** One run of a key, under its lease. */
@@ -38,10 +39,12 @@ export interface Duty {
   readonly kind: string;
   /** Maximum number of keys that a process works on concurrently. The others wait in the order in which they came. */
   readonly concurrency: number;
+  /** Keys keep their lease between runs: for work that others never take a lease for. See `createKeptLeases`. */
+  readonly keepsLeases?: boolean;
   /** Keys of one group leave room for others: alone, they have half of the concurrency. See `Turns`. */
   groupOf?(key: string): string | undefined;
   /**
-   * Up to `limit` keys that are due at `now` and not leased by a living process, in the order in which they became
+   * Up to `limit` keys that are due at `now` and not leased by another living process, in the order in which they became
    * due. Throws as `query` does.
    */
   readDue(now: number, limit: number): Promise<readonly string[]>;
@@ -107,7 +110,7 @@ interface Running {
  */
 export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const { presence, notifier, clock, logger } = options;
-  const { kind, concurrency } = duty;
+  const { kind, concurrency, keepsLeases = false } = duty;
   const checkEveryMs =
     options.checkEveryMs ?? (notifier.receives ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS);
   const stopping = new AbortController();
@@ -116,11 +119,17 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const turns = createTurns(concurrency);
   const othersWait = (): boolean => turns.waiting > 0;
   const running = new Map<string, Running>();
+  const leases = createKeptLeases(options, kind, (key) => void notifyIfDue(key));
+  /** Tells the process that keeps the lease of a key that it is due. */
+  const keeperTopic = `${kind}-keeper`;
+  /** Resolves when a process that stops has released what it kept. */
+  let released: Promise<void> = Promise.resolve();
   let started = false;
   let failing = false;
   /** The last check found as many keys as it requested, so there may be more. */
   let moreDue = false;
   let unsubscribe = (): void => undefined;
+  let unhear = (): void => undefined;
 
   /** The run of a key in this process; at most one at a time. */
   function run(key: string): Running {
@@ -156,11 +165,8 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       for (let began = false; ; began = true) {
         if (stopping.signal.aborted) return began ? 'stopped' : 'busy';
         entry.again = false;
-        const held = await presence.hold(`${kind}:${key}`, (lease, lost) =>
-          duty.run({ key, lease, lost, ...signals, othersWait }),
-        );
-        if (!held.held) return 'busy';
-        if (held.value !== 'idle') return held.value;
+        const end = await runUnderLease(key);
+        if (end !== 'idle') return end;
         const dueAt = await duty.readDueAt(key);
         const now = clock.now();
         if (dueAt !== null && dueAt > now) notifier.notify(kind, key, dueAt - now);
@@ -170,6 +176,33 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       // In the same turn as the decision: a later notification starts a new run.
       running.delete(key);
     }
+  }
+
+  async function runUnderLease(key: string): Promise<RunEnd | 'busy'> {
+    const taken = await leases.take(key);
+    if (taken === null) {
+      if (keepsLeases) notifier.tell(keeperTopic, key);
+      return 'busy';
+    }
+    const { lease, lost } = taken;
+    let end: RunEnd | undefined;
+    try {
+      end = await duty.run({ key, lease, lost, ...signals, othersWait });
+      return end;
+    } finally {
+      await (keepsLeases && end === 'idle' ? leases.keep(key, taken) : taken.release());
+    }
+  }
+
+  function onTold(key: string): void {
+    // A process that stops receives nothing more, so this one goes to the others.
+    if (stopping.signal.aborted) void released.then(() => notifier.notify(kind, key));
+    else if (running.has(key) || leases.has(key)) void begin(key);
+  }
+
+  async function notifyIfDue(key: string): Promise<void> {
+    const dueAt = await duty.readDueAt(key).catch(() => null);
+    if (dueAt !== null && dueAt <= clock.now()) notifier.notify(kind, key);
   }
 
   /** Resolves when the run has started. */
@@ -211,6 +244,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     async start() {
       started = true;
       unsubscribe = notifier.subscribe(kind, begin);
+      if (keepsLeases) unhear = notifier.hear(keeperTopic, onTold);
       presence.onLeft(kind, (key) => void begin(key));
       presence.onReturn(checks.trigger);
       await checks.runNow().catch(noteFailure);
@@ -235,9 +269,11 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       const cancel = clock.after(GRACE_MS, () => aborting.abort(new Error('the process is stopping')), {
         keepAlive: true,
       });
-      await checks.stop();
+      released = leases.close();
+      await Promise.all([checks.stop(), released]);
       await Promise.allSettled([...running.values()].map(({ ended }) => ended));
       cancel();
+      unhear();
     },
   };
 }

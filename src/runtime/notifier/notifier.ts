@@ -22,6 +22,15 @@ export interface Notifier {
    */
   subscribe(topic: string, onNotified: (key: string) => Promise<void>): () => void;
 
+  /**
+   * Tells `key` to all processes that hear `topic`, at once, except those that receive nothing. Returns at once and never
+   * throws.
+   */
+  tell(topic: string, key: string): void;
+
+  /** Calls `onTold` with each key that is told. It must not throw. The returned function ends it. */
+  hear(topic: string, onTold: (key: string) => void): () => void;
+
   /** Resolves when notifications can be sent. Rejects with `NotifierUnavailable` after a few seconds. */
   ping(): Promise<void>;
 

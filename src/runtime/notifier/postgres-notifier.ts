@@ -32,7 +32,11 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
   let closed = false;
 
   function deliver(topic: string, key: string): void {
-    if (local.has(topic)) return void local.deliver(topic, key);
+    if (local.has(topic)) void local.deliver(topic, key);
+    else send(topic, key);
+  }
+
+  function send(topic: string, key: string): void {
     pending.add(JSON.stringify([topic, key]));
     sending ??= sendAll()
       .catch(onError)
@@ -57,6 +61,12 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
     if (topic !== undefined && key !== undefined) void local.deliver(topic, key);
   }
 
+  function subscribe(topic: string, onNotified: (key: string) => Promise<void>): () => void {
+    const listening = { url: databaseUrl, name: `${prefix}-notifier`, channel: prefix };
+    if (receives && !closed) listener ??= startListener({ ...listening, clock, onPayload, onError });
+    return local.subscribe(topic, onNotified);
+  }
+
   return {
     backend: 'postgres',
     receives,
@@ -65,11 +75,11 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
       if (delayMs <= 0) deliver(topic, key);
       else local.after(delayMs, topic, key, () => deliver(topic, key));
     },
-    subscribe(topic, onNotified) {
-      const listening = { url: databaseUrl, name: `${prefix}-notifier`, channel: prefix };
-      if (receives && !closed) listener ??= startListener({ ...listening, clock, onPayload, onError });
-      return local.subscribe(topic, onNotified);
+    subscribe,
+    tell(topic, key) {
+      if (!closed) send(topic, key);
     },
+    hear: (topic, onTold) => subscribe(topic, async (key) => onTold(key)),
     // The caller checks the database itself, and nothing else can be unavailable.
     ping: () => Promise.resolve(),
     async close() {

@@ -54,6 +54,10 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
   const consumer = connectRedis(redis, 'keep trying').on('error', onError);
   const local = new LocalDelivery(clock);
   const queues = new Map<string, Queue<Job>>();
+  /** What is told to all processes. */
+  const channel = `${prefix}-told`;
+  let hearing: Redis | Cluster | undefined;
+  const heard = new Map<string, (key: string) => void>();
   const workers: Worker<Job>[] = [];
   let closing: Promise<void> | undefined;
 
@@ -100,6 +104,16 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
     else local.after(delayMs, topic, key, () => void local.deliver(topic, key));
   }
 
+  function hearAll(): Redis | Cluster {
+    const connection = connectRedis(redis, 'keep trying').on('error', onError);
+    connection.on('message', (_channel: string, told: string) => {
+      const at = told.indexOf(' ');
+      heard.get(told.slice(0, at))?.(told.slice(at + 1));
+    });
+    connection.subscribe(channel).catch(onError);
+    return connection;
+  }
+
   /** A Redis that is full, or refuses for another reason, answers at once: without a rest, workers ask in a loop. */
   function restAfterErrors(worker: Worker<Job>): void {
     let resting = false;
@@ -120,6 +134,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
     await answer(CLOSE_DEADLINE_MS, 'closing the queues', Promise.all(parts)).catch(onError);
     producer.disconnect();
     consumer.disconnect();
+    hearing?.disconnect();
   }
 
   const prepare = async (): Promise<void> => {
@@ -160,6 +175,14 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
         unsubscribe();
         worker.close().catch(onError);
       };
+    },
+    tell(topic, key) {
+      if (closing === undefined) producer.publish(channel, `${topic} ${key}`).catch(onError);
+    },
+    hear(topic, onTold) {
+      if (closing === undefined) hearing ??= hearAll();
+      heard.set(topic, onTold);
+      return () => heard.delete(topic);
     },
     async ping() {
       await answer(PING_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, ping(producer));

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
+import { retrySend } from '../../../src/connector/outbox/queue-send.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { lose, OutboxBench, PICTURE, refuse, sentAs } from './outbox-bench.ts';
@@ -140,7 +141,7 @@ describe('a file', () => {
     await bench.clock.skip(2 * 24 * HOUR);
     await deleteOldSends(bench.database, bench.clock.now());
     expect(await kept()).toEqual([]);
-    await bench.database.query(`update connector.outbound set state = 'queued' where id = $1`, [id]);
+    await retrySend(bench.database, id, bench.clock.now());
     const calls = bench.calls.length;
     await outbox.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'rejected' });

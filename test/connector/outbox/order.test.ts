@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
-import { readDueQueues, readNextSend } from '../../../src/connector/outbox/queue-store.ts';
+import { createQueueFloors } from '../../../src/connector/outbox/queue-floors.ts';
+import { readNextSend } from '../../../src/connector/outbox/queue-store.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { newId } from '../support/event-fixtures.ts';
@@ -219,9 +222,11 @@ describe('the next send of a queue', () => {
     });
     expect(await readNextSend(counting, 'no-queue', now)).toBeNull();
     expect(counting.takeCount()).toBeLessThan(FEW);
-    expect((await readDueQueues(counting, now, 10)).toSorted()).toEqual(['queue0', 'queue1']);
+    const readDue = (db: Queryable, at: number) =>
+      readDueQueues(db, createQueueFloors(bench.clock), { now: at, limit: 10, owner: 'nobody' });
+    expect((await readDue(counting, now)).toSorted()).toEqual(['queue0', 'queue1']);
     expect(counting.takeCount()).toBeLessThan(2 * FEW);
-    const later = await readDueQueues(bench.database, now + 5_000, 10);
+    const later = await readDue(bench.database, now + 5_000);
     expect(later.toSorted()).toEqual(['queue0', 'queue1', 'queue2']);
   });
 });

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
+import { createQueueFloors } from '../../../src/connector/outbox/queue-floors.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
-import { readDueQueues } from '../../../src/connector/outbox/queue-store.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { measureState } from '../../../src/connector/state/measure-state.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
@@ -13,6 +14,8 @@ import { ACCOUNT } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 
 const HOUR = 3_600_000;
+
+const MINUTE = 60_000;
 
 let bench: OutboxBench;
 beforeAll(async () => {
@@ -224,7 +227,8 @@ describe('the sends of many connections', () => {
       await bench.queueText(connectionId, connectionId);
       await bench.clock.advance(1_000);
     }
-    expect(await readDueQueues(bench.database, bench.clock.now(), 10)).toEqual(ids);
+    const asked = { now: bench.clock.now(), limit: 10, owner: 'nobody' };
+    expect(await readDueQueues(bench.database, createQueueFloors(bench.clock), asked)).toEqual(ids);
   });
 });
 
@@ -344,7 +348,6 @@ describe('a lost answer', () => {
 });
 
 describe('a service that becomes available again', () => {
-  const MINUTE = 60_000;
   const unreachable = (): never => {
     throw new ServiceUnreachable('connect');
   };
@@ -429,6 +432,26 @@ describe('a service that becomes available again', () => {
   });
 });
 
+it('a queue keeps its lease for the sends of the next minute', async () => {
+  const connectionId = await bench.addConnection();
+  const outbox = await bench.running();
+  const sendOne = async () => {
+    await bench.queueText(connectionId, 'hello');
+    await outbox.settle();
+    return await bench.database.query('select * from connector.leases where name = $1', [
+      `send:${connectionId}`,
+    ]);
+  };
+  const [lease, ...others] = await sendOne();
+  expect([lease, others]).toEqual([expect.objectContaining({ owner: outbox.presence.id }), []]);
+  await bench.clock.skip(MINUTE - 1);
+  expect(await sendOne()).toEqual([lease]);
+  await bench.clock.skip(MINUTE);
+  await outbox.settle();
+  expect(await sendOne()).not.toEqual([lease]);
+  expect(bench.calls).toHaveLength(3);
+});
+
 describe('a queue that its own process could not release', () => {
   it('continues after the next heartbeat', async () => {
     const connectionId = await bench.addConnection();
@@ -444,6 +467,8 @@ describe('a queue that its own process could not release', () => {
     await process.start();
     failing = true;
     await bench.queueText(connectionId, 'one');
+    await process.settle();
+    await bench.clock.skip(MINUTE);
     await process.settle();
     failing = false;
     const id = await bench.queueText(connectionId, 'two');

@@ -4,6 +4,7 @@ import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { heldLease } from '../../../src/connector/db/lease.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
+import { readQueues } from '../../../src/connector/outbox/due-queues.ts';
 import * as sends from '../../../src/connector/outbox/queue-store.ts';
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
@@ -76,10 +77,10 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['parked_entries_pkey', 'change_batches_seq', 'changes_pkey'],
   },
   'due-sends': {
-    run: (db) => sends.readDueQueues(db, T0, 10),
-    indexes: ['outbound_queue'],
-    whole: ['leases'],
+    run: (db) => readQueues(db, { above: 29_500, queues: new Map([['c-7', 7]]) }, T0),
+    indexes: ['outbound_queue', 'outbound_unfinished', 'leases_pkey'],
   },
+  'all-due-sends': { run: (db) => readQueues(db, null, T0), indexes: ['outbound_queue', 'leases_pkey'] },
   'next-send': { run: (db) => sends.readNextSend(db, 'c-7', T0), indexes: ['outbound_queue'] },
   'begin-send': {
     run: (db) => sends.beginAttempt(db, lease, { outboundId: 'o-7', attemptId: 'a', now: T0 }),

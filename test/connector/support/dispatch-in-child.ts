@@ -31,6 +31,8 @@ const notifier: Notifier = {
   receives: true,
   notify: () => undefined,
   subscribe: () => () => undefined,
+  tell: () => undefined,
+  hear: () => () => undefined,
   ping: nothing,
   close: nothing,
 };

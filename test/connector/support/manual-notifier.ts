@@ -24,6 +24,14 @@ export class ManualNotifier implements Notifier {
     return () => undefined;
   }
 
+  tell(topic: string, key: string): void {
+    this.notify(topic, key);
+  }
+
+  hear(topic: string, onTold: (key: string) => void): () => void {
+    return this.subscribe(topic, async (key) => onTold(key));
+  }
+
   /** Resolves when the process that subscribed last has begun to look. */
   async deliver(topic: string, key: string): Promise<void> {
     await this.#subscribers.get(topic)?.(key);

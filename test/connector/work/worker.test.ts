@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/connector/work/worker.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -32,10 +32,11 @@ class Steps {
   /** Awaited in each step. */
   during: (stopping: AbortSignal) => Promise<void> = () => Promise.resolve();
 
-  duty(name: string, concurrency: number): Duty {
+  duty(name: string, concurrency: number, keepsLeases: boolean): Duty {
     return {
       kind: 'test',
       concurrency,
+      keepsLeases,
       readDue: async (_now, limit) =>
         [...this.left].flatMap(([key, left]) => (left > 0 ? [key] : [])).slice(0, limit),
       readDueAt: async (key) => ((this.left.get(key) ?? 0) > 0 ? 0 : null),
@@ -60,14 +61,19 @@ async function openTestNotifier(): Promise<Notifier> {
   return notifier;
 }
 
-async function startProcess(steps: Steps, name = 'one', concurrency = 4): Promise<Worker> {
+async function startProcess(
+  steps: Steps,
+  name = 'one',
+  concurrency = 4,
+  keepsLeases = false,
+): Promise<Worker> {
   const { database } = opened;
   const options = { database, clock: systemClock, logger: silentLogger };
   const notifier = await openTestNotifier();
   const presence = createPresence({ ...options, works: true });
   const worker = createWorker(
     { ...options, presence, notifier, checkEveryMs: NO_CHECK_MS },
-    steps.duty(name, concurrency),
+    steps.duty(name, concurrency, keepsLeases),
   );
   await presence.start();
   await worker.start();
@@ -138,4 +144,57 @@ it('a run knows whether other keys wait for its place', async () => {
   await startProcess(steps, 'one', 1);
   await expect.poll(() => steps.ran.length).toBe(3);
   expect(steps.waited).toEqual([true, true, false]);
+});
+
+describe('a key that keeps its lease', () => {
+  const keeper = (steps: Steps, name: string) => startProcess(steps, name, 4, true);
+
+  it('is run by the process that has it, whichever process is notified', async () => {
+    const steps = new Steps();
+    const first = await keeper(steps, 'first');
+    const second = await keeper(steps, 'second');
+    for (const notified of [first, second]) {
+      steps.left.set('key', 1);
+      // The keeper may not hear yet.
+      await expect
+        .poll(async () => {
+          await notified.runNow('key');
+          return steps.left.get('key');
+        })
+        .toBe(0);
+    }
+    expect(steps.ran).toEqual(['first key', 'first key']);
+  });
+
+  it('is run by another as soon as its process begins to stop', async () => {
+    const steps = new Steps();
+    const stops = await keeper(steps, 'stops');
+    const stays = await keeper(steps, 'stays');
+    steps.left.set('key', 1);
+    await stops.runNow('key');
+    const held = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    steps.during = () => {
+      begun.resolve();
+      return held.promise;
+    };
+    steps.left.set('long', 1);
+    const long = stops.runNow('long');
+    await begun.promise;
+    steps.during = () => Promise.resolve();
+    const closed = stops.close();
+    steps.left.set('key', 1);
+    await expect.poll(() => stays.runNow('key')).toBe('idle');
+    expect(steps.ran).toContain('stays key');
+    const web = await openTestNotifier();
+    steps.left.set('told', 1);
+    await expect
+      .poll(() => {
+        web.tell('test-keeper', 'told');
+        return steps.ran;
+      })
+      .toContain('stays told');
+    held.resolve();
+    await Promise.all([closed, long]);
+  });
 });

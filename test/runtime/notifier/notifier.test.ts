@@ -56,6 +56,30 @@ for (const kind of CARRIERS) {
       await expect.poll(() => heard.keys).toEqual(['mine']);
     });
 
+    it('are told to every process that hears the topic, and to no other', async () => {
+      const { open: opened } = await open();
+      const [first, second, third] = [await opened(), await opened(), await opened()];
+      const heard = [new Set<string>(), new Set<string>()];
+      first.hear('work', (key) => heard[0]?.add(key));
+      const end = second.hear('work', (key) => heard[1]?.add(key));
+      // A new listener may not hear yet.
+      await expect
+        .poll(() => {
+          third.tell('work', 'a:b%c d');
+          first.tell('other', 'nothing');
+          return heard;
+        })
+        .toEqual([new Set(['a:b%c d']), new Set(['a:b%c d'])]);
+      end();
+      await expect
+        .poll(() => {
+          first.tell('work', 'again');
+          return heard[0];
+        })
+        .toContain('again');
+      expect(heard[1]).not.toContain('again');
+    });
+
     it('arrive after a requested delay, once for all calls before then', async () => {
       const notifier = await (await open()).open();
       const heard = new Heard();

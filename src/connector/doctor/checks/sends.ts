@@ -1,5 +1,5 @@
-import { readLateSends } from '../../outbox/queue-store.ts';
-import { listSendQueues, oldestWaitMs, readFailedSends, readSends } from '../../state/figures.ts';
+import { readLateSends, readWaitingSends } from '../../outbox/due-queues.ts';
+import { listSendQueues, oldestWaitMs, readFailedSends } from '../../state/figures.ts';
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
@@ -18,9 +18,9 @@ export const sendsCheck: Check<StoreCheckInput> = {
     const now = clock.now();
     const queues = await listSendQueues(database);
     const ended = await readFailedSends(database, now - LATELY_MS);
-    const sends = await readSends(database);
+    const sends = await readWaitingSends(database, null);
     const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in total, the oldest for ${span(oldestWaitMs(sends, now))}.`;
-    const late = await readLateSends(database, now);
+    const late = await readLateSends(database, null, now);
     const findings: Finding[] = [...judgeQueues(queues, now, waiting), ...judgeLate(late, now)];
     if (ended.unknown > 0) {
       findings.push(

@@ -22,8 +22,7 @@ SELECT o.id AS "id",
     o.lost_at AS "lostAt",
     o.in_doubt AS "inDoubt",
     CASE WHEN o.next_attempt_at - $2::bigint > greatest(1200000,
-    o.next_attempt_at - o.updated_at) THEN $2::bigint ELSE o.next_attempt_at END AS "dueAt",
-    o.first_position AS "firstPosition"
+    o.next_attempt_at - o.updated_at) THEN $2::bigint ELSE o.next_attempt_at END AS "dueAt"
        FROM (
     SELECT either.*, head.position AS first_position FROM (
       SELECT n.* FROM connector.outbound n

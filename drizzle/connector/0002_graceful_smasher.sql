@@ -1,0 +1,1 @@
+CREATE INDEX "outbound_unfinished" ON "connector"."outbound" USING btree ("state","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');
