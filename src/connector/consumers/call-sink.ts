@@ -24,7 +24,7 @@ export class CallDeadlineExceeded extends Error {
  * aborts, and a call that does not end is abandoned.
  */
 export async function callSink(
-  sink: Pick<Sink, 'call'>,
+  sink: Pick<Sink, 'call' | 'whenLate'>,
   call: Omit<SinkCall, 'stop'>,
   { clock, consumer, deadlineMs, stop }: CallOptions,
 ): Promise<CallEnd> {
@@ -37,7 +37,7 @@ export async function callSink(
   };
   const onDeadline = (): void => {
     const error = new CallDeadlineExceeded(consumer, deadlineMs);
-    ended.resolve({ kind: 'late', error });
+    ended.resolve({ kind: sink.whenLate ?? 'late', error });
     over.abort(error);
   };
   // Cheaper than a signal that is composed for each call.

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { createConsumer } from '../../../src/connector/consumers/consumer.ts';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
-import type { CallEnd, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
+import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
@@ -20,7 +20,10 @@ afterAll(() => bench.close());
 const AWAY: CallEnd = { kind: 'unavailable', error: new Error('connect ECONNREFUSED') };
 
 /** A consumer whose sink answers as a test says, and what is seen of it. */
-async function openScripted(answer: (call: SinkCall) => CallEnd | Promise<CallEnd>) {
+async function openScripted(
+  answer: (call: SinkCall) => CallEnd | Promise<CallEnd>,
+  ofSink: Pick<Sink, 'whenLate'> = {},
+) {
   const { clock, database, feed } = bench;
   const calls: { readonly connectionId: string | undefined; readonly attempt: number }[] = [];
   const lines: { readonly level: string; readonly msg: string }[] = [];
@@ -45,6 +48,7 @@ async function openScripted(answer: (call: SinkCall) => CallEnd | Promise<CallEn
         return await answer(call);
       },
       close: async () => undefined,
+      ...ofSink,
     },
     keyOf: (seq) => `${seq}`,
     onFreed: () => undefined,
@@ -145,6 +149,23 @@ describe('a consumer that is unavailable', () => {
     await bench.clock.advance(1);
     await consumer.settle();
     expect(calls).toHaveLength(2);
+  });
+
+  it('costs no attempt either if its calls exceed their deadline', async () => {
+    await bench.tell(newId(), 'a');
+    let isSlow = true;
+    const { consumer, calls } = await openScripted(
+      () => (isSlow ? new Promise(() => undefined) : { kind: 'taken' }),
+      { whenLate: 'unavailable' },
+    );
+    void consumer.settle();
+    await expect.poll(() => calls.length).toBe(1);
+    await bench.clock.advance(30_000);
+    isSlow = false;
+    await bench.clock.advance(1_000);
+    await consumer.settle();
+    expect(calls.map(({ attempt }) => attempt)).toEqual([1, 1]);
+    expect(await traces()).toEqual([0, 0, 0]);
   });
 
   it('costs a change that was in progress when a process died no attempt', async () => {

@@ -89,6 +89,8 @@ export function openBullmqSink(options: BullmqSinkOptions): Sink {
   }
 
   return {
+    // It is the queue that is slow, and not the change.
+    whenLate: 'unavailable',
     async call(call) {
       try {
         await add(call);

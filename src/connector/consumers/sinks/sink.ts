@@ -39,6 +39,8 @@ export interface SinkCall {
 export interface Sink {
   /** Makes one call. What it throws counts as `failed`. */
   call(call: SinkCall): Promise<CallEnd>;
+  /** How a call ends that exceeds its deadline. Default `late`. */
+  readonly whenLate?: 'unavailable';
   /** Ends what the sink keeps open. Called once, when no call is in progress. */
   close(): Promise<void>;
 }
