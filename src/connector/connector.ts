@@ -36,7 +36,6 @@ import { readOwnService } from './media/own-service.ts';
 import { ensureAppSubscription } from './oauth/app-subscription.ts';
 import { countRefreshes, createOauth } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
-import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
 import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
 import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
@@ -204,7 +203,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     clientFor: (accountId) =>
       openSendingClient({ database: ofSends, keyRing, clock, grants, mayUse }, accountId),
-    fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.notify(),
   });
   measureState(metrics, database, clock, outbox);

@@ -5,7 +5,7 @@
  * the same idempotency key; one that concerns the credential holds the sends of the account until the
  * credential is replaced; all others are final. A lost response proves nothing: the message may have been
  * sent. A text is then retried with its key, and the service returns the first response again. The key is
- * documented only for texts, so a file is never retried blindly: it is looked up among the messages first.
+ * documented only for texts, so a file is never retried blindly: a person decides.
  *
  * Only an error code of the service is a rejection. A 404, a redirect to a login or a 403 without such a code comes
  * from a proxy that is restarting or misconfigured, so the service has not answered: that is a lost response.
@@ -128,9 +128,7 @@ export type SendStep =
    * calls for the account until then. Afterwards retry it: if it is in doubt, with the same key and within
    * its time; otherwise like a new send.
    */
-  | { readonly next: 'hold'; readonly inDoubt: boolean }
-  /** Do not retry it. Look for it among the messages of the service. */
-  | { readonly next: 'look_up' };
+  | { readonly next: 'hold'; readonly inDoubt: boolean };
 
 /** No attempt is made later than this after the first one: the service forgets the key after 24 hours. */
 export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
@@ -185,7 +183,7 @@ export function giveUp(inDoubt: boolean): { readonly next: 'rejected' | 'unknown
 }
 
 function afterLoss(askedMs: number | null, situation: SendSituation): SendStep {
-  if (situation.carries === 'media') return { next: 'look_up' };
+  if (situation.carries === 'media') return { next: 'unknown' };
   const growing = (situation.now - situation.firstAttemptAt) * LONG_AWAY.share;
   const longestMs = Math.min(Math.max(AFTER_LOSS.longestMs, growing), LONG_AWAY.longestMs);
   return repeat({ ...AFTER_LOSS, longestMs }, askedMs, situation, true);

@@ -23,7 +23,7 @@ import {
 
 /*
  * Sends through a complete connector that is killed repeatedly. Outcomes that cannot be determined are counted
- * separately: a file whose answer was lost and that is not among the messages, or a send in doubt that is then
+ * separately: a file whose answer was lost, or a send in doubt that is then
  * rejected for good, ends as `unknown` and may have been sent once.
  */
 
@@ -38,7 +38,7 @@ const TOKEN = 'token-of-a-campaign-for-tests';
 const BETWEEN_KILLS_MS = 4_000;
 const POLL_EVERY_MS = 50;
 const NOTHING_ENDS_MS = 3_000;
-/** Time between two processes: longer than the wait of any retry, look-up or abandoned queue. */
+/** Time between two processes: longer than the wait of any retry or abandoned queue. */
 const AHEAD_MS = 6 * 60_000;
 
 const send = { surface: 'api', method: 'POST', path: '/messages' };

@@ -173,7 +173,7 @@ describe('a service that was unavailable for ten minutes', () => {
         process.stdout.write(`${name}: everything was out ${tookMs / SECOND} s after the end\n`);
         expect(waiting).toEqual([]);
         for (const [reference, state] of await test.states()) {
-          // A file whose answer was lost becomes unknown if the look-up does not find it.
+          // A file whose answer was lost is unknown.
           const lost = reference.includes('first') && state === 'unknown' && isLost(passage);
           expect(lost ? 'sent' : state, reference).toBe('sent');
         }

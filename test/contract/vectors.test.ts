@@ -232,7 +232,7 @@ describe('send vectors', () => {
     const name = refused === null ? outcome.kind : nameOf(refused.code, refused.status);
     if (name === 'hold') return { next: 'hold', in_doubt };
     const isLost = name === 'lost' || name === 'internal_error';
-    if (isLost && carries === 'media') return { next: 'look_up' };
+    if (isLost && carries === 'media') return { next: 'unknown' };
     const rule = repeats.get(name);
     if (rule === undefined) return { next: in_doubt ? 'unknown' : 'rejected' };
     const longest = isLost ? Math.min(Math.max(rule.longest, since_first_ms / 100), 300_000) : rule.longest;

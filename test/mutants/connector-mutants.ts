@@ -184,8 +184,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   },
   {
     rule: 'connector.send.lost-file',
-    test: 'that was lost repeats a text in doubt, and looks a file up',
-    find: "if (situation.carries === 'media') return { next: 'look_up' };",
+    test: 'that was lost repeats a text in doubt, and leaves a file to a person',
+    find: "if (situation.carries === 'media') return { next: 'unknown' };",
     replace: '',
   },
   {
@@ -201,16 +201,10 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
     replace: 'askedMs',
   },
   {
-    rule: 'connector.send.order-per-recipient',
-    test: 'those to the same person wait for its end',
-    find: 'n.recipient <> head.recipient',
-    replace: 'n.position <> head.position',
-  },
-  {
-    rule: 'connector.send.one-file-in-doubt',
-    test: 'nothing goes out while the service does not answer look-ups',
-    find: 'AND NOT head.awaits_service',
-    replace: '',
+    rule: 'connector.send.order',
+    test: 'none overtakes one that waits for a retry',
+    find: 'ORDER BY n.position LIMIT 1)`',
+    replace: 'ORDER BY n.next_attempt_at LIMIT 1)`',
   },
 
   // Dispatch.

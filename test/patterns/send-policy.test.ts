@@ -133,9 +133,9 @@ describe('the vectors', () => {
       ),
     );
     expect(wanted.filter((each) => !rows.has(each))).toEqual([]);
-    const steps = ['sent', 'delivered_not_stored', 'rejected', 'unknown', 'repeat', 'hold', 'look_up'];
+    const steps = ['sent', 'delivered_not_stored', 'rejected', 'unknown', 'repeat', 'hold'];
     expectTypeOf<SendStep['next']>().toEqualTypeOf<
-      'sent' | 'delivered_not_stored' | 'rejected' | 'unknown' | 'repeat' | 'hold' | 'look_up'
+      'sent' | 'delivered_not_stored' | 'rejected' | 'unknown' | 'repeat' | 'hold'
     >();
     expect([...new Set(vectors.cases.map((row) => row.expect.next))].sort()).toEqual(steps.sort());
   });
@@ -242,14 +242,14 @@ describe('an answer', () => {
     expect(decideSend({ kind: 'accepted', stored: false }, media)).toEqual({ next: 'delivered_not_stored' });
   });
 
-  it('that was lost repeats a text in doubt, and looks a file up', () => {
+  it('that was lost repeats a text in doubt, and leaves a file to a person', () => {
     expect(decideSend({ kind: 'lost' }, fresh)).toEqual({
       next: 'repeat',
       waitMs: SECOND,
       inDoubt: true,
     });
-    expect(decideSend({ kind: 'lost' }, media)).toEqual({ next: 'look_up' });
-    expect(decideSend(refusal(500, 'internal_error'), media)).toEqual({ next: 'look_up' });
+    expect(decideSend({ kind: 'lost' }, media)).toEqual({ next: 'unknown' });
+    expect(decideSend(refusal(500, 'internal_error'), media)).toEqual({ next: 'unknown' });
   });
 
   it('that never came because nothing was sent leaves no doubt, even for a file', () => {
@@ -350,7 +350,7 @@ describe('for any outcomes', () => {
     fc.assert(
       fc.property(outcome, situation, (end, before) => {
         const step = decideSend(end, before);
-        if (end.kind === 'lost' && before.carries === 'media') expect(step.next).toBe('look_up');
+        if (end.kind === 'lost' && before.carries === 'media') expect(step.next).toBe('unknown');
         if (step.next === 'rejected') expect(before.inDoubt).toBe(false);
         if (step.next !== 'repeat') return;
         expect(step.waitMs).toBeGreaterThanOrEqual(SECOND);

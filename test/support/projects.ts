@@ -18,7 +18,6 @@ export const PROJECTS = {
     'test/connector/inbox/{commit-queue,interpret-body,webhook-path}.test.ts',
     'test/connector/media/safe-type.test.ts',
     'test/connector/oauth/consent-pages.test.ts',
-    'test/connector/outbox/fetch-own-file.test.ts',
     'test/connector/reconcile/page-pipeline.test.ts',
     'test/connector/service-client/service-writes.test.ts',
     'test/platform/{identifiers,seeded-random}.test.ts',

@@ -14,8 +14,8 @@ export function isUnfinished(state: OutboundState): state is (typeof UNFINISHED_
 }
 
 /**
- * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one after the other,
- * those to one recipient in the order of `position`. A row changes only under the lease of its queue, or while
+ * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one after the other, in
+ * the order of `position`. A row changes only under the lease of its queue, or while
  * it is `queued`.
  */
 export const outbound = connectorSchema.table(
@@ -39,21 +39,16 @@ export const outbound = connectorSchema.table(
     state: text('state').$type<OutboundState>().notNull(),
     messageId: text('message_id'),
     attempts: integer('attempts').notNull().default(0),
-    /** The attempt in progress. Null while `sending`: its answer was lost, and the message is being looked up. */
+    /** The attempt in progress. */
     attemptId: text('attempt_id'),
     /** With this idempotency key. */
     firstAttemptAt: epochMs('first_attempt_at'),
     lastAttemptAt: epochMs('last_attempt_at'),
-    /** When the answer of a file was lost: it is looked up from then on. */
-    lostAt: epochMs('lost_at'),
     /** The answer of an attempt was lost, and no later answer has resolved the doubt. */
     inDoubt: boolean('in_doubt').notNull().default(false),
     lastError: text('last_error'),
     nextAttemptAt: epochMs('next_attempt_at'),
-    /**
-     * It waits because the service was unavailable; the wait ends when the service answers its account again.
-     * While this is true for a send that is being looked up, its whole queue waits.
-     */
+    /** It waits because the service was unavailable; the wait ends when the service answers its account again. */
     awaitsService: boolean('awaits_service').notNull().default(false),
     createdAt: epochMs('created_at').notNull(),
     updatedAt: epochMs('updated_at').notNull(),

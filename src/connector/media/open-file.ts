@@ -55,8 +55,6 @@ export interface OpenFileRequest {
   /** The account of the message. The services of other accounts are not trusted for it. */
   readonly accountId: string;
   readonly signal: AbortSignal;
-  /** Only from the service of the account. */
-  readonly ownOnly?: boolean;
 }
 
 /** Starts reading a file. Throws a `FileUnavailable`, or what reading the account's service throws. */
@@ -68,11 +66,10 @@ export type OpenFile = (request: OpenFileRequest) => Promise<OpenedFile>;
  * not followed, because their target is another address provided by others. Limited in size and time.
  */
 export function createFileOpener(options: FileOpenerOptions): OpenFile {
-  return async ({ url: text, accountId, signal, ownOnly = false }) => {
+  return async ({ url: text, accountId, signal }) => {
     const url = readAddress(text);
     const own = await options.ownService(accountId);
     const isOwn = own?.origin === url.origin;
-    if (ownOnly && !isOwn) throw new FileUnavailable('refused', 'the file is not at the service itself');
     const client = openClient(options, url, isOwn && own.network !== 'public');
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);

@@ -58,10 +58,10 @@ const MAY_SEND = `NOT EXISTS (SELECT FROM connector.oauth_grants g
 
 const DUE = about(
   (now) => `
-SELECT q.connection_id AS "connectionId", o.first_position AS "firstPosition", d.due AND ${MAY_SEND} AS due,
+SELECT q.connection_id AS "connectionId", o.position AS "firstPosition", d.due AND ${MAY_SEND} AS due,
        (${livingOwner(`'${SEND}:' || q.connection_id`)}) AS owner
   FROM queues q
- CROSS JOIN LATERAL ${nextSend('q.connection_id', now, 'q.above')} o
+ CROSS JOIN LATERAL ${nextSend('q.connection_id', 'q.above')} o
  CROSS JOIN LATERAL (SELECT coalesce(${dueAt('o', now)} <= ${now}, true) AS due) d
  ORDER BY o.next_attempt_at NULLS FIRST`,
 );
@@ -103,7 +103,7 @@ export async function readDueQueues(
 const LATE = about(
   (now) => `
 SELECT count(*) AS waiting, min(greatest(o.next_attempt_at, before.updated_at)) AS "oldestAt"
-  FROM queues q CROSS JOIN LATERAL ${nextSend('q.connection_id', now, 'q.above')} o
+  FROM queues q CROSS JOIN LATERAL ${nextSend('q.connection_id', 'q.above')} o
   LEFT JOIN LATERAL (
     SELECT n.updated_at FROM connector.outbound n
      WHERE n.connection_id = o.connection_id AND n.created_at <= o.created_at AND n.position < o.position

@@ -6,7 +6,6 @@ import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
 import { attemptSend, recordAbandoned } from './attempt-send.ts';
 import { readDueQueues } from './due-queues.ts';
-import { lookUpSend } from './look-up-send.ts';
 import type { QueueContext } from './queue-context.ts';
 import { createQueueFloors, type KnownQueues } from './queue-floors.ts';
 import {
@@ -114,9 +113,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
 }
 
 /**
- * Sends what is due on a connection, one after the other, under the lease of its queue. The order is that of
- * their positions, except that some sends may pass one to another recipient that is being looked up. Returns
- * `stopped` if this process may not send for the account now. Throws what the database throws.
+ * Sends what is due on a connection, one after the other in the order of their positions, under the lease of its
+ * queue. Returns `stopped` if this process may not send for the account now. Throws what the database throws.
  */
 async function runQueue(
   context: QueueContext,
@@ -148,13 +146,10 @@ async function takeStep(
 ): Promise<WriteResult> {
   if (send.attemptId !== null) return await recordAbandoned(context, lease, send);
   const isOver =
-    send.state === 'queued' &&
-    send.firstAttemptAt !== null &&
-    context.clock.now() > send.firstAttemptAt + LAST_ATTEMPT_AFTER_MS;
+    send.firstAttemptAt !== null && context.clock.now() > send.firstAttemptAt + LAST_ATTEMPT_AFTER_MS;
   if (isOver) return await giveUpSend(context, lease, send, null);
   const client = await context.clientFor(send.accountId);
   if (client === 'elsewhere' || client === 'paused') return 'lost';
   if (client === 'gone') return await giveUpSend(context, lease, send, 'account_removed');
-  if (send.state === 'sending') return await lookUpSend(context, lease, send, client, signal);
   return await attemptSend(context, lease, send, client, signal);
 }

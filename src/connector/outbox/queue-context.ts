@@ -6,12 +6,6 @@ import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 import type { QueueFloors } from './queue-floors.ts';
 
-/** Fetches the file of an account's message if its address is trusted. Throws if it cannot be fetched. */
-export type FetchFile = (
-  from: { readonly url: string; readonly accountId: string },
-  signal: AbortSignal,
-) => Promise<Uint8Array>;
-
 /** What all queues of a process share. */
 export interface QueueContext {
   readonly database: Database;
@@ -22,8 +16,6 @@ export interface QueueContext {
   readonly random: () => number;
   /** Returns a client with the credential of an account. Throws if the credential is not available now. */
   readonly clientFor: (accountId: string) => Promise<SendingClient>;
-  /** If absent, files cannot be compared: a file whose answer was lost stays `unknown`. */
-  readonly fetchFile?: FetchFile | undefined;
   /** Bytes of memory for files, shared by the hosts of the services. */
   readonly fileMemory: Turns;
   /** Concurrent calls to send, shared by the hosts of the services. */

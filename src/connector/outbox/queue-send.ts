@@ -125,7 +125,7 @@ export async function cancelSend(db: Queryable, id: string, now: number): Promis
 const RETRY = `
 WITH retried AS (
   UPDATE connector.outbound o
-     SET state = 'queued', position = DEFAULT, next_attempt_at = $2::bigint, updated_at = $2::bigint, lost_at = NULL,
+     SET state = 'queued', position = DEFAULT, next_attempt_at = $2::bigint, updated_at = $2::bigint,
          idempotency_key = CASE WHEN o.first_attempt_at < $3::bigint THEN $4 ELSE o.idempotency_key END,
          in_doubt = o.in_doubt AND o.first_attempt_at >= $3::bigint,
          first_attempt_at = CASE WHEN o.first_attempt_at < $3::bigint THEN NULL ELSE o.first_attempt_at END

@@ -1,11 +1,11 @@
-import { and, eq, gt, isNull } from 'drizzle-orm';
+import { and, eq, gt } from 'drizzle-orm';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { selectList } from '../db/column-sql.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { heldLease, isHeld, type Lease } from '../db/lease.ts';
+import { heldLease, type Lease } from '../db/lease.ts';
 import { IS_UNFINISHED, outbound, UNFINISHED } from '../db/outbox-tables.ts';
 import { dueAtSql } from '../work/planned.ts';
 import { SHOWN, type StoredOutbound, writeSendChanges } from './stored-outbound.ts';
@@ -19,18 +19,14 @@ const QUEUE_COLUMNS = {
   attemptId: outbound.attemptId,
   firstAttemptAt: outbound.firstAttemptAt,
   lastAttemptAt: outbound.lastAttemptAt,
-  lostAt: outbound.lostAt,
   inDoubt: outbound.inDoubt,
 };
 
-/**
- * A send as its queue sees it. Times in epoch ms. `attemptId` is the attempt in progress, or one whose process
- * died; it is null in state `sending` while the send is being looked up.
- */
+/** A send as its queue sees it. Times in epoch ms. `attemptId`: the attempt in progress, or one whose process died. */
 export type QueuedSend = StoredOutbound &
   Readonly<Pick<typeof outbound.$inferSelect, keyof typeof QUEUE_COLUMNS>>;
 
-/** A send that its queue takes next, and when; null: at once. */
+/** The first send of a queue, and when it is due; null: at once. */
 export type NextSend = QueuedSend & { readonly dueAt: number | null };
 
 const COLUMNS = selectList({ ...SHOWN, ...QUEUE_COLUMNS }, 'o');
@@ -49,26 +45,14 @@ export const dueAt = (send: string, now: string): string =>
   );
 
 /**
- * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no
- * row if the queue is empty. This is the first unfinished send. If that one is being looked up and the service
- * has answered the last look-up, the first send to another recipient may pass it. No send passes two others, so
- * that a service that loses every answer brings at most two files of a queue into doubt. Takes SQL expressions. The
+ * SQL: the row of the first unfinished send of a queue; no row if the queue is empty. Takes SQL expressions. The
  * sends up to `above` are known to have finished.
  */
-export function nextSend(connectionId: string, now: string, above: string): string {
-  const unfinished = `n.state IN ${UNFINISHED} AND n.position > ${above}`;
+export function nextSend(connectionId: string, above: string): string {
   return `(
-    SELECT either.*, head.position AS first_position FROM (
-      SELECT n.* FROM connector.outbound n
-       WHERE n.connection_id = ${connectionId} AND ${unfinished} ORDER BY n.position LIMIT 1) head
-     CROSS JOIN LATERAL (
-      SELECT head.*
-       UNION ALL
-      (SELECT n.* FROM connector.outbound n
-        WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
-          AND n.connection_id = head.connection_id AND ${unfinished} AND n.recipient <> head.recipient
-        ORDER BY n.position LIMIT 1)) either
-     ORDER BY greatest(${dueAt('either', now)}, ${now}), either.position LIMIT 1)`;
+    SELECT n.* FROM connector.outbound n
+     WHERE n.connection_id = ${connectionId} AND n.state IN ${UNFINISHED} AND n.position > ${above}
+     ORDER BY n.position LIMIT 1)`;
 }
 
 /** The send that a queue takes next; those up to `above` have finished. Null if the queue is empty. */
@@ -80,7 +64,7 @@ export async function readNextSend(
 ): Promise<NextSend | null> {
   const [next] = await db.query<NextSend>(
     `SELECT ${COLUMNS}, ${dueAt('o', '$2::bigint')} AS "dueAt"
-       FROM ${nextSend('$1', '$2::bigint', '$3::bigint')} o`,
+       FROM ${nextSend('$1', '$3::bigint')} o`,
     [connectionId, now, above],
   );
   return next ?? null;
@@ -139,21 +123,17 @@ export async function beginAttempt(
   return toWriteResult(await db.query<WriteRow>(BEGIN, params));
 }
 
-/** The state of a send after an attempt or a look-up. */
+/** The state of a send after an attempt. */
 export interface SendUpdate {
   readonly outboundId: string;
-  /** The attempt that has ended; null for a look-up. */
+  /** The attempt that has ended; null if none was made. */
   readonly attemptId: string | null;
   readonly state: OutboundState;
   readonly messageId: string | null;
   readonly lastError: string | null;
   readonly nextAttemptAt: number | null;
-  /**
-   * The wait ends early when the service answers the account. Until then, no other send passes one that is
-   * being looked up.
-   */
+  /** The wait ends early when the service answers the account. */
   readonly awaitsService: boolean;
-  readonly lostAt: number | null;
   readonly inDoubt: boolean;
   /** The send waits as if it had never been attempted: the 23 hours have not begun. */
   readonly resetsFirstAttempt: boolean;
@@ -164,8 +144,8 @@ WITH guard AS (${heldLease('$1', '$2')}),
 updated AS (
   UPDATE connector.outbound o
      SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
-         lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL,
-         first_attempt_at = CASE WHEN $13::boolean THEN NULL ELSE o.first_attempt_at END, updated_at = $3::bigint
+         in_doubt = $10::boolean, awaits_service = $11::boolean, attempt_id = NULL,
+         first_attempt_at = CASE WHEN $12::boolean THEN NULL ELSE o.first_attempt_at END, updated_at = $3::bigint
    WHERE o.id = $4 AND o.attempt_id IS NOT DISTINCT FROM $5 AND o.state IN ${UNFINISHED}
      AND EXISTS (SELECT FROM guard)
   RETURNING o.*
@@ -198,7 +178,6 @@ export async function updateSend(
     update.messageId,
     update.lastError,
     update.nextAttemptAt,
-    update.lostAt,
     update.inDoubt,
     update.awaitsService,
     update.resetsFirstAttempt,
@@ -222,67 +201,6 @@ export async function endWaits(db: Queryable, accountId: string, now: number): P
     .where(and(eq(outbound.accountId, accountId), IS_UNFINISHED, awaitsService, gt(nextAttemptAt, now)))
     .returning({ connectionId: outbound.connectionId });
   return [...new Set(ended.map(({ connectionId }) => connectionId))];
-}
-
-/**
- * Stores when a send is looked up next, and whether that is earlier if the service answers again. Writes no
- * change to the feed.
- */
-export async function scheduleLookUp(
-  db: Queryable,
-  lease: Lease,
-  lookUp: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
-): Promise<void> {
-  const { outboundId, at, awaitsService } = lookUp;
-  await orm(db)
-    .update(outbound)
-    .set({ nextAttemptAt: at, awaitsService })
-    .where(
-      and(
-        eq(outbound.id, outboundId),
-        eq(outbound.state, 'sending'),
-        isNull(outbound.attemptId),
-        isHeld(lease),
-      ),
-    );
-}
-
-/**
- * Whether another send of the connection looks the same in the list of messages, was attempted within
- * `withinMs` of this one, and may have been sent: its answer was lost, or nothing is known of its attempt because
- * the process died. A message that is found could then belong to either.
- */
-export async function hasSimilarSend(db: Queryable, send: QueuedSend, withinMs: number): Promise<boolean> {
-  const alike = `o.connection_id = $1 AND o.id <> $2 AND (o.in_doubt OR o.state = 'sending') AND o.media_fingerprint = $3
-    AND o.media_mimetype = $4 AND coalesce(o.media_caption, '') = $5
-    AND o.last_attempt_at BETWEEN $6::bigint - $7::bigint AND $6::bigint + $7::bigint`;
-  const [row] = await db.query<{ found: boolean }>(
-    `SELECT EXISTS (SELECT FROM connector.outbound o WHERE o.state IN ${UNFINISHED} AND ${alike})
-         OR EXISTS (SELECT FROM connector.outbound o WHERE o.state = 'unknown' AND ${alike}) AS found`,
-    [
-      send.connectionId,
-      send.id,
-      send.mediaFingerprint,
-      send.mediaMimetype,
-      send.mediaCaption ?? '',
-      send.lastAttemptAt,
-      withinMs,
-    ],
-  );
-  return row?.found ?? false;
-}
-
-/** Those of these messages that are already known as the result of a send. */
-export async function readClaimed(
-  db: Queryable,
-  connectionId: string,
-  messageIds: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await orm(db)
-    .select({ messageId: outbound.messageId })
-    .from(outbound)
-    .where(and(eq(outbound.connectionId, connectionId), isAnyOf(outbound.messageId, messageIds)));
-  return new Set(rows.flatMap(({ messageId }) => messageId ?? []));
 }
 
 interface WriteRow {

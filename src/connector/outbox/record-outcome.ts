@@ -6,7 +6,7 @@ import { isUnfinished } from '../db/outbox-tables.ts';
 import type { QueueContext } from './queue-context.ts';
 import { type QueuedSend, type SendUpdate, updateSend, type WriteResult } from './queue-store.ts';
 
-/** The outcome of an attempt or a look-up. */
+/** The outcome of an attempt. */
 export interface Outcome {
   readonly step: SendStep;
   /** Code of the refusal or failure; null after a success. */
@@ -26,7 +26,7 @@ const HOLD_MS = 15_000;
 const COMMIT_RETRY_MS = [50, 200, 1_000, 2_000, 5_000];
 
 /**
- * Commits the outcome of an attempt or a look-up. If the database fails, the commit is retried for some
+ * Commits the outcome of an attempt. If the database fails, the commit is retried for some
  * seconds, so that the answer is not lost. Repeating it is safe, because an attempt can end only once.
  */
 export async function recordOutcome(
@@ -74,7 +74,6 @@ function toUpdate(
     lastError: errorCode,
     nextAttemptAt: null,
     awaitsService: false,
-    lostAt: null,
     inDoubt: send.inDoubt,
     resetsFirstAttempt: false,
   };
@@ -83,8 +82,9 @@ function toUpdate(
     case 'delivered_not_stored':
       return { ...base, state: step.next, inDoubt: false };
     case 'rejected':
-    case 'unknown':
       return { ...base, state: step.next };
+    case 'unknown':
+      return { ...base, state: step.next, inDoubt: true };
     case 'repeat':
       return {
         ...base,
@@ -100,17 +100,6 @@ function toUpdate(
         nextAttemptAt: now + HOLD_MS,
         inDoubt: step.inDoubt,
         resetsFirstAttempt: !step.inDoubt,
-      };
-    case 'look_up':
-      // Until a look-up is answered, the service may be unavailable, and the answer of the next send could be
-      // lost as well.
-      return {
-        ...base,
-        state: 'sending',
-        lostAt: now,
-        nextAttemptAt: now,
-        awaitsService: true,
-        inDoubt: true,
       };
   }
 }

@@ -64,8 +64,7 @@ export function presentOutbound(stored: StoredOutbound): Outbound {
     ...rest,
     state,
     media,
-    // In state `sending`, the stored time is that of the next look-up, not of an attempt.
-    nextAttemptAt: state === 'queued' ? toIsoOrNull(nextAttemptAt) : null,
+    nextAttemptAt: toIsoOrNull(nextAttemptAt),
     createdAt: toIso(rest.createdAt),
     updatedAt: toIso(rest.updatedAt),
   };

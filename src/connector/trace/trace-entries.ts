@@ -122,9 +122,7 @@ function describeSend({ state, attempts, errorCode, nextAttemptAt, reference }: 
       if (attempts === 0) return `The CRM queued it with the reference ${reference ?? ''}.`;
       return `Attempt ${attempts} failed${failed}; the next attempt is due ${nextAttemptAt === null ? 'soon' : `at ${toIso(nextAttemptAt)}`}.`;
     case 'sending':
-      // In state `sending`, only a look-up has a due time.
-      if (nextAttemptAt === null) return `Attempt ${attempts} started.`;
-      return `The answer of attempt ${attempts} was lost${failed}; the connector looks for the message at the service.`;
+      return `Attempt ${attempts} started.`;
     case 'sent':
       return `The service accepted it in attempt ${attempts}.`;
     case 'rejected':

@@ -15,11 +15,7 @@ export interface SendWords {
 
 const WORDS: Readonly<Record<OutboundState, Pick<SendWords, 'word' | 'tone' | 'certain'>>> = {
   queued: { word: 'queued', tone: 'plain', certain: 'Not sent yet.' },
-  sending: {
-    word: 'sending',
-    tone: 'plain',
-    certain: 'An attempt is running, or the outcome of a lost one is being looked up.',
-  },
+  sending: { word: 'sending', tone: 'plain', certain: 'An attempt is running.' },
   sent: { word: 'sent', tone: 'good', certain: 'The service accepted it.' },
   rejected: { word: 'rejected', tone: 'bad', certain: 'Certain: nothing was sent.' },
   unknown: {

@@ -15,7 +15,7 @@ export const OUTBOUND_STATES = [
 export const outboundState = z
   .enum(OUTBOUND_STATES)
   .describe(
-    'What is known for certain. `queued`: waiting for its first or next attempt. `sending`: an attempt is running, or the outcome of a lost one is being looked up. The other states are final. `sent`: the service accepted it. `rejected`: the service rejected it, and nothing was sent. `unknown`: it may have been sent; only an operator can retry it. `delivered_not_stored`: it was delivered, but the service kept no record. `cancelled`: the CRM cancelled it while it was queued.',
+    'What is known for certain. `queued`: waiting for its first or next attempt. `sending`: an attempt is running. The other states are final. `sent`: the service accepted it. `rejected`: the service rejected it, and nothing was sent. `unknown`: it may have been sent; only an operator can retry it. `delivered_not_stored`: it was delivered, but the service kept no record. `cancelled`: the CRM cancelled it while it was queued.',
   );
 export type OutboundState = z.infer<typeof outboundState>;
 

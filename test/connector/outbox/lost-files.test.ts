@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import { retrySend } from '../../../src/connector/outbox/queue-send.ts';
-import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import { dyingDatabase } from '../../support/dying-database.ts';
 import { lose, OutboxBench, PICTURE, refuse, sentAs } from './outbox-bench.ts';
 
 const HOUR = 3_600_000;
@@ -17,18 +17,6 @@ beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 
 describe('a file', () => {
-  const seen = (id: string, connectionId: string, values: Partial<PolledMessage> = {}): PolledMessage =>
-    bench.showPicture(id, connectionId, { status: 'delivered', ...values });
-
-  async function loseOne(caption?: string) {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueFile(connectionId, caption);
-    bench.answer = lose;
-    const outbox = await bench.running();
-    await outbox.settle();
-    return { connectionId, id, outbox };
-  }
-
   it('is sent with its bytes, which are deleted once they are no longer needed', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueFile(connectionId, 'look');
@@ -72,59 +60,64 @@ describe('a file', () => {
     expect(await bench.statesOf(ids)).toEqual(ids.map(() => 'sent'));
   });
 
-  it('whose answer was lost is found by its type, its caption and its bytes', async () => {
-    const { connectionId, id, outbox } = await loseOne('look');
-    const others = [
-      seen('other-bytes', connectionId, { text: 'look' }),
-      seen('other-type', connectionId, { text: 'look', mediaType: 'image/jpeg' }),
-      seen('other-caption', connectionId, { text: 'see' }),
-      seen('incoming', connectionId, { text: 'look', direction: 'incoming' }),
-      seen('too-old', connectionId, { text: 'look', createdAt: bench.clock.now() - 2 * 60_000 }),
-      seen('too-new', connectionId, { text: 'look', createdAt: bench.clock.now() + 5 * 60_000 }),
-    ];
-    bench.files.set('https://files.example/other-bytes', Buffer.from('other'));
-    bench.listed = others;
-    await bench.clock.advance(5_000);
-    await outbox.settle();
-    expect(await bench.read(id)).toMatchObject({ state: 'sending', attempts: 1, nextAttemptAt: null });
-
-    bench.listed = [...others, seen('mine', connectionId, { text: 'look' })];
-    await bench.clock.advance(5_000);
-    await outbox.settle();
-    expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'mine', attempts: 1 });
-    expect(bench.calls).toHaveLength(1);
-  });
-
-  it.each([
-    ['of which two look the same', ['a', 'b'], []],
-    ['that cannot be compared', ['a'], ['a']],
-    ['that is not there', [], []],
-  ])('%s is unknown after four minutes, and unblocks its queue', async (_what, shown, unreadable) => {
-    const { connectionId, id, outbox } = await loseOne();
+  it('whose answer was lost is unknown at once, is not sent again, and its queue continues', async () => {
+    const connectionId = await bench.addConnection();
+    bench.answer = (body) => (body.media === undefined ? sentAs('next') : lose());
+    const id = await bench.queueFile(connectionId, 'look');
     const next = await bench.queueText(connectionId, 'next');
-    bench.answer = () => sentAs(`after-${connectionId}`);
-    bench.listed = shown.map((name) => seen(`${name}-${connectionId}`, connectionId));
-    for (const name of unreadable) bench.files.delete(`https://files.example/${name}-${connectionId}`);
-    await bench.clock.advance(3 * 60_000);
+    const outbox = await bench.running();
     await outbox.settle();
-    expect(await bench.read(id)).toMatchObject({ state: 'sending' });
-    await bench.clock.advance(60_000);
+    expect(await bench.read(id)).toMatchObject({
+      state: 'unknown',
+      attempts: 1,
+      lastError: 'network',
+      nextAttemptAt: null,
+    });
+    expect(await bench.stateOf(next)).toBe('sent');
+    await bench.clock.skip(24 * HOUR);
     await outbox.settle();
-    expect(await bench.read(id)).toMatchObject({ state: 'unknown', attempts: 1 });
-    expect(await bench.read(next)).toMatchObject({ state: 'sent' });
+    await outbox.resumeSends('account-1');
+    await outbox.settle();
+    expect(bench.calls).toHaveLength(2);
+    expect(await bench.told(id)).toEqual(['queued', 'sending', 'unknown']);
   });
 
-  it('is not matched to a message that belongs to another send', async () => {
-    const { connectionId, outbox } = await loseOne();
-    bench.listed = [seen('shared', connectionId)];
-    await bench.clock.advance(5_000);
-    await outbox.settle();
+  it('that a person retries has its bytes and its key, and a refusal leaves it unknown', async () => {
+    const connectionId = await bench.addConnection();
     bench.answer = lose;
-    const second = await bench.queueFile(connectionId);
+    const id = await bench.queueFile(connectionId);
+    const outbox = await bench.running();
     await outbox.settle();
-    await bench.clock.advance(4 * 60_000);
+    bench.answer = () => refuse('recipient_not_on_whatsapp', 422);
+    await retrySend(bench.database, id, bench.clock.now());
     await outbox.settle();
-    expect(await bench.read(second)).toMatchObject({ state: 'unknown' });
+    expect(await bench.read(id)).toMatchObject({ state: 'unknown', attempts: 2 });
+    bench.answer = () => sentAs('at-last');
+    await retrySend(bench.database, id, bench.clock.now());
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'at-last' });
+    expect(bench.calls.map(({ media }) => media?.data)).toEqual([PICTURE, PICTURE, PICTURE]);
+    expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+  });
+
+  it('whose process died during the attempt is unknown at once', async () => {
+    const connectionId = await bench.addConnection();
+    const dying = dyingDatabase(bench.database, Number.POSITIVE_INFINITY, 'after');
+    bench.answer = () => {
+      dying.kill();
+      return sentAs('nobody-heard');
+    };
+    const id = await bench.queueFile(connectionId);
+    const sender = bench.process({ database: dying.database });
+    await sender.start();
+    await sender.settle().catch(() => undefined);
+    await sender.close();
+    await bench.bury(sender);
+    expect(await bench.stateOf(id)).toBe('sending');
+    const outbox = await bench.running();
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'unknown', attempts: 1, lastError: 'abandoned' });
+    expect(bench.calls).toHaveLength(1);
   });
 
   it('of a rejected send is kept for a week, and a retry without it sends nothing', async () => {

@@ -5,7 +5,6 @@ import { createOutbox, type Outbox, type OutboxOptions } from '../../../src/conn
 import { createOutboxMetrics } from '../../../src/connector/outbox/outbox-metrics.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { presentOutbound, SHOWN } from '../../../src/connector/outbox/stored-outbound.ts';
-import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import type { SentMessage } from '../../../src/connector/service-client/stream-message.ts';
@@ -51,12 +50,6 @@ export class OutboxBench {
   readonly notifier = new ManualNotifier();
   /** Every body that reached the service, in order. */
   readonly calls: SentMessage[] = [];
-  /** What `GET /messages` shows. */
-  listed: PolledMessage[] = [];
-  /** Called for each `GET /messages`; may throw. */
-  list: () => PolledMessage[] = () => this.listed;
-  /** Files by their address. */
-  readonly files = new Map<string, Uint8Array>();
   /** Asked for each send. */
   answer: Answer = (_body) => sentAs(`m${this.calls.length}`);
   readonly databaseUrl: string;
@@ -98,13 +91,6 @@ export class OutboxBench {
         this.calls.push(body);
         return await this.answer(body, signal ?? new AbortController().signal);
       },
-      listMessages: async () => ({
-        items: this.list(),
-        nextCursor: null,
-        hasMore: false,
-        invalid: [],
-        unread: [],
-      }),
     };
     const { clock } = this;
     const presence = createPresence({
@@ -122,11 +108,6 @@ export class OutboxBench {
       metrics: createOutboxMetrics(createMetrics()),
       random: () => 0,
       clientFor: async () => client,
-      fetchFile: async ({ url }) => {
-        const file = this.files.get(url);
-        if (file === undefined) throw new Error('no such file');
-        return file;
-      },
       onCommitted: () => undefined,
       ...options,
     });
@@ -213,25 +194,6 @@ export class OutboxBench {
     return await Promise.all(outboundIds.map((id) => this.stateOf(id)));
   }
 
-  /** An outgoing picture as the service lists it, unless `values` differ. Its file can be fetched. */
-  showPicture(id: string, connectionId: string, values: Partial<PolledMessage> = {}): PolledMessage {
-    this.files.set(`https://files.example/${id}`, PICTURE);
-    return {
-      id,
-      connectionId,
-      direction: 'outgoing',
-      text: null,
-      mediaUrl: `https://files.example/${id}`,
-      mediaType: 'image/png',
-      status: 'sent',
-      errorMessage: null,
-      waMessageId: null,
-      createdAt: this.clock.now(),
-      certain: true,
-      ...values,
-    };
-  }
-
   /** The states that the feed told of a send, in order. */
   async told(outboundId: string): Promise<string[]> {
     const rows = await this.database.query<{ state: string }>(
@@ -242,12 +204,9 @@ export class OutboxBench {
     return rows.map((row) => row.state);
   }
 
-  /** The service begins anew: no calls, no messages, every send is sent. */
+  /** The service begins anew: no calls, every send is sent. */
   forget(): void {
     this.calls.length = 0;
-    this.listed = [];
-    this.list = () => this.listed;
-    this.files.clear();
     this.answer = () => sentAs(`m${randomUUID()}`);
   }
 

@@ -7,7 +7,7 @@ queues AS (
      AND NOT EXISTS (SELECT FROM known k WHERE k.connection_id = n.connection_id)
 )
 SELECT q.connection_id AS "connectionId",
-    o.first_position AS "firstPosition",
+    o.position AS "firstPosition",
     d.due AND NOT EXISTS (SELECT FROM connector.oauth_grants g
                     WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
    AND NOT EXISTS (SELECT FROM connector.accounts a
@@ -17,22 +17,9 @@ SELECT q.connection_id AS "connectionId",
     WHERE held.name = 'send:' || q.connection_id) AS owner
   FROM queues q
  CROSS JOIN LATERAL (
-    SELECT either.*, head.position AS first_position FROM (
-      SELECT n.* FROM connector.outbound n
-       WHERE n.connection_id = q.connection_id AND n.state IN ('queued',
-           'sending') AND n.position > q.above ORDER BY n.position LIMIT 1) head
-     CROSS JOIN LATERAL (
-      SELECT head.*
-       UNION ALL
-      (SELECT n.* FROM connector.outbound n
-        WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
-          AND n.connection_id = head.connection_id AND n.state IN ('queued',
-              'sending') AND n.position > q.above AND n.recipient <> head.recipient
-        ORDER BY n.position LIMIT 1)) either
-     ORDER BY greatest(CASE WHEN either.next_attempt_at - $4::bigint > greatest(1200000,
-         either.next_attempt_at - either.updated_at) THEN $4::bigint ELSE either.next_attempt_at END,
-         $4::bigint),
-         either.position LIMIT 1) o
+    SELECT n.* FROM connector.outbound n
+     WHERE n.connection_id = q.connection_id AND n.state IN ('queued', 'sending') AND n.position > q.above
+     ORDER BY n.position LIMIT 1) o
  CROSS JOIN LATERAL (SELECT coalesce(CASE WHEN o.next_attempt_at - $4::bigint > greatest(1200000,
      o.next_attempt_at - o.updated_at) THEN $4::bigint ELSE o.next_attempt_at END <= $4::bigint,
      true) AS due) d

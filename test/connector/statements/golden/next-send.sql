@@ -19,24 +19,10 @@ SELECT o.id AS "id",
     o.attempt_id AS "attemptId",
     o.first_attempt_at AS "firstAttemptAt",
     o.last_attempt_at AS "lastAttemptAt",
-    o.lost_at AS "lostAt",
     o.in_doubt AS "inDoubt",
     CASE WHEN o.next_attempt_at - $2::bigint > greatest(1200000,
     o.next_attempt_at - o.updated_at) THEN $2::bigint ELSE o.next_attempt_at END AS "dueAt"
        FROM (
-    SELECT either.*, head.position AS first_position FROM (
-      SELECT n.* FROM connector.outbound n
-       WHERE n.connection_id = $1 AND n.state IN ('queued',
-           'sending') AND n.position > $3::bigint ORDER BY n.position LIMIT 1) head
-     CROSS JOIN LATERAL (
-      SELECT head.*
-       UNION ALL
-      (SELECT n.* FROM connector.outbound n
-        WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
-          AND n.connection_id = head.connection_id AND n.state IN ('queued',
-              'sending') AND n.position > $3::bigint AND n.recipient <> head.recipient
-        ORDER BY n.position LIMIT 1)) either
-     ORDER BY greatest(CASE WHEN either.next_attempt_at - $2::bigint > greatest(1200000,
-         either.next_attempt_at - either.updated_at) THEN $2::bigint ELSE either.next_attempt_at END,
-         $2::bigint),
-         either.position LIMIT 1) o
+    SELECT n.* FROM connector.outbound n
+     WHERE n.connection_id = $1 AND n.state IN ('queued', 'sending') AND n.position > $3::bigint
+     ORDER BY n.position LIMIT 1) o

@@ -1,0 +1,1 @@
+ALTER TABLE "connector"."outbound" DROP COLUMN "lost_at";
