@@ -1,88 +1,58 @@
 import { parseArgs } from 'node:util';
 
-/** What a run of the benchmark was asked for. */
-export interface BenchArguments {
-  readonly benches: readonly BenchName[];
-  readonly json: boolean;
-  /** Measured seconds of each round. Undefined: each benchmark's own. */
-  readonly seconds: number | undefined;
-  /** Undefined: each benchmark's own. */
-  readonly rounds: number | undefined;
-  readonly without: readonly string[];
-  /** A folder for CPU profiles of the child processes. */
-  readonly profileFolder: string | undefined;
-  /** Messages of the large database of `pages`. */
-  readonly rows: number;
-  /** Messages of the account of `reconcile`. */
-  readonly messages: number;
-  /** Deliveries beside which the page of `console` is opened. */
-  readonly deliveries: number;
-  /** Events that the page of `console` hears while it is open. */
-  readonly events: number;
-}
-
 /** How long and how often a benchmark measures. */
 export interface Pace {
+  /** Measured seconds of each round; 0: a round lasts as long as its walks. */
   readonly seconds: number;
   readonly rounds: number;
 }
 
-const BENCHES = [
-  'ingest',
-  'delivery',
-  'isolation',
-  'reconcile',
-  'sends',
-  'postgres',
-  'pages',
-  'console',
-] as const;
-export type BenchName = (typeof BENCHES)[number];
-
-/**
- * The 99th percentile of two seconds of `isolation` is that of ten deliveries, so it takes many rounds; a round of
- * `reconcile` or `console` lasts as long as its walks.
- */
-const PACES: Readonly<Record<BenchName, Pace>> = {
+const PACES = {
   ingest: { seconds: 5, rounds: 3 },
   delivery: { seconds: 5, rounds: 3 },
-  isolation: { seconds: 2, rounds: 15 },
   reconcile: { seconds: 0, rounds: 3 },
   sends: { seconds: 5, rounds: 3 },
-  postgres: { seconds: 5, rounds: 3 },
-  pages: { seconds: 5, rounds: 3 },
   console: { seconds: 0, rounds: 3 },
-};
+} as const satisfies Record<string, Pace>;
+export type BenchName = keyof typeof PACES;
+const BENCHES = Object.keys(PACES) as BenchName[];
+
+/** What a run of the benchmark was asked for. */
+export interface BenchArguments {
+  readonly benches: readonly BenchName[];
+  readonly json: boolean;
+  /** Undefined: each benchmark's own. */
+  readonly seconds: number | undefined;
+  readonly rounds: number | undefined;
+  readonly without: readonly string[];
+  /** Messages of the account of `reconcile`. */
+  readonly messages: number;
+  /** Deliveries beside which the page of `console` is opened, and events that it hears while it is open. */
+  readonly deliveries: number;
+  readonly events: number;
+}
 
 /** The pace of a benchmark: what was asked for, or else its own. */
 export function paceOf(args: BenchArguments, name: BenchName): Pace {
   return { seconds: args.seconds ?? PACES[name].seconds, rounds: args.rounds ?? PACES[name].rounds };
 }
 
-/** What runs when nothing is named. `pages` and `console` are left out: their databases take minutes to make. */
-const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation', 'reconcile', 'sends', 'postgres'];
-
-export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | sends | postgres | pages | console …] [options]
+export const HELP = `Usage: npm run bench [-- ingest | delivery | reconcile | sends | console …] [options]
 
   ingest      webhook events stored per second, beside three other receivers
   delivery    webhook events delivered per second, beside a bare loop
-  isolation   how long deliveries of one account take beside an account whose receiver never answers
   reconcile   messages of a fresh account stored per second, beside a bare client that walks the same pages
   sends       how long a send waits that one process queues and another one makes, with Postgres and with Redis
-  postgres    what an event costs the distribution's Postgres, beside the one from npm
-  pages       what a page of messages costs with many stored, beside one with few
   console     the console beside many deliveries: first paint, longest task, memory
-  (none)      all but pages and console
+  (none)      all but console
 
-  --seconds N     measured seconds of each round (default 5; isolation 2)
-  --rounds N      rounds; every contender has its turn in each (default 3; isolation 15)
+  --seconds N     measured seconds of each round (default 5)
+  --rounds N      rounds; every contender has its turn in each (default 3)
   --without NAME  leave a contender of ingest out: verify, insert or stripe; or a service of reconcile:
                   platform, distant or memory (repeatable)
-  --rows N        messages stored for pages (default 5000000, needs about 3 GB)
   --messages N    messages of the account of reconcile (default 100000)
   --deliveries N  deliveries beside which the console is opened (default 20000)
   --events N      events that the console hears while it is open (default 50000)
-  --profile DIR   write a CPU profile of each child process to DIR
   --json          one JSON object on standard output
   --help          this text
 
@@ -103,8 +73,6 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
       seconds: { type: 'string' },
       rounds: { type: 'string' },
       without: { type: 'string', multiple: true, default: [] },
-      profile: { type: 'string' },
-      rows: { type: 'string', default: '5000000' },
       messages: { type: 'string', default: '100000' },
       deliveries: { type: 'string', default: '20000' },
       events: { type: 'string', default: '50000' },
@@ -116,17 +84,18 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
   const unknown = values.without.find((name) => !OPTIONAL_CONTENDERS.includes(name));
   if (unknown !== undefined)
     throw new Error(`--without takes ${OPTIONAL_CONTENDERS.join(', ')}, not ${unknown}`);
+  const count = (option: 'rounds' | 'messages' | 'deliveries' | 'events', min: number, max: number): number =>
+    Math.round(readNumber(`--${option}`, values[option] ?? '', min, max));
   return {
-    benches: positionals.length === 0 ? USUAL : positionals.map(readBench),
+    benches:
+      positionals.length === 0 ? BENCHES.filter((name) => name !== 'console') : positionals.map(readBench),
     json: values.json,
     seconds: values.seconds === undefined ? undefined : readNumber('--seconds', values.seconds, 0.1, 600),
-    rounds: values.rounds === undefined ? undefined : readCount('--rounds', values.rounds, 1, 100),
+    rounds: values.rounds === undefined ? undefined : count('rounds', 1, 100),
     without: values.without,
-    profileFolder: values.profile,
-    rows: readCount('--rows', values.rows, 10_000, 50_000_000),
-    messages: readCount('--messages', values.messages, 1, 10_000_000),
-    deliveries: readCount('--deliveries', values.deliveries, 40, 1_000_000),
-    events: readCount('--events', values.events, 40, 10_000_000),
+    messages: count('messages', 1, 10_000_000),
+    deliveries: count('deliveries', 40, 1_000_000),
+    events: count('events', 40, 10_000_000),
   };
 }
 
@@ -134,10 +103,6 @@ function readBench(name: string): BenchName {
   const bench = BENCHES.find((known) => known === name);
   if (bench === undefined) throw new Error(`there is no benchmark ${name}; there are ${BENCHES.join(', ')}`);
   return bench;
-}
-
-function readCount(option: string, text: string, min: number, max: number): number {
-  return Math.round(readNumber(option, text, min, max));
 }
 
 function readNumber(option: string, text: string, min: number, max: number): number {

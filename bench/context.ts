@@ -1,6 +1,7 @@
+import { createLogger } from '../src/runtime/logger/logger.ts';
 import type { BenchArguments, Pace } from './arguments.ts';
 import type { BenchPostgres } from './postgres/bench-postgres.ts';
-import { type Child, type Commands, startChild } from './process/child.ts';
+import type { Child, Commands } from './process/child.ts';
 
 /** What every benchmark of a run shares. */
 export interface BenchContext {
@@ -12,17 +13,5 @@ export interface BenchContext {
   start<C extends Commands>(module: URL): Child<C>;
 }
 
-/** Binds a run's settings to what its benchmarks need. Children are killed once `signal` aborts. */
-export function createContext(
-  args: BenchContext['args'],
-  postgres: BenchPostgres,
-  progress: (line: string) => void,
-  signal: AbortSignal,
-): BenchContext {
-  return {
-    args,
-    postgres,
-    progress,
-    start: (module) => startChild({ module, profileFolder: args.profileFolder, signal }),
-  };
-}
+/** The logger of this process and of its children. */
+export const logger = createLogger({ level: 'warn', name: 'bench', destination: 'stderr' });

@@ -5,26 +5,14 @@ import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
 import { listenOnFreePort } from '../process/listen.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
+import { ratioOf, spreadOf } from '../report/statistics.ts';
 import type { ConsoleLoop } from './console-loop.ts';
 
-export interface ConsoleResult {
-  readonly deliveries: number;
-  /** Of each round, in milliseconds. */
-  readonly firstPaintMs: { readonly ours: readonly number[]; readonly bare: readonly number[] };
-  /** Of each round: the longest task while the page was scrolled, and while an empty one was, in milliseconds. */
-  readonly longestTaskMs: { readonly ours: readonly number[]; readonly bare: readonly number[] };
-  /** Rows that the page held at most. */
-  readonly rowsHeld: number;
-  /** Events that the page heard live. */
-  readonly events: number;
-  /** The longest task meanwhile, in milliseconds; 0 if none took 50. */
-  readonly liveTaskMs: number;
-  /** Bytes that the page held after each quarter of the events. */
-  readonly heap: readonly number[];
-  readonly rows: readonly RowCheck[];
-  readonly broken: readonly string[];
-}
-
+const PAINT_MS = 1_000;
+/** A page whose tasks stay below this answers keys and the wheel at once. */
+const TASK_MS = 50;
+/** Events replace rows, so what the page holds stays about the same. */
+const GROWTH = 1.25;
 /** Rows that the page may hold. */
 const MOST_ROWS = 5_000;
 /** Where scrolling ends: beyond what the page may hold, or a page that holds too much would go unnoticed. */
@@ -39,7 +27,7 @@ const ROW_PX = 34;
 const STUCK_FRAMES = 300;
 
 /** Opens the page beside many deliveries, scrolls through them, and lets events arrive while it is open. */
-export async function measureConsole(context: BenchContext): Promise<ConsoleResult> {
+export async function measureConsole(context: BenchContext) {
   const { args, postgres, progress } = context;
   const loop = context.start<ConsoleLoop>(new URL('console-loop.ts', import.meta.url));
   const browser = await launchChromium();
@@ -82,15 +70,24 @@ export async function measureConsole(context: BenchContext): Promise<ConsoleResu
     }
     const rowsHeld = Math.max(...held);
     const events = await heard();
+    const same = (value: number): number[] => ours.map(() => value);
     return {
-      deliveries: args.deliveries,
-      firstPaintMs,
-      longestTaskMs: { ours, bare: theirs },
-      rowsHeld,
-      events,
-      liveTaskMs: await page.evaluate<number>('longestTask'),
-      heap,
-      rows,
+      report: {
+        deliveries: args.deliveries,
+        ratios: [
+          ratioOf(`first paint / ${PAINT_MS} ms`, { below: 1 }, firstPaintMs.ours, same(PAINT_MS)),
+          ratioOf(`longest task / ${TASK_MS} ms`, { below: 1 }, ours, same(TASK_MS)),
+          ratioOf('memory at the end / after a quarter', { below: GROWTH }, heap.slice(-1), heap.slice(0, 1)),
+        ],
+        firstPaintMs: { ours: spreadOf(firstPaintMs.ours), bare: spreadOf(firstPaintMs.bare) },
+        longestTaskMs: { ours: spreadOf(ours), bare: spreadOf(theirs) },
+        rowsHeld,
+        events,
+        /** The longest task while events arrived; 0 if none took 50 ms. */
+        liveTaskMs: await page.evaluate<number>('longestTask'),
+        /** Megabytes after each quarter of the events. */
+        heapMb: heap.map((bytes) => bytes / 1_000_000),
+      },
       broken: [
         ...describeMismatches(rows),
         ...complaints,
@@ -117,11 +114,7 @@ async function write(
 }
 
 /** The page and a document of one line, each with an empty cache, in turn. */
-async function paintInTurn(
-  browser: Browser,
-  url: string,
-  rounds: number,
-): Promise<ConsoleResult['firstPaintMs']> {
+async function paintInTurn(browser: Browser, url: string, rounds: number) {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end('<!doctype html><html lang="en"><title>Bare</title><h1>Bare</h1>');

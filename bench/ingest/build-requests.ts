@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import { planEvent, serviceEvent } from './service-events.ts';
-import { writeStripeEvent } from './stripe-events.ts';
 
 /** Which sender a server expects. */
 export type Dialect = 'service' | 'stripe';
@@ -57,4 +56,25 @@ function httpPost(plan: RequestPlan, body: string, headers: string): Buffer {
     `POST ${plan.path} HTTP/1.1\r\nHost: 127.0.0.1:${plan.port}\r\nContent-Type: application/json\r\n` +
       `${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
+}
+
+/** The JSON of a `customer.updated` event, of about 1 KB, for a customer of its own. `at` is in epoch ms. */
+function writeStripeEvent(run: number, index: number, at: number): string {
+  const number = `${run.toString(36).padStart(4, '0')}${index.toString(36).padStart(8, '0')}`;
+  const created = Math.floor(at / 1000);
+  const unset = ['address', 'default_source', 'description', 'discount', 'phone'];
+  const invoice = ['custom_fields', 'default_payment_method', 'footer', 'rendering_options'];
+  const nulls = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
+  const customer = {
+    ...{ id: `cus_${number}`, object: 'customer', ...nulls(unset), balance: 0, created, currency: 'eur' },
+    ...{ delinquent: false, email: `customer-${number}@example.com`, invoice_prefix: number.toUpperCase() },
+    ...{ invoice_settings: nulls(invoice), livemode: false, metadata: {}, name: `Customer ${number}` },
+    ...{ next_invoice_sequence: 1, preferred_locales: [], shipping: null, tax_exempt: 'none' },
+  };
+  return JSON.stringify({
+    ...{ id: `evt_${number}`, object: 'event', api_version: '2020-08-27', created },
+    data: { object: customer, previous_attributes: { delinquent: true } },
+    ...{ livemode: false, pending_webhooks: 1, request: { id: null, idempotency_key: null } },
+    type: 'customer.updated',
+  });
 }

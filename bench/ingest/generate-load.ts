@@ -2,7 +2,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { serveParent } from '../process/serve-parent.ts';
 import { percentile } from '../report/statistics.ts';
 import { buildRequests, type RequestPlan } from './build-requests.ts';
-import { PostConnection } from './post-connection.ts';
+import { createPostConnection } from './post-connection.ts';
 
 /** One stretch of load. */
 export interface LoadInput extends Omit<RequestPlan, 'now'> {
@@ -38,7 +38,7 @@ async function load(input: LoadInput): Promise<LoadResult> {
   const began = systemClock.elapsed();
   const until = began + input.forMs;
 
-  const sendAll = async (connection: PostConnection): Promise<void> => {
+  const sendAll = async (connection: ReturnType<typeof createPostConnection>): Promise<void> => {
     for (let sentAt = systemClock.elapsed(); sentAt < until; sentAt = systemClock.elapsed()) {
       const request = requests[used];
       if (request === undefined) break;
@@ -52,7 +52,7 @@ async function load(input: LoadInput): Promise<LoadResult> {
     }
     connection.close();
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, () => sendAll(new PostConnection(input.port))));
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => sendAll(createPostConnection(input.port))));
 
   const elapsedMs = systemClock.elapsed() - began;
   const sorted = latencies.subarray(0, acknowledged).sort();

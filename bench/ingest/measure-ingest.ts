@@ -1,77 +1,128 @@
+import { existsSync } from 'node:fs';
 import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
-import { describeMismatches, type RowCheck } from '../report/row-check.ts';
-import { type Contender, type ContenderName, startContender } from './contenders.ts';
-import { type AcknowledgedRun, countRows } from './count-rows.ts';
+import { countRows, describeMismatches, type RowCheck } from '../report/row-check.ts';
+import { type Ratio, ratioOf, spreadOf } from '../report/statistics.ts';
+import type { Dialect } from './build-requests.ts';
 import type { LoadCommands, LoadResult } from './generate-load.ts';
-import { installPeers } from './install-peers.ts';
+import { expectedRows } from './service-events.ts';
 
-/** All that was measured of one contender. */
-export interface ContenderResult {
+/** What every server under load offers to the benchmark. */
+export type ServerCommands = {
+  /** Prepares the database, listens on a free port and answers with it. */
+  listen(input: ServerSetup): Promise<{ port: number }>;
+  /** Resolves when nothing is left to do for the events acknowledged so far. */
+  settle(input: Record<string, never>): Promise<void>;
+};
+
+export interface ServerSetup {
   readonly name: ContenderName;
+  readonly databaseUrl: string;
+  readonly path: string;
+  readonly secret: string;
+}
+
+export type ContenderName = 'connector' | 'verify' | 'insert' | 'stripe';
+
+interface Contender {
   readonly title: string;
-  /** One entry for each round, warm-up not counted. */
-  readonly rounds: readonly LoadResult[];
-  /** Events acknowledged, warm-up counted. */
-  readonly acknowledged: number;
-  readonly rows: readonly RowCheck[];
-  /** What went wrong; empty when nothing did. */
-  readonly broken: readonly string[];
+  readonly module: URL;
+  readonly dialect: Dialect;
+  readonly path: string;
+  readonly secret: string;
 }
 
-export interface IngestResult {
-  readonly contenders: readonly ContenderResult[];
-  /** Contenders left out, with the reason. */
-  readonly notMeasured: Readonly<Partial<Record<ContenderName, string>>>;
-}
+const SERVICE = {
+  dialect: 'service',
+  path: '/webhooks/messaging',
+  secret: 'bench-signing-secret-0123456789abcdef',
+} as const;
 
+const RIVALS = new URL('./servers/rivals.ts', import.meta.url);
+
+/** Has what `bench/package.json` names, which no other command needs. */
+const PEERS = new URL('../node_modules', import.meta.url);
+
+/** In the order of their turns. */
+const CONTENDERS: Readonly<Record<ContenderName, Contender>> = {
+  connector: {
+    title: 'the connector',
+    module: new URL('./servers/connector.ts', import.meta.url),
+    ...SERVICE,
+  },
+  verify: { title: 'verifies, stores nothing', module: RIVALS, ...SERVICE },
+  insert: { title: 'one INSERT per event', module: RIVALS, ...SERVICE },
+  stripe: {
+    title: 'stripe-sync-engine 0.48.5',
+    module: RIVALS,
+    dialect: 'stripe',
+    path: '/webhooks',
+    secret: 'whsec_bench0123456789abcdef',
+  },
+};
+
+/** A contender whose server runs, in a process of its own and on a database of its own. */
 interface Running {
-  readonly contender: Contender;
+  readonly name: ContenderName;
+  readonly server: Child<ServerCommands>;
+  readonly port: number;
+  readonly databaseUrl: string;
+  /** What each run sent, warm-up included: always its first events. The place of a run is its number. */
   readonly loads: LoadResult[];
+  /** Warm-up not included. */
   readonly rounds: LoadResult[];
-  readonly runs: AcknowledgedRun[];
 }
 
-const ORDER: readonly ContenderName[] = ['connector', 'verify', 'insert', 'stripe'];
 /** Requests built for a warm-up, when the rate is not known yet: more than two cores can take. */
 const WARM_UP_EVENTS_PER_SECOND = 25_000;
 /** A stretch may be this much faster than its warm-up before it runs out of requests. */
 const HEADROOM = 1.6;
 
 /** Measures every receiver in turn, round by round, and then counts what each of them stored. */
-export async function measureIngest(context: BenchContext): Promise<IngestResult> {
+export async function measureIngest(context: BenchContext) {
   const { args, postgres, progress } = context;
   const notMeasured: Partial<Record<ContenderName, string>> = {};
   const generator = context.start<LoadCommands>(new URL('./generate-load.ts', import.meta.url));
   const running: Running[] = [];
   try {
-    for (const name of ORDER) {
-      const reason = await whyNot(name, context);
+    for (const name of Object.keys(CONTENDERS) as ContenderName[]) {
+      const reason = whyNot(name, args.without);
       if (reason !== undefined) {
         notMeasured[name] = reason;
         continue;
       }
       progress(`starting ${name}`);
-      running.push({ contender: await startContender(name, context), loads: [], rounds: [], runs: [] });
+      const { module, path, secret } = CONTENDERS[name];
+      const databaseUrl = await postgres.createDatabase(name);
+      const server = context.start<ServerCommands>(module);
+      const one = { name, server, databaseUrl, port: 0, loads: [], rounds: [] };
+      running.push(one);
+      one.port = (await server.ask('listen', { name, databaseUrl, path, secret })).port;
     }
     for (let round = 0; round < args.rounds; round++) {
       for (const one of running) {
         await postgres.checkpoint();
-        const measured = await runRound(one, generator, round, args.seconds);
-        progress(describeRound(one.contender.name, round, args.rounds, measured));
+        const { eventsPerSecond, p99Ms } = await runRound(one, generator, round, args.seconds);
+        const measured = `${Math.round(eventsPerSecond)} events/s, p99 ${p99Ms.toFixed(1)} ms`;
+        progress(`round ${round + 1} of ${args.rounds}, ${one.name}: ${measured}`);
       }
     }
-    const contenders: ContenderResult[] = [];
+    const contenders = [];
     for (const one of running) contenders.push(await conclude(one));
-    return { contenders, notMeasured };
+    return {
+      report: { ratios: compareAll(running), contenders, notMeasured },
+      broken: contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
+    };
   } finally {
-    await Promise.all([generator.stop(), ...running.map(({ contender }) => contender.server.stop())]);
+    await Promise.all([generator.stop(), ...running.map(({ server }) => server.stop())]);
   }
 }
 
-async function whyNot(name: ContenderName, { args, progress }: BenchContext): Promise<string | undefined> {
-  if (args.without.includes(name)) return 'left out on request';
-  return name === 'stripe' ? installPeers(progress) : undefined;
+function whyNot(name: ContenderName, without: readonly string[]): string | undefined {
+  if (without.includes(name)) return 'left out on request';
+  return name !== 'stripe' || existsSync(PEERS)
+    ? undefined
+    : 'not installed: npm ci --ignore-scripts --prefix bench';
 }
 
 async function runRound(
@@ -80,50 +131,95 @@ async function runRound(
   round: number,
   seconds: number,
 ): Promise<LoadResult> {
+  const { dialect, path, secret } = CONTENDERS[one.name];
+  const offer = async (forSeconds: number, likelyRate: number): Promise<LoadResult> => {
+    const run = one.loads.length;
+    const atMost = Math.ceil(forSeconds * likelyRate * HEADROOM);
+    const plan = { dialect, port: one.port, path, secret, run, forMs: forSeconds * 1000, atMost };
+    const load = await generator.ask('load', plan);
+    one.loads.push(load);
+    return load;
+  };
   const warmUpSeconds = round === 0 ? Math.max(1, seconds / 2) : Math.max(0.3, seconds / 5);
   // A run of less than a second only tries the benchmark out.
-  const warmUp = await offer(one, generator, Math.min(seconds, warmUpSeconds), WARM_UP_EVENTS_PER_SECOND);
-  const measured = await offer(one, generator, seconds, Math.max(1000, warmUp.eventsPerSecond));
+  const warmUp = await offer(Math.min(seconds, warmUpSeconds), WARM_UP_EVENTS_PER_SECOND);
+  const measured = await offer(seconds, Math.max(1000, warmUp.eventsPerSecond));
   one.rounds.push(measured);
-  await one.contender.server.ask('settle', {});
+  await one.server.ask('settle', {});
   return measured;
 }
 
-async function offer(
-  one: Running,
-  generator: Child<LoadCommands>,
-  seconds: number,
-  likelyRate: number,
-): Promise<LoadResult> {
-  const { dialect, port, path, secret } = one.contender;
-  const run = one.runs.length;
-  const result = await generator.ask('load', {
-    dialect,
-    port,
-    path,
-    secret,
-    run,
-    forMs: seconds * 1000,
-    atMost: Math.ceil(seconds * likelyRate * HEADROOM),
-  });
-  one.runs.push({ run, used: result.used });
-  one.loads.push(result);
-  return result;
-}
-
-async function conclude({ contender, loads, rounds, runs }: Running): Promise<ContenderResult> {
-  await contender.server.ask('settle', {});
-  const refused = loads.flatMap((load) => Object.entries(load.refused));
-  const rows = await countRows(contender, runs);
-  const broken = [
-    ...refused.map(([answer, times]) => `${times} events answered with ${answer}`),
-    ...describeMismatches(rows),
+function compareAll(running: readonly Running[]): Ratio[] {
+  const compare = (
+    rival: ContenderName,
+    what: string,
+    target: Ratio['target'],
+    pick: (load: LoadResult) => number,
+  ): Ratio[] => {
+    const ours = running.find(({ name }) => name === 'connector')?.rounds ?? [];
+    const theirs = running.find(({ name }) => name === rival)?.rounds;
+    return theirs === undefined
+      ? []
+      : [ratioOf(`connector / ${what}`, target, ours.map(pick), theirs.map(pick))];
+  };
+  const rate = (load: LoadResult): number => load.eventsPerSecond;
+  return [
+    ...compare('verify', 'verifies, stores nothing: events per second', { atLeast: 0.5 }, rate),
+    ...compare('stripe', 'stripe-sync-engine: events per second', { atLeast: 3 }, rate),
+    ...compare('insert', 'one INSERT per event: p99', { below: 1 }, (load) => load.p99Ms),
   ];
-  const acknowledged = loads.reduce((sum, load) => sum + load.acknowledged, 0);
-  return { name: contender.name, title: contender.title, rounds, acknowledged, rows, broken };
 }
 
-function describeRound(name: string, round: number, rounds: number, load: LoadResult): string {
-  const rate = Math.round(load.eventsPerSecond);
-  return `round ${round + 1} of ${rounds}, ${name}: ${rate} events/s, p99 ${load.p99Ms.toFixed(1)} ms`;
+async function conclude(one: Running) {
+  const { name, server, loads, rounds } = one;
+  await server.ask('settle', {});
+  const rows = await checkRows(one);
+  const refused = loads.flatMap((load) => Object.entries(load.refused));
+  const over = (pick: (load: LoadResult) => number) => spreadOf(rounds.map(pick));
+  return {
+    name,
+    title: CONTENDERS[name].title,
+    eventsPerSecond: over((load) => load.eventsPerSecond),
+    p50Ms: over((load) => load.p50Ms),
+    p99Ms: over((load) => load.p99Ms),
+    /** Events answered 2xx, warm-up counted. */
+    acknowledged: loads.reduce((sum, load) => sum + load.acknowledged, 0),
+    rows,
+    broken: [
+      ...refused.map(([answer, times]) => `${times} events answered with ${answer}`),
+      ...describeMismatches(rows),
+    ],
+  };
+}
+
+/** Counts what a contender stored. One that stores nothing has no checks. */
+async function checkRows({ name, databaseUrl, loads }: Running): Promise<RowCheck[]> {
+  const events = loads.reduce((sum, { used }) => sum + used, 0);
+  const all = loads.map(({ used }, run) => expectedRows(run, used));
+  const sum = (pick: (rows: (typeof all)[number]) => number) =>
+    all.reduce((total, rows) => total + pick(rows), 0);
+  const messages = sum((rows) => rows.messages);
+  const unnumbered =
+    'connector.changes c LEFT JOIN connector.change_batches b ON b.id = c.batch WHERE b.last_seq IS NULL';
+  switch (name) {
+    case 'connector':
+      return await countRows(databaseUrl, [
+        ['raw events', events, 'connector.inbox'],
+        ['messages', messages, 'connector.messages'],
+        [
+          'messages delivered',
+          sum((rows) => rows.statuses.delivered),
+          `connector.messages WHERE status = 'delivered'`,
+        ],
+        ['messages read', sum((rows) => rows.statuses.read), `connector.messages WHERE status = 'read'`],
+        ['changes that announce a message', messages, `connector.changes WHERE type = 'message.created'`],
+        ['changes without a number', 0, unnumbered],
+      ]);
+    case 'insert':
+      return await countRows(databaseUrl, [['events', events, 'events']]);
+    case 'stripe':
+      return await countRows(databaseUrl, [['customers', events, 'stripe.customers']]);
+    case 'verify':
+      return [];
+  }
 }

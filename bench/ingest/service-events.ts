@@ -84,7 +84,8 @@ export function serviceEvent(event: PlannedEvent, index: number, at: number): Se
   return { event: 'message.received', connection_id, message };
 }
 
-function textOf(index: number): string {
+/** A text of 1 to 40 words. */
+export function textOf(index: number): string {
   const words: string[] = [];
   for (let word = 0; word <= (index * 31) % 40; word++)
     words.push(WORDS[(index + word * 3) % WORDS.length] ?? '');

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
-import type { Binaries } from '../../src/runtime/database/embedded/locate-binaries.ts';
 import { startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import type { Logger } from '../../src/runtime/logger/logger.ts';
 
@@ -28,18 +27,14 @@ export interface PostgresSettings {
 /** On the project's disk: a system's temporary folder may lie in memory, where fsync costs nothing. */
 const DATA_FOLDER = fileURLToPath(new URL('../../.data/', import.meta.url));
 
-export interface BenchPostgresOptions {
+interface Options {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What to start. Default: nothing where `TEST_DATABASE_URL` names a server, else what npm installed. */
-  readonly programs?: 'npm' | Binaries;
-  /** Of the server that is started. */
-  readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Uses `TEST_DATABASE_URL` if it is set; otherwise, or if told what to start, starts a server in a temporary folder. */
-export async function openBenchPostgres(options: BenchPostgresOptions): Promise<BenchPostgres> {
-  const given = options.programs === undefined ? process.env['TEST_DATABASE_URL'] : undefined;
+/** Uses `TEST_DATABASE_URL` if it is set; otherwise starts a server in a temporary folder. */
+export async function openBenchPostgres(options: Options): Promise<BenchPostgres> {
+  const given = process.env['TEST_DATABASE_URL'];
   const server =
     given === undefined ? await startTemporary(options) : { url: given, stop: async () => undefined };
   const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
@@ -71,21 +66,12 @@ export async function openBenchPostgres(options: BenchPostgresOptions): Promise<
   }
 }
 
-async function startTemporary(
-  options: BenchPostgresOptions,
-): Promise<{ url: string; stop(): Promise<void> }> {
-  const { clock, logger, programs = 'npm', settings = {} } = options;
+async function startTemporary(options: Options): Promise<{ url: string; stop(): Promise<void> }> {
   await mkdir(DATA_FOLDER, { recursive: true });
   const dataDir = await mkdtemp(`${DATA_FOLDER}bench-`);
   const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
   try {
-    const server = await startEmbeddedPostgres({
-      dataDir,
-      clock,
-      logger,
-      settings,
-      ...(programs === 'npm' ? {} : { binaries: programs }),
-    });
+    const server = await startEmbeddedPostgres({ ...options, dataDir });
     return {
       url: server.url,
       async stop() {
@@ -101,9 +87,9 @@ async function startTemporary(
 }
 
 async function readSettings(sql: postgres.Sql, embedded: boolean): Promise<PostgresSettings> {
-  const [row] = await sql<PostgresSettings[]>`
+  const [row] = await sql<Omit<PostgresSettings, 'embedded'>[]>`
     SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
            current_setting('synchronous_commit') AS "synchronousCommit"`;
   if (row === undefined) throw new Error('Postgres does not tell its settings');
-  return { version: row.version, fsync: row.fsync, synchronousCommit: row.synchronousCommit, embedded };
+  return { ...row, embedded };
 }

@@ -9,10 +9,9 @@ export interface ProcessorTimes {
 
 /** What Linux counts in on every architecture that Node runs on. */
 const TICK_MS = 10;
-const FIELD_OF_USER_TIME = 14;
 
 /** Whose time is read. */
-export interface TimedProcesses {
+interface TimedProcesses {
   readonly pid: number | undefined;
   /** Its backends are counted. Empty: there are none. */
   readonly databaseUrl: string;
@@ -21,11 +20,20 @@ export interface TimedProcesses {
 }
 
 /**
- * Reads what a Node process and the backends of a database have used until now. Undefined where it cannot be
- * read: on another system than Linux, or for a Postgres on another machine.
+ * Resolves with a function that tells what a Node process and the backends of a database have used since. Undefined
+ * where it cannot be read: on another system than Linux, or for a Postgres on another machine.
  */
-export async function readProcessorTimes(of: TimedProcesses): Promise<ProcessorTimes | undefined> {
-  const node = await readTicks(of.pid, undefined);
+export async function startTiming(of: TimedProcesses): Promise<() => Promise<ProcessorTimes | undefined>> {
+  const before = await readTimes(of);
+  return async () => {
+    const after = await readTimes(of);
+    if (before === undefined || after === undefined) return undefined;
+    return { node: after.node - before.node, postgres: after.postgres - before.postgres };
+  };
+}
+
+async function readTimes(of: TimedProcesses): Promise<ProcessorTimes | undefined> {
+  const node = await readTicks(of.pid);
   if (node === undefined) return undefined;
   const backends = await Promise.all((await listBackends(of)).map((pid) => readTicks(pid, 'postgres')));
   if (backends.includes(undefined)) return undefined;
@@ -46,14 +54,11 @@ async function listBackends({ databaseUrl, writers }: TimedProcesses): Promise<r
   }
 }
 
-/** The name stands in parentheses and may hold anything, so fields are counted from the last one of these. */
-async function readTicks(pid: number | undefined, name: string | undefined): Promise<number | undefined> {
-  if (pid === undefined) return undefined;
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  const end = text.lastIndexOf(')');
-  if (name !== undefined && text.slice(text.indexOf('(') + 1, end) !== name) return undefined;
-  const fields = text.slice(end + 2).split(' ');
-  const first = FIELD_OF_USER_TIME - 3;
-  return Number(fields[first]) + Number(fields[first + 1]);
+/** The name stands in parentheses and may hold anything; user and system time are the 14th and 15th field. */
+const STAT = /^\d+ \((.*)\) (?:\S+ ){11}(\d+) (\d+) /s;
+
+async function readTicks(pid: number | undefined, name?: string): Promise<number | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const [, found, user, system] = STAT.exec(text) ?? [];
+  return found === undefined || found !== (name ?? found) ? undefined : Number(user) + Number(system);
 }

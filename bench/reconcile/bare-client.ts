@@ -1,24 +1,24 @@
 import ky from 'ky';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { serveParent } from '../process/serve-parent.ts';
-import type { WalkerCommands, WalkSetup } from './walk-commands.ts';
+import type { ServiceAddress, WalkerCommands } from './measure-reconcile.ts';
 
 interface Page {
   readonly messages: readonly unknown[];
   readonly nextCursor: string | null;
 }
 
-let setup: WalkSetup | undefined;
+let service: ServiceAddress | undefined;
 
 const commands: WalkerCommands = {
   prepare: async (input) => {
-    setup = input;
+    service = input;
   },
   /** Asks for page after page over one connection that is kept alive, parses each and forgets it. */
   async walk() {
-    if (setup === undefined) throw new Error('prepare comes first');
-    const http = ky.create({ prefix: setup.baseUrl, timeout: false, retry: 0 });
-    const headers = { authorization: `Bearer ${setup.apiKey}` };
+    if (service === undefined) throw new Error('prepare comes first');
+    const http = ky.create({ prefix: service.baseUrl, timeout: false, retry: 0 });
+    const headers = { authorization: `Bearer ${service.apiKey}` };
     const began = systemClock.elapsed();
     let messages = 0;
     let cursor: string | null = null;

@@ -1,89 +1,139 @@
-import postgres from 'postgres';
 import type { BenchContext } from '../context.ts';
-import { type ProcessorTimes, readProcessorTimes, type TimedProcesses } from '../process/processor-time.ts';
-import { describeMismatches, type RowCheck } from '../report/row-check.ts';
-import { type Service, type ServiceName, startServices } from './services.ts';
-import type { WalkerCommands, WalkResult } from './walk-commands.ts';
+import type { Child } from '../process/child.ts';
+import { type ProcessorTimes, startTiming } from '../process/processor-time.ts';
+import { countRows, describeMismatches, type RowCheck } from '../report/row-check.ts';
+import { ratioOf, spreadOf } from '../report/statistics.ts';
+
+/** A service that serves its messages, in a process of its own. */
+export type ServiceCommands = {
+  /** Makes the messages, listens on a free port and answers where, and with which key. */
+  listen(input: ServiceSetup): Promise<ServiceAddress>;
+};
+
+export interface ServiceSetup {
+  readonly messages: number;
+  readonly connections: number;
+  /** What each answer waits, for a service that costs nothing itself. */
+  readonly delayMs: number;
+  /** For a service that keeps its messages in a database; empty for another. */
+  readonly databaseUrl: string;
+}
+
+export interface ServiceAddress {
+  /** `{base_url}`, the `/api/v1` prefix included. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+/** One that walks all pages of a service, in a process of its own. */
+export type WalkerCommands = {
+  /** Gets ready; nothing of it is measured. The database is for a walker that stores what it reads. */
+  prepare(input: ServiceAddress & { readonly databaseUrl: string }): Promise<void>;
+  /** Walks once. */
+  walk(input: Record<string, never>): Promise<WalkResult>;
+};
+
+export interface WalkResult {
+  /** Messages that were read, or that are stored. */
+  readonly messages: number;
+  /** From the first request to the end: the last page read, or all of it committed. */
+  readonly elapsedMs: number;
+}
 
 /** A walk, with the processor time that it took; undefined where that cannot be read. */
-export interface MeasuredWalk extends WalkResult {
+interface MeasuredWalk extends WalkResult {
   readonly walker: ProcessorTimes | undefined;
   readonly service: ProcessorTimes | undefined;
 }
 
-/** All walks over one service, round by round. */
-export interface ServiceWalks {
-  readonly name: ServiceName;
+interface Service extends ServiceAddress {
+  readonly name: string;
   readonly title: string;
-  readonly connector: readonly MeasuredWalk[];
-  readonly bare: readonly MeasuredWalk[];
+  readonly child: Child<ServiceCommands>;
+  readonly databaseUrl: string;
+  readonly walks: { readonly connector: MeasuredWalk[]; readonly bare: MeasuredWalk[] };
 }
 
-export interface ReconcileResult {
-  readonly messages: number;
-  readonly services: readonly ServiceWalks[];
-  readonly rows: readonly RowCheck[];
-  readonly broken: readonly string[];
-}
-
-interface Walking extends ServiceWalks {
-  readonly connector: MeasuredWalk[];
-  readonly bare: MeasuredWalk[];
-}
-
+const CONNECTIONS = 20;
+const PLATFORM = new URL('./platform-server.ts', import.meta.url);
+const PAGES = new URL('./page-server.ts', import.meta.url);
 const CONNECTOR = new URL('./connector.ts', import.meta.url);
 const BARE = new URL('./bare-client.ts', import.meta.url);
+
+/** From the one that is most like the real service to the one that is least. */
+const SERVICES = [
+  { name: 'platform', title: 'the service of this package', module: PLATFORM, delayMs: 0 },
+  { name: 'distant', title: 'pages from memory, 20 ms away', module: PAGES, delayMs: 20 },
+  { name: 'memory', title: 'pages from memory, at once', module: PAGES, delayMs: 0 },
+];
 
 /**
  * Lets a fresh connector and a bare client walk all messages of each service, in turn. Each walk is made by a new
  * process, the connector's on a new database, whose rows are counted afterwards.
  */
-export async function measureReconcile(context: BenchContext): Promise<ReconcileResult> {
-  const { args, postgres: server, progress } = context;
-  const services = await startServices(context);
+export async function measureReconcile(context: BenchContext) {
+  const { args, postgres, progress } = context;
+  const { messages } = args;
+  const children: Child<ServiceCommands>[] = [];
+  const services: Service[] = [];
   try {
-    const walks: Walking[] = services.map(({ name, title }) => ({ name, title, connector: [], bare: [] }));
+    for (const { name, title, module, delayMs } of SERVICES) {
+      if (args.without.includes(name)) continue;
+      progress(`making ${messages} messages: ${title}`);
+      const child = context.start<ServiceCommands>(module);
+      children.push(child);
+      const databaseUrl = name === 'platform' ? await postgres.createDatabase('reconcile') : '';
+      const address = await child.ask('listen', { messages, connections: CONNECTIONS, delayMs, databaseUrl });
+      services.push({ name, title, child, databaseUrl, ...address, walks: { connector: [], bare: [] } });
+    }
     const rows: RowCheck[] = [];
     for (let round = 0; round < args.rounds; round += 1) {
-      for (const [index, service] of services.entries()) {
-        const of = walks[index];
-        if (of === undefined) continue;
-        of.bare.push(await walk(context, BARE, service, ''));
-        await server.checkpoint();
-        const databaseUrl = await server.createDatabase(`walked_${service.name}_${round}`);
-        of.connector.push(await walk(context, CONNECTOR, service, databaseUrl));
+      for (const service of services) {
         const at = `round ${round + 1}, ${service.title}`;
-        rows.push(...(await countRows(databaseUrl, at, args.messages)));
-        rows.push({
-          what: `${at}: messages read`,
-          expected: args.messages,
-          found: of.bare.at(-1)?.messages ?? 0,
-        });
-        progress(`round ${round + 1} of ${args.rounds}, ${describeRound(of)}`);
+        const bare = await walk(context, BARE, service, '');
+        await postgres.checkpoint();
+        const databaseUrl = await postgres.createDatabase(`walked_${service.name}_${round}`);
+        const connector = await walk(context, CONNECTOR, service, databaseUrl);
+        rows.push(
+          ...(await countRows(databaseUrl, [
+            [`${at}: messages stored`, messages, 'connector.messages'],
+            [
+              `${at}: changes that announce one`,
+              messages,
+              `connector.changes WHERE type = 'message.created'`,
+            ],
+            [
+              `${at}: batches of changes without a number`,
+              0,
+              'connector.change_batches WHERE last_seq IS NULL',
+            ],
+            [`${at}: gaps left open`, 0, 'connector.gaps'],
+          ])),
+          { what: `${at}: messages read`, expected: messages, found: bare.messages },
+        );
+        service.walks.bare.push(bare);
+        service.walks.connector.push(connector);
+        const seconds = ({ elapsedMs }: WalkResult): string => `${(elapsedMs / 1000).toFixed(1)} s`;
+        progress(`${at}: connector ${seconds(connector)}, bare client ${seconds(bare)}`);
       }
     }
-    return { messages: args.messages, services: walks, rows, broken: describeMismatches(rows) };
+    return { report: { messages, ...summarise(services), rows }, broken: describeMismatches(rows) };
   } finally {
-    await Promise.all(services.map(({ child }) => child.stop()));
+    await Promise.all(children.map((child) => child.stop()));
   }
 }
 
 async function walk(
   context: BenchContext,
   module: URL,
-  service: Service,
+  { child, baseUrl, apiKey, databaseUrl: serviceDatabase }: Service,
   databaseUrl: string,
 ): Promise<MeasuredWalk> {
   const walker = context.start<WalkerCommands>(module);
-  const { baseUrl, apiKey } = service;
   try {
     await walker.ask('prepare', { baseUrl, apiKey, databaseUrl });
     const ownTime = await startTiming({ pid: walker.pid, databaseUrl, writers: true });
-    const serviceTime = await startTiming({
-      pid: service.child.pid,
-      databaseUrl: service.databaseUrl,
-      writers: false,
-    });
+    const serviceTime = await startTiming({ pid: child.pid, databaseUrl: serviceDatabase, writers: false });
     const result = await walker.ask('walk', {});
     return { ...result, walker: await ownTime(), service: await serviceTime() };
   } finally {
@@ -91,38 +141,36 @@ async function walk(
   }
 }
 
-/** Resolves with a function that tells what was used since. */
-async function startTiming(of: TimedProcesses): Promise<() => Promise<ProcessorTimes | undefined>> {
-  const before = await readProcessorTimes(of);
-  return async () => {
-    const after = await readProcessorTimes(of);
-    if (before === undefined || after === undefined) return undefined;
-    return { node: after.node - before.node, postgres: after.postgres - before.postgres };
+/** One ratio for each service, its messages per second, and its cost. */
+function summarise(services: readonly Service[]) {
+  const rates = (walks: readonly MeasuredWalk[]) =>
+    walks.map(({ messages, elapsedMs }) => (messages / elapsedMs) * 1_000);
+  return {
+    ratios: services.map(({ title, walks: { connector, bare } }) =>
+      ratioOf(`connector / bare client: ${title}`, { atLeast: 0.7 }, rates(connector), rates(bare)),
+    ),
+    services: services.map(({ title, walks }) => {
+      const [connector, bare] = [costOf(walks.connector), costOf(walks.bare)];
+      return {
+        title,
+        connector: spreadOf(rates(walks.connector)),
+        bare: spreadOf(rates(walks.bare)),
+        ...(connector === undefined || bare === undefined ? {} : { cost: { connector, bare } }),
+      };
+    }),
   };
 }
 
-async function countRows(databaseUrl: string, at: string, messages: number): Promise<RowCheck[]> {
-  const sql = postgres(databaseUrl, { max: 1 });
-  const queries: [what: string, expected: number, text: string][] = [
-    ['messages stored', messages, 'connector.messages'],
-    ['changes that announce one', messages, `connector.changes WHERE type = 'message.created'`],
-    ['batches of changes without a number', 0, 'connector.change_batches WHERE last_seq IS NULL'],
-    ['gaps left open', 0, 'connector.gaps'],
-  ];
-  try {
-    const checks: RowCheck[] = [];
-    for (const [what, expected, text] of queries) {
-      const [row] = await sql.unsafe<{ count: number }[]>(`SELECT count(*)::int AS count FROM ${text}`);
-      checks.push({ what: `${at}: ${what}`, expected, found: row?.count ?? -1 });
-    }
-    return checks;
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
-}
-
-function describeRound({ title, connector, bare }: Walking): string {
-  const seconds = (results: readonly MeasuredWalk[]): string =>
-    ((results.at(-1)?.elapsedMs ?? 0) / 1000).toFixed(1);
-  return `${title}: connector ${seconds(connector)} s, bare client ${seconds(bare)} s`;
+/** Milliseconds of processor time for 100 messages; undefined where processor time cannot be read. */
+function costOf(walks: readonly MeasuredWalk[]) {
+  const costs = walks.flatMap(({ messages, walker, service }) =>
+    walker === undefined || service === undefined ? [] : [{ walker, service, hundreds: messages / 100 }],
+  );
+  if (costs.length < walks.length || costs.length === 0) return undefined;
+  return {
+    node: spreadOf(costs.map(({ walker, hundreds }) => walker.node / hundreds)),
+    postgres: spreadOf(costs.map(({ walker, hundreds }) => walker.postgres / hundreds)),
+    serviceNode: spreadOf(costs.map(({ service, hundreds }) => service.node / hundreds)),
+    servicePostgres: spreadOf(costs.map(({ service, hundreds }) => service.postgres / hundreds)),
+  };
 }

@@ -2,33 +2,27 @@ import { createServer } from 'node:http';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { listenOnFreePort } from '../process/listen.ts';
 import { serveParent } from '../process/serve-parent.ts';
-import { connectionName, decodePage, makePages } from './make-pages.ts';
-import type { ServiceCommands } from './walk-commands.ts';
-
-/*
- * A service that costs nearly nothing: pages of 100 that stand in memory as bytes. It has what a poll asks for
- * and nothing else.
- */
+import { connectionName, makePages } from './make-pages.ts';
+import type { ServiceCommands } from './measure-reconcile.ts';
 
 const KEY = 'bench-key-0123456789abcdef0123456789abcdef';
+const EXPIRY = '2027-01-01T00:00:00.000Z';
 
 const commands: ServiceCommands = {
-  async listen({ messages, connections, delayMs }) {
-    const pages = makePages(messages, connections);
-    const list = Buffer.from(JSON.stringify({ connections: listConnections(connections) }));
+  /**
+   * A service that costs nearly nothing: pages of 100 that stand in memory as bytes. It has what a poll asks for and
+   * nothing else.
+   */
+  async listen({ messages, connections: total, delayMs }) {
+    const pages = makePages(messages, total);
+    const connections = Array.from({ length: total }, (_, index) => listed(index));
+    const list = Buffer.from(JSON.stringify({ connections }));
+    const slots = { total, used: total, available: 0, nextExpiry: EXPIRY };
     const account = Buffer.from(
-      JSON.stringify({
-        slots: {
-          total: connections,
-          used: connections,
-          available: 0,
-          nextExpiry: '2027-01-01T00:00:00.000Z',
-        },
-        connections: { total: connections, connected: connections, needsReconnect: 0 },
-      }),
+      JSON.stringify({ slots, connections: { total, connected: total, needsReconnect: 0 } }),
     );
     const find = (path: string, query: URLSearchParams): Buffer | undefined => {
-      if (path === '/api/v1/messages') return pages[decodePage(query.get('cursor'))];
+      if (path === '/api/v1/messages') return pages.get(query.get('cursor'));
       if (path === '/api/v1/connections') return list;
       return path === '/api/v1/account' ? account : undefined;
     };
@@ -49,25 +43,21 @@ const commands: ServiceCommands = {
   },
 };
 
-function listConnections(count: number) {
-  return Array.from({ length: count }, (_, index) => {
-    const phoneNumber = String(491_500_000_000 + index);
-    return {
+function listed(index: number) {
+  const phoneNumber = String(491_500_000_000 + index);
+  const label = `Desk ${index}`;
+  return {
+    ...{
       id: connectionName(index),
       phoneNumber,
-      label: `Desk ${index}`,
+      label,
       status: 'open',
       isDefault: index === 0,
       provider: 'qr',
-      tier: 'basic',
-      profilePicUrl: 'https://media.example.com/neutral.png',
-      licenseValid: true,
-      licenseStatus: 'active',
-      licenseExpires: '2027-01-01T00:00:00.000Z',
-      phone: phoneNumber,
-      name: `Desk ${index}`,
-    };
-  });
+    },
+    ...{ tier: 'basic', profilePicUrl: 'https://media.example.com/neutral.png', licenseValid: true },
+    ...{ licenseStatus: 'active', licenseExpires: EXPIRY, phone: phoneNumber, name: label },
+  };
 }
 
 serveParent(commands);

@@ -3,98 +3,84 @@ import { REDIS_MISSING, startTestRedis } from '../../test/support/redis.ts';
 import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
-import { percentile } from '../report/statistics.ts';
+import { percentile, ratioOf, spreadOf } from '../report/statistics.ts';
 import type { SendsCommands, Times } from './sends-process.ts';
 
 /** From the request in one process to the attempt in another, in milliseconds, round by round. */
-export interface SendsContender {
+interface Contender {
   readonly title: string;
-  /** Between two looks for what is due, where nothing is notified. */
-  readonly looksEveryMs?: number;
-  /** The same of the least that carries a signal there, sent in between. */
-  readonly bareP50Ms: number[];
-  readonly bareP99Ms: number[];
-  readonly p50Ms: number[];
-  readonly p99Ms: number[];
-  readonly longestMs: number[];
+  readonly queues: Child<SendsCommands>;
+  readonly sends: Child<SendsCommands>;
+  readonly waits: Record<(typeof FIGURES)[number], number[]>;
+  queued: number;
 }
 
-export interface SendsResult {
-  readonly contenders: readonly SendsContender[];
-  readonly rows: readonly RowCheck[];
-  readonly broken: readonly string[];
-  /** Why there are no figures with Redis. */
-  readonly notMeasured: string | undefined;
-}
-
+/** `bare` is the least that carries a signal there, sent in between. */
+const FIGURES = ['bareP50Ms', 'bareP99Ms', 'p50Ms', 'p99Ms', 'longestMs'] as const;
 const EVERY_MS = 20;
 const CONNECTIONS = 50;
 const WARM_UP = 20;
 const PATIENCE_MS = 30_000;
-/** How often a worker looks for what is due where it hears nothing. */
-const UNHEARD_LOOK_MS = 1_000;
-
-interface Contender extends SendsContender {
-  readonly queues: Child<SendsCommands>;
-  readonly sends: Child<SendsCommands>;
-  queued: number;
-}
+const UNNOTIFIED = 'nothing';
+/** How often a worker looks for what is due where nothing is notified, and the bound: it has just missed a look. */
+const LOOK = { ms: 1_000, target: { below: 1.5 } };
+/** A send is to start in another process within this. */
+const BOUND = { ms: 100, target: { below: 1 } };
+/** A send takes three commits and the signal takes none: the commit of the send, the lease and the attempt. */
+const BELOW_BARE = { below: 50 };
 
 /**
  * Measures how long a send waits that one process queues and another one makes: with notifications by Postgres, by
  * Redis where there is a `redis-server` or `TEST_REDIS_URL`, and without any.
  */
-export async function measureSends(context: BenchContext): Promise<SendsResult> {
+export async function measureSends(context: BenchContext) {
   const { args, postgres, progress } = context;
   const given = process.env['TEST_REDIS_URL'] || undefined;
   const redis = given !== undefined || REDIS_MISSING !== undefined ? undefined : await startTestRedis();
-  const redisUrl = given ?? redis?.url;
+  const url = given ?? redis?.url;
   const contenders: Contender[] = [];
   const children: Child<SendsCommands>[] = [];
 
-  const open = async (name: string, title: string, url?: string): Promise<void> => {
-    const created = await postgres.createDatabase(`sends_${name}`);
+  const open = async (title: string, redisUrl?: string): Promise<void> => {
+    const created = await postgres.createDatabase(`sends_${title.toLowerCase()}`);
     // As behind a pooler in transaction mode, where nothing can be heard.
-    const databaseUrl = name === 'unheard' ? `${created}?prepare=false` : created;
+    const databaseUrl = title === UNNOTIFIED ? `${created}?prepare=false` : created;
     const start = async (sends: boolean): Promise<Child<SendsCommands>> => {
       const child = context.start<SendsCommands>(new URL('./sends-process.ts', import.meta.url));
       children.push(child);
-      await child.ask('start', { databaseUrl, redisUrl: url, prefix: `bench-${process.pid}-${name}`, sends });
+      await child.ask('start', {
+        databaseUrl,
+        redisUrl,
+        prefix: `bench-${process.pid}-${title.toLowerCase()}`,
+        sends,
+      });
       return child;
     };
     const [queues, sends] = [await start(false), await start(true)];
     await queues.ask('addConnections', { count: CONNECTIONS });
-    contenders.push({
-      title,
-      queues,
-      sends,
-      queued: 0,
-      ...(name === 'unheard' ? { looksEveryMs: UNHEARD_LOOK_MS } : {}),
-      bareP50Ms: [],
-      bareP99Ms: [],
-      p50Ms: [],
-      p99Ms: [],
-      longestMs: [],
-    });
+    const waits = { bareP50Ms: [], bareP99Ms: [], p50Ms: [], p99Ms: [], longestMs: [] };
+    contenders.push({ title, queues, sends, waits, queued: 0 });
   };
 
   try {
-    await open('postgres', 'Postgres');
-    if (redisUrl !== undefined) await open('redis', 'Redis', redisUrl);
-    await open('unheard', 'nothing');
+    await open('Postgres');
+    if (url !== undefined) await open('Redis', url);
+    await open(UNNOTIFIED);
     for (const contender of contenders) await measure(contender, 'warm-up', WARM_UP);
     for (let round = 0; round < args.rounds; round += 1) {
       for (const contender of contenders) {
         await postgres.checkpoint();
         const count = Math.ceil((args.seconds * 1_000) / EVERY_MS);
         const { sends, bare } = await measure(contender, `round-${round}`, count);
-        contender.p50Ms.push(percentile(sends, 0.5));
-        contender.p99Ms.push(percentile(sends, 0.99));
-        contender.longestMs.push(sends.at(-1) ?? Number.NaN);
-        contender.bareP50Ms.push(percentile(bare, 0.5));
-        contender.bareP99Ms.push(percentile(bare, 0.99));
+        contender.waits.p50Ms.push(percentile(sends, 0.5));
+        contender.waits.p99Ms.push(percentile(sends, 0.99));
+        contender.waits.longestMs.push(sends.at(-1) ?? Number.NaN);
+        contender.waits.bareP50Ms.push(percentile(bare, 0.5));
+        contender.waits.bareP99Ms.push(percentile(bare, 0.99));
       }
-      const longest = contenders.map(({ title, longestMs }) => `${title} ${longestMs.at(-1)?.toFixed(0)} ms`);
+      const longest = contenders.map(
+        ({ title, waits }) => `${title} ${waits.longestMs.at(-1)?.toFixed(0)} ms`,
+      );
       progress(`round ${round + 1} of ${args.rounds}: longest wait ${longest.join(', ')}`);
     }
     const rows: RowCheck[] = [];
@@ -102,22 +88,24 @@ export async function measureSends(context: BenchContext): Promise<SendsResult> 
       const found = await sends.ask('countSent', {} as never);
       rows.push({ what: `sends made at the first attempt, ${title}`, expected: queued, found });
     }
-    const notMeasured = redisUrl === undefined ? REDIS_MISSING : undefined;
-    return { contenders, rows, broken: describeMismatches(rows), notMeasured };
+    const notMeasured = url === undefined ? { notMeasured: `Redis (${REDIS_MISSING})` } : {};
+    return {
+      report: {
+        ratios: contenders.flatMap(compare),
+        contenders: contenders.map(({ title, waits }) => ({ title, ...spreadAll(waits) })),
+        rows,
+        ...notMeasured,
+      },
+      broken: describeMismatches(rows),
+    };
   } finally {
     await Promise.all(children.map((child) => child.stop()));
     await redis?.stop();
   }
 }
 
-interface Waits {
-  /** The shortest first. */
-  readonly sends: readonly number[];
-  readonly bare: readonly number[];
-}
-
-/** Queues `count` sends, and waits until each has begun and each bare signal has come. */
-async function measure(contender: Contender, name: string, count: number): Promise<Waits> {
+/** Queues `count` sends, and waits until each has begun and each bare signal has come. The shortest wait first. */
+async function measure(contender: Contender, name: string, count: number) {
   const run = { name, count, everyMs: EVERY_MS, connections: CONNECTIONS };
   const asked = await contender.queues.ask('queue', run);
   contender.queued += count;
@@ -136,4 +124,18 @@ async function measure(contender: Contender, name: string, count: number): Promi
 function waitsOf(askedAt: Times, begunAt: Times): readonly number[] {
   const waits = Object.entries(askedAt).map(([text, at]) => (begunAt[text] ?? Number.POSITIVE_INFINITY) - at);
   return waits.sort((a, b) => a - b);
+}
+
+function compare({ title, waits }: Contender) {
+  const { ms, target } = title === UNNOTIFIED ? LOOK : BOUND;
+  const bounds = waits.p99Ms.map(() => ms);
+  const what = `notified by ${title}`;
+  const overBound = ratioOf(`${what}: p99 / ${ms} ms`, target, waits.p99Ms, bounds);
+  if (title === UNNOTIFIED) return [overBound];
+  return [overBound, ratioOf(`${what}: p50 / bare`, BELOW_BARE, waits.p50Ms, waits.bareP50Ms)];
+}
+
+function spreadAll(waits: Contender['waits']) {
+  const spreads = FIGURES.map((name) => [name, spreadOf(waits[name])] as const);
+  return Object.fromEntries(spreads) as Record<(typeof FIGURES)[number], ReturnType<typeof spreadOf>>;
 }

@@ -1,45 +1,31 @@
-import { fileURLToPath } from 'node:url';
-import { createOutbox, type Outbox } from '../../src/connector/outbox/outbox.ts';
+import { createOutbox } from '../../src/connector/outbox/outbox.ts';
 import { createOutboxMetrics } from '../../src/connector/outbox/outbox-metrics.ts';
 import { queueSend } from '../../src/connector/outbox/queue-send.ts';
 import { createServiceClient } from '../../src/connector/service-client/service-client.ts';
-import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
-import { migrateDatabase } from '../../src/runtime/database/migrate.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createPresence } from '../../src/connector/work/presence.ts';
+import { systemClock as clock } from '../../src/runtime/clock/system-clock.ts';
 import { createMetrics } from '../../src/runtime/metrics/metrics.ts';
-import type { Notifier } from '../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../src/runtime/notifier/open-notifier.ts';
+import { logger } from '../context.ts';
+import { openSchema } from '../postgres/open-schema.ts';
 import { serveParent } from '../process/serve-parent.ts';
-import { type BareSignal, openBareSignal } from './bare-signal.ts';
-
-const clock = systemClock;
-const logger = createLogger({ level: 'warn', name: 'bench', destination: 'stderr' });
+import { openBareSignal } from './bare-signal.ts';
 
 /** Epoch milliseconds with their fraction. */
 function preciseNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
-interface Running {
-  readonly database: Database;
-  readonly notifier: Notifier;
-  readonly presence: Presence;
-  readonly outbox: Outbox;
-  readonly bare: BareSignal;
-}
-
 /** Epoch milliseconds, by the text of the message. */
 export type Times = Readonly<Record<string, number>>;
 
 /** When the sends and the bare signals of a run were asked for, or began. */
-export interface RunTimes {
+interface RunTimes {
   readonly sends: Times;
   readonly bare: Times;
 }
 
-export interface SendsSetup {
+interface SendsSetup {
   readonly databaseUrl: string;
   /** Undefined: Postgres notifies. */
   readonly redisUrl: string | undefined;
@@ -49,15 +35,13 @@ export interface SendsSetup {
   readonly sends: boolean;
 }
 
-let running: Running | undefined;
+let running: Awaited<ReturnType<typeof start>> | undefined;
 let startedAt: Record<string, number> = {};
 let heardAt: Record<string, number> = {};
 
 /** The sending half of a connector process: the outbox of the product, and a service that answers at once. */
-async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Promise<Running> {
-  const folder = fileURLToPath(new URL('../../drizzle/connector', import.meta.url));
-  await migrateDatabase({ url: databaseUrl, folder, schema: 'connector', logger, clock });
-  const database = openDatabase({ url: databaseUrl, name: 'bench-connector', clock, logger });
+async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup) {
+  const database = await openSchema('connector', databaseUrl);
   const notifier = await openNotifier({ database, databaseUrl, redisUrl, prefix, clock, logger });
   const presence = createPresence({ database, clock, logger, works: sends });
   const client = createServiceClient({ baseUrl: 'http://unused.example', token: () => '', clock });
@@ -88,7 +72,7 @@ async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Prom
   return { database, notifier, presence, outbox, bare };
 }
 
-function theRunning(): Running {
+function theRunning() {
   if (running === undefined) throw new Error('the process was not started');
   return running;
 }
@@ -108,12 +92,7 @@ const commands = {
     );
   },
   /** Queues one send after the other, each on the next connection, and sends a bare signal between two of them. */
-  async queue(run: {
-    readonly name: string;
-    readonly count: number;
-    readonly everyMs: number;
-    readonly connections: number;
-  }): Promise<RunTimes> {
+  async queue(run: { name: string; count: number; everyMs: number; connections: number }): Promise<RunTimes> {
     const { database, outbox, bare } = theRunning();
     const sends: Record<string, number> = {};
     const signals: Record<string, number> = {};
@@ -143,21 +122,17 @@ const commands = {
   async countSent(): Promise<number> {
     const { database, outbox } = theRunning();
     await outbox.settle();
-    const [row] = await database.query<{ sent: number }>(
-      `select count(*) as sent from connector.outbound where state = 'sent' and attempts = 1`,
-      [],
-    );
-    return row?.sent ?? 0;
+    const count = `select count(*) as sent from connector.outbound where state = 'sent' and attempts = 1`;
+    return (await database.query<{ sent: number }>(count))[0]?.sent ?? 0;
   },
 };
 
 export type SendsCommands = typeof commands;
 
 serveParent(commands, async () => {
-  if (running === undefined) return;
-  await running.bare.close();
-  await running.outbox.close();
-  await running.presence.stop();
-  await running.notifier.close();
-  await running.database.close();
+  await running?.bare.close();
+  await running?.outbox.close();
+  await running?.presence.stop();
+  await running?.notifier.close();
+  await running?.database.close();
 });

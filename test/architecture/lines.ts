@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['src/conformance', 9830],
   ['src/patterns', 1250],
   ['test', 88717],
-  ['bench', 4730],
+  ['bench', 2850],
   ['drizzle', 6610, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 

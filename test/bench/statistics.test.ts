@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ratioOf } from '../../bench/report/ratio.ts';
-import { percentile, spreadOf } from '../../bench/report/statistics.ts';
+import { percentile, ratioOf, spreadOf } from '../../bench/report/statistics.ts';
 
 describe('a spread', () => {
   it('has the middle of an odd number of rounds', () => {

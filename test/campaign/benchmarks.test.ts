@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
-import type { BenchReport } from '../../bench/report/report.ts';
-import { INSTALLED_POSTGRES_MISSING } from '../support/own-postgres.ts';
+import type { BenchReport } from '../../bench/measures.ts';
 import { REDIS_MISSING } from '../support/redis.ts';
 
 const RUN = new URL('../../bench/run.ts', import.meta.url).pathname;
@@ -113,52 +112,6 @@ describe('reconcile', () => {
     expect(reconcile?.rows).toHaveLength(15);
     expect(reconcile?.rows.filter(({ expected }) => expected === 450)).toHaveLength(9);
     for (const { expected, found } of reconcile?.rows ?? []) expect(found).toBe(expected);
-  });
-});
-
-describe('postgres', () => {
-  const missing = INSTALLED_POSTGRES_MISSING;
-  const title = `reports the cost of an event on each server, and that no statement is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
-  it.skipIf(missing !== undefined)(title, async () => {
-    const { broken, engines } = await benchReport('postgres', '--seconds', '0.1', '--rounds', '1');
-
-    expect(broken).toEqual([]);
-    expect(engines?.compiled).toBe(0);
-    expect(engines?.engines.map((one) => one.title)).toEqual(['from npm', "the distribution's"]);
-    // The system counts processor time in hundredths of a second, so such a short run may show none.
-    for (const { microseconds, eventsPerSecond } of engines?.engines ?? []) {
-      expect(microseconds).toEqual(spread);
-      expect(eventsPerSecond.min).toBeGreaterThan(0);
-    }
-    expect(engines?.ratios).toMatchObject([{ target: { below: 1.3 } }]);
-  });
-});
-
-describe('isolation and pages', () => {
-  it('deliver every event beside an unresponsive account, and return the right entries on every page', async () => {
-    const small = ['--seconds', '0.1', '--rounds', '1', '--rows', '12000'];
-    const { broken, isolation, pages } = await benchReport('isolation', 'pages', ...small);
-
-    expect(broken).toEqual([]);
-    expect(isolation?.accounts).toEqual([
-      { title: 'alone', p50Ms: spread, p99Ms: spread },
-      { title: 'beside an account with a black hole', p50Ms: spread, p99Ms: spread },
-    ]);
-    expect(isolation?.held.min).toBeGreaterThan(0);
-    expect(isolation?.ratios).toMatchObject([{ target: { below: 1.5 } }]);
-    for (const { expected, found } of isolation?.rows ?? []) expect(found).toBe(expected);
-
-    expect(pages?.rows).toEqual({ small: 10_000, large: 12_000 });
-    const names = ['every connection', '`connectionId` given', 'a key for 2 of 20'].flatMap((selection) =>
-      ['first', 'middle', 'last'].map((place) => `${place} page, ${selection}`),
-    );
-    expect(pages?.pages.map(({ name }) => name)).toEqual(names);
-    for (const { buffers, ms } of pages?.pages ?? []) {
-      expect(buffers.small).toBeGreaterThan(0);
-      expect(buffers.large).toBeGreaterThan(0);
-      expect(ms).toEqual({ small: spread, large: spread });
-    }
-    expect(pages?.ratios).toHaveLength(2 * names.length);
   });
 });
 
