@@ -1,7 +1,7 @@
 import type { ConnectorMutant } from './find-mutant.ts';
 
 /**
- * Ways to break what ARCHITECTURE.md promises about the connector, and what the patterns promise, each with the test
+ * Ways to break what the connector promises, and what the patterns promise, each with the test
  * that must fail.
  */
 export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [

@@ -29,6 +29,7 @@ export interface PollFailure {
  * The wait after a failure. It doubles from 15 s to 5 minutes; from 30 s if the list of messages does not end; from
  * 2 s to 8 s while the service answers nothing.
  * `random` (0 to 1) subtracts up to half of it. The service can request more than the first wait, never less.
+ * So a service that answers nonsense receives at most 12 requests a minute for each account.
  * [errors.client.without-retry-after]
  */
 export function backOff({ error, failures, answered }: PollFailure, random: number): BackOff {
