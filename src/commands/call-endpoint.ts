@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { EndpointDefinition } from '../contract/schema/endpoint.ts';
 
-/** The input of a call. */
 export interface EndpointInput {
   /** Parameters of the path by their names. */
   readonly params?: Readonly<Record<string, string>>;

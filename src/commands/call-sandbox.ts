@@ -10,7 +10,6 @@ const DEADLINE_MS = 120_000;
 /** Endpoints whose answer is one JSON object. */
 type Name = Exclude<SandboxEndpointName, 'streamEvents'>;
 
-/** The input of a call. */
 export interface SandboxRequest extends EndpointInput {
   readonly body?: object;
 }

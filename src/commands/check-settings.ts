@@ -15,7 +15,6 @@ export interface CheckedSettings {
 
 const SETTINGS = { check: 'settings', title: 'settings' } as const;
 
-/** Whose settings are checked. */
 export interface SettingsOrigin {
   /** They are those of an `npm start`, whose embedded Postgres is intended. */
   readonly isLoop?: boolean;

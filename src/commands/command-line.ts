@@ -46,7 +46,6 @@ const COMMON: Readonly<Record<string, OptionDefinition>> = {
   version: { type: 'boolean', description: 'print the version and exit' },
 };
 
-/** The version of this package. */
 export function packageVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return (manifest as { version: string }).version;

@@ -70,7 +70,6 @@ export async function refuseSandbox(named: NamedDatabase): Promise<void> {
 interface Found {
   readonly hasConnector: boolean;
   readonly hasPlatform: boolean;
-  /** It is the database of a sandbox. */
   readonly isSandbox: boolean;
   /** Schemas with tables of others. */
   readonly foreign: readonly string[];

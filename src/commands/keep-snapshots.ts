@@ -11,7 +11,6 @@ import type { SavedRecording } from '../sandbox/recorder/flight-recorder.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { SandboxMemory, SandboxPorts } from '../sandbox/sandbox-ports.ts';
 
-/** The connector of a snapshot. */
 export interface SavedConnector {
   /** Resolves when it has no work in progress. */
   settle(): Promise<void>;

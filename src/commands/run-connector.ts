@@ -76,7 +76,6 @@ const HTTP_LIMITS: Partial<HttpLimits> = {
   maxPerAddress: 1_024,
 };
 
-/** A running connector. */
 export interface RunningConnector {
   readonly url: string;
   /** See `Connector.untilReady`. */

@@ -75,7 +75,6 @@ interface Parts {
   readonly ports: SandboxPorts;
 }
 
-/** The running service and its sandbox. */
 export interface RunningService {
   /** Another one after a snapshot was restored. */
   readonly sandbox: Sandbox;

@@ -7,7 +7,6 @@ import type { Subcommand } from './subcommand.ts';
 /** A command that consists of subcommands. */
 export interface SubcommandFamily<Target> {
   readonly name: CommandName;
-  /** Options of all subcommands. */
   readonly common: CommandDefinition['options'];
   readonly subcommands: Readonly<Record<string, Subcommand<Target>>>;
   /** The end of the help text, after the list of subcommands. */

@@ -20,7 +20,6 @@ export interface StartOptions {
   readonly webhookSecret: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
-  /** The module with the handlers. */
   readonly handlersModule: string | undefined;
   readonly logLevel: LogLevel;
 }

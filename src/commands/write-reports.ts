@@ -12,7 +12,6 @@ const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red', not_checked: '
 const MARK_WIDTH = 9;
 const INDENT = ' '.repeat(MARK_WIDTH);
 
-/** The number of reports by verdict. */
 export function countVerdicts(reports: readonly Report[]): Readonly<Record<Verdict, number>> {
   const of = (verdict: Verdict): number => reports.filter((report) => report.verdict === verdict).length;
   return { ok: of('ok'), warning: of('warning'), problem: of('problem'), not_checked: of('not_checked') };

@@ -2,7 +2,6 @@ import { type Conclusion, createReport, type Report } from './report/report.ts';
 import type { Clock } from './runner/clock.ts';
 import { type CheckResult, type RunOptions, runChecks } from './runner/run-checks.ts';
 
-/** How to run a suite. */
 export interface SuiteRun {
   /** Runs only checks whose ids start with one of these; default: all. */
   readonly only?: readonly string[] | undefined;

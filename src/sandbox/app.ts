@@ -86,7 +86,6 @@ const refuseForward =
       ? new SandboxError(unreachable)
       : new SandboxError('invalid_request', NO_DOT_SEGMENTS);
 
-/** Forwards to the attached connector. */
 function forwardToConnector({ connector, watchForward }: SandboxAppOptions): RequestHandler {
   return forward({
     target() {

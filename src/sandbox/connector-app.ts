@@ -7,7 +7,6 @@ import { storeValue } from './state-store.ts';
 const registeredApp = z.object({ clientId: z.string(), clientSecret: z.string(), redirectUri: z.string() });
 type RegisteredApp = z.infer<typeof registeredApp>;
 
-/** The app with its webhook secret. */
 export interface ConnectorApp extends RegisteredApp {
   readonly webhookSecret: string;
 }

@@ -38,7 +38,6 @@ export type SandboxAddresses = Pick<
   'baseUrl' | 'legacyBaseUrl' | 'authUrl' | 'mcpUrl' | 'sandboxUrl' | 'connectorUrl' | 'webhookUrl'
 >;
 
-/** The attached connector. */
 export interface AttachedConnector {
   /** Token of its API. */
   readonly token: string;

@@ -25,7 +25,6 @@ import { remindToClose } from './remind-to-close.ts';
 import { openSharedServer } from './shared-server.ts';
 import { waitUntil } from './wait-until.ts';
 
-/** How a loop for tests is started. */
 export interface TestLoopOptions {
   /** False starts only the service and its sandbox, for your own client of the service. Default: true. */
   readonly connector?: boolean;

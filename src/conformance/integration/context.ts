@@ -89,7 +89,6 @@ type Fields = Readonly<Record<string, unknown>>;
 const LOOK_MS = 3_000;
 const LONGEST_PAGE = 1_000;
 
-/** The entries of a list. */
 export function entriesOf({ json }: Exchange): readonly Fields[] {
   const { entries } = (json ?? {}) as { entries?: readonly Fields[] };
   if (entries === undefined) throw new NoSandbox('the sandbox returned no list');

@@ -20,7 +20,6 @@ export interface IntegrationSuiteOptions extends SuiteRun {
   readonly repeat?: (id: string) => string;
 }
 
-/** The checks that `only` selects. */
 export function selectIntegrationChecks(only?: readonly string[]): readonly IntegrationCheck[] {
   return selectById(INTEGRATION_CHECKS, only);
 }

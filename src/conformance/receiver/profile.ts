@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto';
 /** A request header. A name may occur more than once. */
 export type Header = readonly [name: string, value: string];
 
-/** What is signed. */
 export interface ToSign {
   readonly secret: string;
   readonly body: Uint8Array;

@@ -3,7 +3,6 @@ import type { Clock } from './clock.ts';
 import { type Exchange, parseJson } from './exchange.ts';
 import type { Journal } from './journal.ts';
 
-/** One request. */
 export interface RequestOptions {
   /** Sent as JSON. */
   readonly body?: unknown;

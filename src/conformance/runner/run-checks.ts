@@ -5,7 +5,6 @@ import { describeExchange, type Evidence, type Exchange } from './exchange.ts';
 import type { Entry, Journal } from './journal.ts';
 import type { SecretBook } from './secret-book.ts';
 
-/** The result of a check. */
 export interface CheckResult {
   readonly id: string;
   readonly section: string;

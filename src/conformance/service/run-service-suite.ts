@@ -30,7 +30,6 @@ export class UnreachableError extends Error {
 const CLEAN_UP_MS = 30_000;
 const ARRIVES_MS = 60_000;
 
-/** The checks that `only` selects. */
 export function selectChecks(only: readonly string[] | undefined): readonly ServiceCheck[] {
   return selectById(SERVICE_CHECKS, only);
 }

@@ -21,7 +21,6 @@ export type Need =
   | 'grant'
   | 'patience';
 
-/** A check of the service. */
 export interface ServiceCheck extends Check<ServiceContext> {
   /** Absent for a check that only reads, or is rejected without a trace. */
   readonly needs?: readonly Need[];

@@ -38,7 +38,6 @@ export interface BatchResult {
   readonly applied: boolean;
   /** The number of messages created or changed, by the bits of `CHANGE`. */
   readonly masks: ReadonlyMap<number, number>;
-  /** The number of deliveries by outcome. */
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
 }
 

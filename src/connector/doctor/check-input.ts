@@ -35,7 +35,6 @@ export interface PublicReach {
   ) => void;
 }
 
-/** Input of every check. */
 export interface CheckInput {
   readonly settings: DoctorSettings;
   readonly clock: Clock;
@@ -60,7 +59,6 @@ export interface ExaminedAccount {
   readonly configured: boolean;
 }
 
-/** Input of a check of a stored account. */
 export interface AccountCheckInput extends StoreCheckInput {
   readonly account: ExaminedAccount;
 }

@@ -20,7 +20,6 @@ export interface Finding {
 /** `service_unusable`: no other call to the service can succeed. */
 export type FindingCode = 'service_unusable';
 
-/** A finding as it is reported. */
 export interface Report extends Finding {
   readonly check: string;
   readonly title: string;

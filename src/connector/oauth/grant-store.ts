@@ -17,7 +17,6 @@ export interface TokenPair {
 /** A stored grant. Times in epoch milliseconds of our clock. */
 export type GrantRow = typeof oauthGrants.$inferSelect;
 
-/** The tokens of a grant as stored. */
 export type SealedPair = Pick<GrantRow, 'sealedAccessToken' | 'sealedRefreshToken' | 'accessExpiresAt'>;
 
 /** Seals what a server issued at `now`. If a refresh returns no refresh token, the previous one is kept. */

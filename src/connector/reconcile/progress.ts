@@ -62,7 +62,6 @@ const READ_WITH_VERSIONS = `${READ},
          (select json_object_agg(connection_id, version) from connector.connections
            where account_id = $1 or listed_at is null) as versions`;
 
-/** Reads the progress of an account. */
 export async function readProgress(db: Queryable, accountId: string): Promise<Progress> {
   const [row] = await db.query<ProgressRow>(READ, [accountId]);
   return toProgress(row);

@@ -62,5 +62,4 @@ export async function readConsumerStates(
   });
 }
 
-/** A consumer with its progress. */
 export type ConsumerState = Awaited<ReturnType<typeof readConsumerStates>>[number];

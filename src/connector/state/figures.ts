@@ -269,7 +269,6 @@ export interface ConnectionCount extends HealthFacts {
   readonly count: number;
 }
 
-/** Counts the connections of all accounts. */
 export async function countConnections(db: Queryable, now: number): Promise<ConnectionCount[]> {
   const { accountId, visible, deletedAt, licenseValid, status, needsReconnect } = c;
   const alike = {

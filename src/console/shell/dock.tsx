@@ -4,7 +4,6 @@ import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { lazyPart } from '../ui/lazy-part.tsx';
 
-/** A pane of the dock. */
 interface Pane {
   readonly name: string;
   readonly label: string;

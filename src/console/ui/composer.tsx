@@ -17,7 +17,6 @@ export type Content =
       };
     };
 
-/** A file as a data URI. */
 export function readDataUri(file: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();

@@ -85,7 +85,6 @@ export const listedApiKey = z.object({
     .describe('When the key was revoked, in virtual time; null while it is valid.'),
 });
 
-/** A workspace in a list. */
 export const listedWorkspace = z.object({
   id: id.describe('Id of the workspace.'),
   kind: workspaceKind.describe('`standalone` or `crm_portal`.'),

@@ -91,7 +91,6 @@ export const CONNECTION_CAUSES = [
 ] as const;
 export type ConnectionCause = (typeof CONNECTION_CAUSES)[number];
 
-/** A connection as listed. */
 export const listedConnection = z.object({
   id: id.describe('Id of the connection.'),
   workspaceId: id.describe('The workspace that owns it.'),

@@ -8,7 +8,6 @@ import { entriesOf, SANDBOX_PAGE, sandboxOrder, sandboxPageQuery } from './lists
 
 const id = z.string().min(1).max(255);
 
-/** The outcome of a delivery. */
 export const DELIVERY_OUTCOMES = ['pending', 'delivered', 'dropped'] as const;
 export const deliveryOutcome = z.enum(DELIVERY_OUTCOMES);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;

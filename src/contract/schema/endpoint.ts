@@ -32,7 +32,6 @@ export interface RefusalDefinition {
   readonly meaning: string;
 }
 
-/** The body of a request. */
 export interface BodyDefinition {
   readonly schema: z.ZodType;
   readonly required: boolean;

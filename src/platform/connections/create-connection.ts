@@ -6,7 +6,6 @@ import { insertConnection } from './insert-connection.ts';
 import { type PairingSession, readPairing } from './pairing/pairing-sessions.ts';
 import { type Connection, findReachable, readConnection } from './read-connections.ts';
 
-/** A request to create a connection. */
 export interface CreateRequest {
   /** Empty: the number becomes the label when the connection pairs. */
   readonly label: string;

@@ -7,7 +7,6 @@ import type { StateChange } from '../time/state-change.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import { takeStep } from './transitions.ts';
 
-/** A connection to insert. */
 export interface NewConnection {
   readonly workspaceId: string;
   readonly provider: Provider;

@@ -41,7 +41,6 @@ export const EXISTING_CONNECTIONS = sql<string[]>`array(
   join ${connections} c on c.id = g.id and c.workspace_id = ${sql`${owner}`}
   order by g.place)`;
 
-/** The sources of credentials. */
 export interface CredentialSources {
   readonly database: Queryable;
   readonly tokens: TokenVerifier;

@@ -32,7 +32,6 @@ function readStart(pid: number): string {
   }
 }
 
-/** This process. */
 export function currentProcess(): ProcessIdentity {
   const space = readPidSpace();
   const pidStart = space === '' ? '' : `${space}${SEPARATOR}${readStart(process.pid)}`;

@@ -24,7 +24,6 @@ export class Beginning {
   }
 }
 
-/** The beginning of a text. */
 export function beginningOf(text: Uint8Array | string): string {
   const beginning = new Beginning();
   beginning.add(typeof text === 'string' ? Buffer.from(text.slice(0, RECORDED_BYTES + 1)) : text);

@@ -8,7 +8,6 @@ import { listConnectionsTool, readMessagesTool } from './reading-tools.ts';
 import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
 import { createToolServer, type ToolServer } from './tool-server.ts';
 
-/** Dependencies of the tools and their server. */
 interface Options
   extends Omit<Parameters<typeof createToolServer>[0], 'protocol' | 'stopping'>,
     Omit<SendToolDependencies, 'stopping'>,

@@ -17,7 +17,6 @@ import { createUploadPlaces, type UploadPlaces } from './upload-places.ts';
 const WRITES_AT_ONCE = 4;
 const CLEAR_UP_DEADLINE_MS = 60_000;
 
-/** The files of messages. */
 export interface MediaStore {
   /** Limits concurrent uploads. An upload must enter before its body is read, so that all of them fit into memory. */
   readonly places: UploadPlaces;

@@ -168,7 +168,6 @@ export function createMessageControls({
   };
 }
 
-/** Applies reports of the network to messages. */
 export function createNetworkReports(mediaAddress: MediaAddress): NetworkReports {
   return {
     async receipts(change, receipts) {

@@ -83,7 +83,6 @@ function readMerged(db: Queryable, range: PageRange) {
     .limit(limit);
 }
 
-/** A row of a page. */
 export type MessageRow = Awaited<ReturnType<typeof readAlong>>[number];
 
 /**

@@ -2,7 +2,6 @@ import type { Provider } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
-/** The scale of send latency. */
 export interface SendTiming {
   /** 1 is the service's real latency, 0 none. */
   readonly sendScale: number;

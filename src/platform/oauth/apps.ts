@@ -11,7 +11,6 @@ import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { hashOauthSecret, newOauthSecret } from './oauth-secrets.ts';
 import { isRedirectUri } from './redirect-uri.ts';
 
-/** The registration of an app. */
 export interface AppRegistration {
   readonly name: string;
   readonly redirectUris: readonly string[];

@@ -23,7 +23,6 @@ export interface PortalSessions {
 
 export const noPortalSessions: PortalSessions = { find: () => null };
 
-/** A workspace of a portal session. */
 export interface OwnedWorkspace {
   readonly id: string;
   readonly kind: WorkspaceKind;

@@ -16,13 +16,11 @@ export interface SigningKey {
   readonly kid: string;
   readonly privateKey: CryptoKey;
   readonly publicKey: CryptoKey;
-  /** The key as it is in the JWKS. */
   readonly publicJwk: JWK;
   /** Virtual epoch ms from which it signs, until the next key does. */
   readonly signsFrom: number;
 }
 
-/** A key as it is stored. */
 export type StoredKey = typeof oauthSigningKeys.$inferSelect;
 
 async function importKey(jwk: JWK): Promise<CryptoKey> {

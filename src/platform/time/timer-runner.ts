@@ -21,7 +21,6 @@ export interface TimerHandler {
   fire(change: StateChange, timers: readonly FiredTimer[]): Promise<void>;
 }
 
-/** A timer that fires. */
 export interface FiredTimer extends StoredTimer {
   /** Virtual time at which it fires: its due time during an advance, otherwise the present time. */
   readonly at: number;
@@ -43,7 +42,6 @@ interface RunnerOptions {
 export interface TimerRunner {
   /** Call it when timers have been committed; it sets the alarm earlier if necessary. */
   arm(dueAt: number): void;
-  /** Fires all timers that are due. */
   fireDue(): Promise<StoredTimer[]>;
   /**
    * Fires the next batch that is due until a time; returns an empty array if there is none. The caller holds the gate.

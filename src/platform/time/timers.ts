@@ -13,7 +13,6 @@ export interface NewTimer {
   readonly payload: object;
 }
 
-/** A stored timer. */
 export interface StoredTimer {
   readonly id: number;
   readonly kind: string;

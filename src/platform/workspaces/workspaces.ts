@@ -8,7 +8,6 @@ import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 
-/** A workspace. */
 export interface Workspace {
   readonly id: string;
   readonly kind: WorkspaceKind;

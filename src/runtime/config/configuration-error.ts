@@ -1,4 +1,3 @@
-/** One problem of the configuration. */
 export interface ConfigurationProblem {
   readonly setting: string;
   /** What was found, what is allowed and what to do. Never the value of a secret. */

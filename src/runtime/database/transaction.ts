@@ -3,7 +3,6 @@ import { DatabaseUnavailable, QueryDeadlineExceeded, QueryFailed, TransactionOve
 import type { RowMode, Session } from './session.ts';
 import { beginTransaction } from './session-parameters.ts';
 
-/** Runs statements of one transaction. */
 export interface TransactionScope {
   /** `deadlineMs` can shorten the remaining time; when it passes, the whole transaction is aborted. */
   run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs?: number): Promise<unknown[]>;

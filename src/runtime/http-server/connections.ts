@@ -6,7 +6,6 @@ import type { Logger } from '../logger/logger.ts';
 import { discardBody } from './request-body.ts';
 import { isUnparsed, stopParsing } from './stop-parsing.ts';
 
-/** Limits on the number of connections. */
 export interface ConnectionLimits {
   readonly maxConnections: number;
   /** Per address; for IPv6, per network of 64 bits. Trusted proxies are not counted. */

@@ -27,7 +27,6 @@ export interface HttpLimits extends ConnectionLimits {
   readonly maxHeaderBytes: number;
 }
 
-/** The default limits of a server. */
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 15_000,

@@ -6,7 +6,6 @@ import { createPostgresNotifier } from './postgres-notifier.ts';
 
 export interface OpenNotifierOptions {
   readonly database: Queryable;
-  /** The URL of `database`. */
   readonly databaseUrl: string;
   /** One address, or several nodes of a Redis Cluster, separated by commas. If absent, Postgres carries notifications. */
   readonly redisUrl?: string | undefined;

@@ -17,7 +17,6 @@ export interface SupervisedProcess {
   failure(): string | undefined;
   /** Asks it to finish its work and exit with 0. */
   drain(): void;
-  /** Kills it. */
   kill(): void;
 }
 

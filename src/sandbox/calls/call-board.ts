@@ -15,7 +15,6 @@ export interface CallFilter {
   readonly limit: number;
 }
 
-/** The calls of a board. */
 export interface SavedCalls {
   readonly position: number;
   readonly kept: readonly Numbered[];

@@ -6,7 +6,6 @@ import { type Filter, writeFilter } from '../../contract/sandbox/filter.ts';
 import type { StoredMessage } from '../../contract/sandbox/messages.ts';
 import { readFilter } from '../control/read-filter.ts';
 
-/** The entries of each list. */
 export interface ConditionEntries {
   readonly deliveries: Delivery;
   readonly calls: ApiCall;

@@ -11,7 +11,6 @@ import { type Computed, explainSignature } from './explain-signature.ts';
 import type { HeldDeliveries, HoldableRecord } from './held-deliveries.ts';
 import type { IssuedSecrets } from './issued-secrets.ts';
 
-/** How a delivery is resent. */
 interface ResendOptions {
   /** Signs again with the present secret: signatures older than five minutes are refused. */
   readonly resign?: boolean;

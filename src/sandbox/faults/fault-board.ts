@@ -18,7 +18,6 @@ const MAX_RETIRED = 100;
 /** A minute longer than a receiver accepts. */
 const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
 
-/** The rules of a board. */
 export interface SavedFaults {
   readonly seed: number;
   readonly rules: readonly SavedRule[];

@@ -50,7 +50,6 @@ export const STATES: readonly State[] = [
   },
 ];
 
-/** The state that a connection is in. */
 export function stateOf({ status, transitions }: Pick<ShownConnection, 'status' | 'transitions'>): StateName {
   if (status === 'connecting') return 'connecting';
   if (status !== 'disconnected') return 'connected';

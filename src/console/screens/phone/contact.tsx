@@ -27,7 +27,6 @@ function useNumbers() {
   }, [data]);
 }
 
-/** The phone of a contact. */
 export function ContactPhone({ phone }: { readonly phone: string }) {
   const { with: other } = route.useSearch();
   const numbers = useNumbers();

@@ -42,7 +42,6 @@ const isOutgoing = ({ direction }: StoredMessage): boolean => direction === 'out
 const peerOf = ({ peer }: StoredMessage): string => peer;
 const showNumber = (phone: string): string => `+${phone}`;
 
-/** The phone of the owner of a connection. */
 export function DevicePhone({ id }: { readonly id: string }) {
   const { with: other } = route.useSearch();
   const { data, error } = useRead({
