@@ -1,4 +1,5 @@
 import type { EventCounter, Metrics, SizeHistogram } from '../../runtime/metrics/metrics.ts';
+import { HANDLER } from './dead-letters.ts';
 
 const RESULTS = ['taken', 'failed', 'late', 'unavailable', 'disabled', 'stopped'] as const;
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5, 15, 30, 60];
@@ -28,6 +29,6 @@ export function createConsumerMetrics(metrics: Metrics): ConsumerMetrics {
   );
   const of: ConsumerMetrics = (consumer) => ({ calls: calls(consumer), seconds: seconds(consumer) });
   // The handler is shown before its first call.
-  of('handler');
+  of(HANDLER);
   return of;
 }

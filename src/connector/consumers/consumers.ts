@@ -4,12 +4,10 @@ import { checkHandlers } from './check-handlers.ts';
 import { type Consumer, type ConsumerOptions, createConsumer } from './consumer.ts';
 import type { ConsumerMetrics } from './consumer-metrics.ts';
 import { addConsumer, CONSUMER, type ConsumerRow, MEMBER, readConsumers } from './consumer-store.ts';
-import { keyFor } from './dead-letters.ts';
+import { HANDLER, keyFor } from './dead-letters.ts';
 import { openSink, type SinkContext } from './open-sink.ts';
 import type { Sink } from './sinks/sink.ts';
 
-/** The consumer of the CRM's own code. */
-export const HANDLER = 'handler';
 /** Calls of one change if the handler does not specify how many. */
 export const DEFAULT_ATTEMPTS = 12;
 /** Longest call if the handler does not specify it. */
@@ -92,7 +90,7 @@ export function createConsumers(options: ConsumersOptions): Consumers {
       if (stopping.aborted) return await sink.close();
       const consumer = createConsumer({
         ...options,
-        row: row.kind === 'handler' ? asHandlers(row) : row,
+        row: row.kind === HANDLER ? asHandlers(row) : row,
         sink,
         metrics: options.metrics(row.name),
         keyOf: (seq) => keyFor(row.name, feedId, seq),

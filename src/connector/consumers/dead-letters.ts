@@ -6,20 +6,23 @@ import { orm } from '../../runtime/database/orm.ts';
 import { deadLetters } from '../db/consumer-tables.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
 
+/** The consumer of the CRM's own code. */
+export const HANDLER = 'handler';
+
 /**
  * The key of a change for a consumer: the id of the feed and the number of the change, and the name of the consumer
  * unless it is the handler. Numbers start again in another feed, and a CRM that stores keys must not mistake the first
  * changes there for known ones.
  */
 export function keyFor(consumer: string, feedId: string, seq: number): string {
-  return consumer === 'handler' ? `${feedId}-${seq}` : `${feedId}-${seq}-${consumer}`;
+  return consumer === HANDLER ? `${feedId}-${seq}` : `${feedId}-${seq}-${consumer}`;
 }
 
 /** The parts of the id of a dead letter; null if it is none. */
 function readId(
   id: string,
 ): { readonly feedId: string; readonly seq: number; readonly consumer: string } | null {
-  const [, feedId = '', seq = '', consumer = 'handler'] =
+  const [, feedId = '', seq = '', consumer = HANDLER] =
     /^([0-9a-f]{12})-(\d{1,16})(?:-([a-z][a-z0-9-]{0,30}))?$/.exec(id) ?? [];
   return feedId === '' ? null : { feedId, seq: Number(seq), consumer };
 }

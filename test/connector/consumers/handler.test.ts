@@ -72,9 +72,9 @@ describe('a change that was planned by a process whose clock is an hour ahead', 
   it('is called by the others at once', async () => {
     const connection = newId();
     await bench.tell(connection, '1', '2');
-    const dispatch = await bench.running();
-    bench.answer = fail;
     bench.clock.jump(3_600_000);
+    bench.answer = fail;
+    const dispatch = await bench.running();
     await dispatch.settle();
     bench.clock.jump(-3_600_000);
     bench.answer = () => undefined;
