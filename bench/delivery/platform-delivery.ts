@@ -1,6 +1,6 @@
 import { createWebhookConfiguration } from '../../src/platform/webhooks/configuration.ts';
 import { createDelivery, type Delivery } from '../../src/platform/webhooks/delivery.ts';
-import { type NewEvent, type RecordedEvent, recordEvents } from '../../src/platform/webhooks/ledger.ts';
+import { type NewEvent, recordEvents } from '../../src/platform/webhooks/ledger.ts';
 import { systemClock as clock } from '../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../src/runtime/database/database.ts';
 import { logger } from '../context.ts';
@@ -25,34 +25,32 @@ const commands: SenderCommands = {
     const configuration = createWebhookConfiguration({ database, hosts, clock, secrets });
     await configuration.load();
     await configuration.put(WORKSPACE, `https://${HOST}${path}`);
-    const limits = { attempts: concurrency };
-    const delivery = createDelivery({ database, clock, logger, configuration, hosts, limits });
+    const attemptsAtOnce = concurrency;
+    const delivery = createDelivery({ database, clock, logger, configuration, hosts, attemptsAtOnce });
     await delivery.start();
     running = { database, delivery };
   },
-  /** The clock runs from the hand-over of recorded events until each is answered and written down. */
+  /** The clock runs from the commit of recorded events until each is answered and written down. */
   async deliver({ run, count }) {
     if (running === undefined) throw new Error('prepare comes first');
     const { database, delivery } = running;
-    const events = await record(database, run, count);
+    await record(database, run, count);
     const before = await countDelivered(database);
     const began = clock.elapsed();
-    delivery.deliver(events);
+    delivery.wake([WORKSPACE]);
     await delivery.settle();
     const elapsedMs = clock.elapsed() - began;
     return { delivered: (await countDelivered(database)) - before, elapsedMs };
   },
 };
 
-/** Writes events of a run into the ledger, as the state changes that cause them would. */
-async function record(database: Database, run: number, count: number): Promise<RecordedEvent[]> {
-  const recorded: RecordedEvent[] = [];
+/** Writes events of a run with their deliveries, as the state changes that cause them would. */
+async function record(database: Database, run: number, count: number): Promise<void> {
   for (let first = 0; first < count; first += RECORD_BATCH) {
     const size = Math.min(RECORD_BATCH, count - first);
     const batch = Array.from({ length: size }, (_, offset) => newEvent(run, first + offset));
-    recorded.push(...(await database.transaction((tx) => recordEvents(tx, batch))));
+    await database.transaction((tx) => recordEvents(tx, batch, clock.now()));
   }
-  return recorded;
 }
 
 function newEvent(run: number, index: number): NewEvent {

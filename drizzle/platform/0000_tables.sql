@@ -58,11 +58,9 @@ CREATE TABLE "platform"."media" (
 	"created_at" bigint NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "platform"."media_chunks" (
-	"media_id" text NOT NULL,
-	"place" integer NOT NULL,
-	"bytes" "bytea" NOT NULL,
-	CONSTRAINT "media_chunks_media_id_place_pk" PRIMARY KEY("media_id","place")
+CREATE TABLE "platform"."media_bytes" (
+	"media_id" text PRIMARY KEY NOT NULL,
+	"bytes" "bytea" NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."assigned_keys" (
@@ -139,11 +137,6 @@ CREATE TABLE "platform"."oauth_apps" (
 	"created_at" bigint NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "platform"."oauth_code_tries" (
-	"workspace_id" text PRIMARY KEY NOT NULL,
-	"failed_at" bigint[] NOT NULL
-);
---> statement-breakpoint
 CREATE TABLE "platform"."oauth_codes" (
 	"hash" "bytea" PRIMARY KEY NOT NULL,
 	"grant_id" text NOT NULL,
@@ -190,8 +183,7 @@ CREATE TABLE "platform"."oauth_refresh_tokens" (
 --> statement-breakpoint
 CREATE TABLE "platform"."oauth_signing_keys" (
 	"kid" text PRIMARY KEY NOT NULL,
-	"private_jwk" text NOT NULL,
-	"signs_from" bigint NOT NULL
+	"private_jwk" text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."create_keys" (
@@ -253,15 +245,6 @@ CREATE TABLE "platform"."network_sessions" (
 	"blocked" text[] NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "platform"."process_lease" (
-	"id" smallint PRIMARY KEY NOT NULL,
-	"owner" text NOT NULL,
-	"host" text NOT NULL,
-	"pid" integer NOT NULL,
-	"pid_start" text NOT NULL,
-	"expires_at" bigint NOT NULL
-);
---> statement-breakpoint
 CREATE TABLE "platform"."service_state" (
 	"id" smallint PRIMARY KEY NOT NULL,
 	"clock_offset_ms" bigint NOT NULL,
@@ -277,17 +260,20 @@ CREATE TABLE "platform"."timers" (
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."deliveries" (
-	"id" bigint PRIMARY KEY NOT NULL,
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."deliveries_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"event_id" bigint NOT NULL,
 	"subscription_id" text NOT NULL,
-	"url" text,
-	"outcome" text NOT NULL,
-	"reason" text,
 	"created_at" bigint NOT NULL,
+	"outcome" text DEFAULT 'pending' NOT NULL,
+	"reason" text,
+	"due_at" bigint,
+	"held" boolean DEFAULT false NOT NULL,
+	"made" smallint DEFAULT 0 NOT NULL,
+	"url" text,
+	"secret" text,
 	"signed_at" bigint,
-	"signature" text,
-	"attempts" text NOT NULL,
-	"variant" text
+	"attempts" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"variant" json
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."ledger" (
@@ -299,8 +285,7 @@ CREATE TABLE "platform"."ledger" (
 	"message_id" text,
 	"event" text NOT NULL,
 	"status" text,
-	"body" text NOT NULL,
-	"app_ids" text[] NOT NULL
+	"body" text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."ledger_position" (
@@ -320,7 +305,6 @@ ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_wo
 ALTER TABLE "platform"."licenses" ADD CONSTRAINT "licenses_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licenses" ADD CONSTRAINT "licenses_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_apps" ADD CONSTRAINT "oauth_apps_owner_workspace_id_workspaces_id_fk" FOREIGN KEY ("owner_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_code_tries" ADD CONSTRAINT "oauth_code_tries_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_codes" ADD CONSTRAINT "oauth_codes_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_consents" ADD CONSTRAINT "oauth_consents_app_id_oauth_apps_id_fk" FOREIGN KEY ("app_id") REFERENCES "platform"."oauth_apps"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_consents" ADD CONSTRAINT "oauth_consents_portal_workspace_id_workspaces_id_fk" FOREIGN KEY ("portal_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -351,15 +335,14 @@ CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree (
 CREATE INDEX "oauth_codes_grant" ON "platform"."oauth_codes" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "oauth_consents_app" ON "platform"."oauth_consents" USING btree ("app_id","position");--> statement-breakpoint
 CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code_hash");--> statement-breakpoint
-CREATE INDEX "oauth_consents_end" ON "platform"."oauth_consents" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_grants_workspace" ON "platform"."oauth_grants" USING btree ("workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint
-CREATE INDEX "oauth_refresh_tokens_end" ON "platform"."oauth_refresh_tokens" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint
 CREATE INDEX "sandbox_transitions_connection" ON "platform"."sandbox_transitions" USING btree ("connection_id","id");--> statement-breakpoint
 CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint
+CREATE INDEX "deliveries_due" ON "platform"."deliveries" USING btree ("subscription_id","due_at","id") WHERE "platform"."deliveries"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "deliveries_event" ON "platform"."deliveries" USING btree ("event_id");--> statement-breakpoint
 CREATE INDEX "deliveries_subscription" ON "platform"."deliveries" USING btree ("subscription_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "ledger_seq" ON "platform"."ledger" USING btree ("seq") WHERE "platform"."ledger"."seq" is not null;--> statement-breakpoint

@@ -50,9 +50,6 @@ interface World {
   readonly connector: SavedTables | undefined;
 }
 
-/** The claim of this process on the database, which is not part of its data. */
-const LEASE = 'process_lease';
-
 /**
  * Keeps snapshots in memory. To restore one, service and connector are started again on the saved rows, because they
  * read all their state at a start; servers and database connections stay open.
@@ -86,10 +83,10 @@ export function createSnapshots({
     async take(label) {
       const { platform, ports, sandbox } = parts();
       if (worlds.size === MAX_SNAPSHOTS) return 'full';
-      if (ports.held.any) return 'held';
+      if ((await platform.delivery.count([])).held > 0) return 'held';
       await settle();
       const { frozen } = platform.time;
-      const service = await saveTables(database, 'platform', [LEASE]);
+      const service = await saveTables(database, 'platform', []);
       const saved = await connector?.save();
       const now = platform.time.now();
       const shown = { id: randomBytes(6).toString('hex'), label: label ?? null, now: toIso(now) };

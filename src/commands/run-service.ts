@@ -62,9 +62,6 @@ export interface RunServiceOptions {
 
 const LOOPBACK = '127.0.0.1';
 
-/** Timers may fire a little early. */
-const LEASE_MARGIN_MS = 100;
-
 /** The data of a connector, identified by its feed, and the workspace of the service that it belongs to. */
 const connectorData = z.object({ feedId: z.string(), workspaceId: z.string() });
 
@@ -192,10 +189,11 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
 
     /** Each half may cause work in the other: a delivery calls a handler, and a send is delivered as an event. */
     async function settle(): Promise<void> {
-      for (let before = -1; before !== parts.platform.delivery.begun; ) {
-        before = parts.platform.delivery.begun;
+      for (let before = -1, last = 0; before !== last; ) {
+        before = last;
         await parts.platform.settle();
         await options.connector?.settle();
+        last = await parts.platform.delivery.lastId();
       }
     }
 
@@ -215,19 +213,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       connector: options.connector,
       clock,
     });
-    /** A container or machine that crashed leaves a lease that is not renewed. */
-    async function startWhenFree(): Promise<Parts> {
-      try {
-        return await startParts();
-      } catch (error) {
-        if (!(error instanceof PlatformAlreadyRuns) || error.expiresAt === null) throw error;
-        logger.warn({ pid: error.pid }, 'waiting for the lease of a process on another machine or container');
-        await clock.sleep(Math.max(0, error.expiresAt - clock.now()) + LEASE_MARGIN_MS);
-        return await startParts();
-      }
-    }
-
-    let parts = await startWhenFree().catch(async (error: unknown) => {
+    let parts = await startParts().catch(async (error: unknown) => {
       throw error instanceof PlatformAlreadyRuns
         ? await explainSecondStart(error, await listensAt.load(), options.ownData)
         : error;
@@ -282,7 +268,7 @@ async function explainSecondStart(
     return error;
   }
   return new Error(
-    `A process is already running on this data (pid ${error.pid}): ${sandboxUrl}/sandbox/v1/info returns its addresses and its key.\n` +
+    `A process is already running on this data: ${sandboxUrl}/sandbox/v1/info returns its addresses and its key.\n` +
       `Use that process, or stop it. To run a second one, give it its own data and ports: ${ownData}`,
   );
 }

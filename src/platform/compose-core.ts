@@ -11,8 +11,7 @@ import { createTimerRunner, type TimerRunner } from './time/timer-runner.ts';
 import { createWriteGate, type WriteGate } from './time/write-gate.ts';
 import { createWebhookConfiguration, type WebhookConfiguration } from './webhooks/configuration.ts';
 import { createDelivery, type Delivery } from './webhooks/delivery.ts';
-import { DoubtfulEvents } from './webhooks/doubtful-events.ts';
-import { loadEvents, type RecordedEvent, recordEvents } from './webhooks/ledger.ts';
+import { recordEvents } from './webhooks/ledger.ts';
 import { noTunnels } from './webhooks/tunnel-hosts.ts';
 
 /** Time, events and state changes, on which all other parts of the service depend. */
@@ -24,11 +23,10 @@ export interface Core {
   readonly network: PhoneNetwork;
   readonly webhooks: WebhookConfiguration;
   readonly delivery: Delivery;
-  readonly doubts: DoubtfulEvents;
 }
 
 function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
-  const { hosts = noTunnels, aroundAttempt, mayBegin } = ports;
+  const { hosts = noTunnels, aroundAttempt } = ports;
   const lookup = ports.lookup === undefined ? {} : { lookup: ports.lookup };
   const secrets = ports.webhookSecrets === undefined ? {} : { secrets: ports.webhookSecrets };
   const clock = systemClock;
@@ -39,7 +37,6 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
     logger,
     configuration: webhooks,
     aroundAttempt,
-    mayBegin,
     hosts,
     ...(ports.onDelivery === undefined ? {} : { onChange: ports.onDelivery }),
     ...lookup,
@@ -59,20 +56,15 @@ export function composeCore(
   const gate = createWriteGate();
   const { webhooks, delivery } = composeWebhooks(options);
 
-  const deliver = (events: readonly RecordedEvent[]): void => {
-    delivery.deliver(events);
-    ports.onEvents?.(events);
-  };
-  const load = (ids: readonly number[]): Promise<RecordedEvent[]> => loadEvents(database, ids);
-  const doubts = new DoubtfulEvents({ load, deliver, clock: systemClock, logger });
-
   const commit = createCommit({
     database,
     clock,
-    record: recordEvents,
+    record: (tx, events) => recordEvents(tx, events, systemClock.now()),
     ...(ports.recordTransition === undefined ? {} : { recordTransition: ports.recordTransition }),
-    deliver,
-    doubt: (events) => doubts.add(events),
+    deliver(subscriptionIds) {
+      delivery.wake(subscriptionIds);
+      ports.onEvents?.();
+    },
     arm: (dueAt) => runner.arm(dueAt),
   });
   const network = createSimulatedNetwork({ database, clock, random });
@@ -101,6 +93,5 @@ export function composeCore(
     network,
     webhooks,
     delivery,
-    doubts,
   };
 }

@@ -9,19 +9,15 @@ import type { AroundStore } from './messages/execute-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { RecordTransition } from './time/state-change.ts';
 import type { StoredTimer } from './time/timers.ts';
-import type { MayBegin } from './webhooks/account-queue.ts';
 import type { AroundAttempt } from './webhooks/around-attempt.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';
-import type { RecordedEvent } from './webhooks/ledger.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
 
 /** Ports that the sandbox provides. All are optional. */
 export interface PlatformPorts {
   /** Wraps the HTTP client of deliveries. */
   readonly aroundAttempt?: AroundAttempt;
-  /** Called before each attempt of a delivery; default: an attempt begins when it is due. */
-  readonly mayBegin?: MayBegin;
   /** Wraps each call to the API, the authorization server and the tools. */
   readonly aroundCall?: AroundCall;
   /** Wraps the storing of each message that the network has accepted. */
@@ -38,9 +34,9 @@ export interface PlatformPorts {
   /** Called for each call to the API and to the authorization server. */
   readonly onCall?: OnCall;
   /** Called once events are in the ledger. Must not throw or block; neither must the two below. */
-  readonly onEvents?: (events: readonly RecordedEvent[]) => void;
-  /** Called for each change of a delivery; `read` returns its state. */
-  readonly onDelivery?: (read: () => DeliveryRecord) => void;
+  readonly onEvents?: () => void;
+  /** Called for each change that an attempt makes to a delivery. */
+  readonly onDelivery?: (delivery: DeliveryRecord) => void;
   /** Stores each transition of a connection in its transaction. What it throws undoes the change. */
   readonly recordTransition?: RecordTransition;
   /** Called for timers that have fired. */

@@ -83,11 +83,11 @@ const SEED = 2;
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { database, systemClock: clock, logger } = options;
   const onLost = (): void => options.onTakenOver?.();
-  const lease = await takeProcessLease({ database, clock, logger, onLost });
+  const release = await takeProcessLease({ database, clock, logger, onLost });
   try {
-    return await startPlatform(options, lease.release);
+    return await startPlatform(options, release);
   } catch (error) {
-    await lease.release();
+    await release();
     throw error;
   }
 }
@@ -98,9 +98,9 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const state = await loadServiceState(database);
   const mediaAddress = createMediaAddress(options.baseUrls);
   const core = composeCore(options, state, createNetworkReports(mediaAddress), random);
-  const { clock, gate, changeState, runner, network, webhooks, delivery, doubts } = core;
+  const { clock, gate, changeState, runner, network, webhooks, delivery } = core;
   const { sendScale, sendsPerMinute = ASSUMPTIONS.sendsPerMinute.value } = options;
-  const mediaStore = createMediaStore({ database, clock, systemClock, logger });
+  const mediaStore = createMediaStore({ database, clock });
   const wait = createVirtualWait(clock, systemClock);
   const sender = createSender({
     database,
@@ -137,7 +137,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     database,
     changeState,
     clock,
-    logger,
     baseUrls,
     webhooks,
     portal,
@@ -202,7 +201,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       for (;;) {
         await shell.idle();
         const fired = await runner.fireDue();
-        await doubts.idle();
         await delivery.settle();
         if (fired.length === 0 && shell.open === 0) return;
       }
@@ -211,7 +209,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     async reset() {
       await gate.exclusive(async () => {
         sender.giveUp();
-        doubts.clear();
         await delivery.reset(() => clearTables(database));
         await runner.rearm();
       });
@@ -225,7 +222,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       tools.endWaits();
       await shell.close();
       await tools.close();
-      doubts.clear();
       await delivery.close();
       await release();
     },

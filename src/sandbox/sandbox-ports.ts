@@ -1,7 +1,6 @@
 import type { PortalSessions } from '../platform/oauth/portal-session.ts';
 import type { PlatformPorts } from '../platform/platform.ts';
 import { type CallBoard, createCallBoard, type SavedCalls } from './calls/call-board.ts';
-import { HeldDeliveries } from './deliveries/held-deliveries.ts';
 import { IssuedSecrets } from './deliveries/issued-secrets.ts';
 import { presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { changedByTimer } from './events/changed-lists.ts';
@@ -26,7 +25,6 @@ export interface SandboxPorts {
   readonly faults: FaultBoard;
   readonly calls: CallBoard;
   readonly hosts: TunnelBoard;
-  readonly held: HeldDeliveries;
   readonly secrets: IssuedSecrets;
   /** Passes on what happens in the service to the readers of the stream. */
   readonly events: EventHub;
@@ -71,7 +69,6 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
   const edge = createCallEdge(faults);
   const calls = createCallBoard();
   const hosts = createTunnelBoard(tunnelTargets);
-  const held = new HeldDeliveries();
   const secrets = new IssuedSecrets();
   const events = createEventHub();
   const ledgerListeners: (() => void)[] = [];
@@ -81,13 +78,11 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
     faults,
     calls,
     hosts,
-    held,
     secrets,
     events,
     onLedger: (listener) => void ledgerListeners.push(listener),
     platform: {
       aroundAttempt: aroundAttempts(faults.webhook),
-      mayBegin: held.mayBegin,
       aroundCall: edge.aroundCall,
       aroundStore: edge.aroundStore,
       portal: portalSessions(hidden),
@@ -96,8 +91,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
       onEvents: () => {
         for (const notify of ledgerListeners) notify();
       },
-      onDelivery: (read) =>
-        events.publish(() => ({ type: 'delivery', entry: presentDelivery(held.view(read())) })),
+      onDelivery: (record) => events.publish(() => ({ type: 'delivery', entry: presentDelivery(record) })),
       onTimers: (timers) => events.changed(...timers.flatMap(({ kind }) => changedByTimer(kind))),
       recordTransition,
       webhookSecrets: {

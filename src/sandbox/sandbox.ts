@@ -110,7 +110,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const control = controlDeliveries({
     delivery: platform.delivery,
     webhooks: platform.webhooks,
-    held: ports.held,
+    database,
     secrets: ports.secrets,
     clock: options.clock,
     onChange: (record) => ports.events.publish(() => ({ type: 'delivery', entry: presentDelivery(record) })),
@@ -139,7 +139,6 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     await emptying.save(true);
     await platform.reset();
     ports.faults.reset();
-    ports.held.clear();
     ports.secrets.clear();
     followed.reset();
     await saveTunnels();
@@ -194,7 +193,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const lists = {
     ...peopleEndpoints(platform),
     ...pairingEndpoints(platform, database),
-    ...deliveryEndpoints(platform, control, ports.held),
+    ...deliveryEndpoints(platform, control),
     ...callEndpoints(ports.calls),
   };
   const ending = new AbortController();

@@ -6,7 +6,6 @@ import { lineAt, splitSource } from './source-parts.ts';
 /** Files that call the API directly, and why. All others use callers that check. */
 const CALLERS: Readonly<Record<string, string>> = {
   'test/support/platform.ts': 'checks every answer',
-  'test/platform/media/upload-places.test.ts': 'begins bodies that never end, and checks every answer',
   'test/conformance/broken-proxy.ts': 'passes answers on, to break them on purpose',
   'test/conformance/gallery/integrations.ts':
     'is the integration that is judged, and faults forge its answers',

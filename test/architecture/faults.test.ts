@@ -6,11 +6,8 @@ import { lineAt } from './source-parts.ts';
 const WORDS =
   /(?<![dD]e)[fF]ault|[tT]amper|[rR]eorder|[dD]uplicat|[tT]runcat|[lL]ost_?[aA]nswer|[nN]ot_?[pP]ersisted|[sS]tale_?[tT]imestamp/g;
 
-/** What a person can do to a delivery through the sandbox. */
-const BY_HAND = /(?<![pP])[rR]esen[dt]|\b(?:held|holds?|holding)\b|[hH]eldDeliver|[rR]elease/g;
-
-function findWords(source: string, words = WORDS): { readonly word: string; readonly line: number }[] {
-  return [...source.matchAll(words)].map(({ 0: word, index }) => ({ word, line: lineAt(source, index) }));
+function findWords(source: string): { readonly word: string; readonly line: number }[] {
+  return [...source.matchAll(WORDS)].map(({ 0: word, index }) => ({ word, line: lineAt(source, index) }));
 }
 
 describe('the code of the service', () => {
@@ -22,22 +19,6 @@ describe('the code of the service', () => {
     );
     expect(found).toEqual([]);
   });
-
-  it('delivers without knowing who holds or resends a delivery', () => {
-    const files = readSources('src/platform/webhooks');
-    expect(files.length).toBeGreaterThan(10);
-    const found = files.flatMap(({ path, source }) =>
-      findWords(source, BY_HAND).map(({ word, line }) => `${path}:${line} ${word}`),
-    );
-    expect(found).toEqual([]);
-  });
-
-  it.each(['resendDelivery', 'resent', 'HeldDeliveries', 'is held', 'release(id)'])(
-    'must not contain %s',
-    (text) => {
-      expect(findWords(text, BY_HAND)).toHaveLength(1);
-    },
-  );
 
   it.each([
     'apiFaults',

@@ -12,18 +12,18 @@ const LIMITS: readonly (readonly [
   endings?: RegExp,
 ])[] = [
   ['src/connector', 26650],
-  ['src/runtime', 8930],
-  ['src/platform', 16200],
-  ['src/sandbox', 5250],
-  ['src/contract', 7740],
-  ['src/commands, cli', 6420, ['src/commands', 'src/cli']],
-  ['src/scenario, testing', 2410, ['src/scenario', 'src/testing']],
+  ['src/runtime', 8900],
+  ['src/platform', 14240],
+  ['src/sandbox', 4930],
+  ['src/contract', 7590],
+  ['src/commands, cli', 6200, ['src/commands', 'src/cli']],
+  ['src/scenario, testing', 2020, ['src/scenario', 'src/testing']],
   ['src/console, console-host', 12540, ['src/console', 'src/console-host']],
-  ['src/conformance', 9830],
+  ['src/conformance', 9670],
   ['src/patterns', 1250],
-  ['test', 88717],
+  ['test', 87900],
   ['bench', 2850],
-  ['drizzle', 6610, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6400, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

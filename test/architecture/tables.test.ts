@@ -3,7 +3,7 @@ import * as connectorTables from '../../src/connector/db/schema.ts';
 import * as platformTables from '../../src/platform/db/schema.ts';
 import { readSources, type SourceFile } from './source-files.ts';
 import { splitSource } from './source-parts.ts';
-import { OWNERS, RAW_SQL, WRITE_NAMED_TABLES } from './table-owners.ts';
+import { GUESTS, OWNERS, RAW_SQL, WRITE_NAMED_TABLES } from './table-owners.ts';
 import { findWrites, namesOfTables, runsRawSql } from './table-writes.ts';
 
 const NAMES = { connector: namesOfTables(connectorTables), other: namesOfTables(platformTables) };
@@ -16,9 +16,17 @@ const raw = files.filter(runsRawSql).map(({ path }) => path);
 describe('each table', () => {
   it('is written only by its owner (see table-owners.ts)', () => {
     const others = writes.filter(
-      ({ path, table }) => !isNamedLater(table) && !path.startsWith(OWNERS[table] ?? 'nowhere'),
+      ({ path, table }) =>
+        !isNamedLater(table) && !path.startsWith(OWNERS[table] ?? 'nowhere') && GUESTS[path]?.[0] !== table,
     );
     expect(others.map(({ path, line, table }) => `${path}:${line} writes ${table}`)).toEqual([]);
+  });
+
+  it('is written by each guest that the list names', () => {
+    const idle = Object.entries(GUESTS).filter(
+      ([path, [table]]) => !writes.some((write) => write.path === path && write.table === table),
+    );
+    expect(idle).toEqual([]);
   });
 
   it('has an owner that writes it', () => {

@@ -75,7 +75,7 @@ describe('delivery', () => {
       expect(found).toBe(expected);
     }
     expect(report.delivery?.ratios).toEqual([
-      expect.objectContaining({ ...spread, target: { atLeast: 0.5 }, reached: expect.any(Boolean) }),
+      expect.objectContaining({ ...spread, target: { atLeast: 0.35 }, reached: expect.any(Boolean) }),
     ]);
   });
 });

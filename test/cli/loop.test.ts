@@ -148,7 +148,7 @@ describe('the loop', () => {
     const ownData = howToStartAnother('start', new Secret(test.databaseUrl));
     const second = startLoop({ ...loopOptions(test.databaseUrl), ownData });
     await expect(second).rejects.toThrow(
-      `A process is already running on this data (pid ${process.pid}): ${test.loop.info().sandboxUrl}/sandbox/v1/info returns its addresses`,
+      `A process is already running on this data: ${test.loop.info().sandboxUrl}/sandbox/v1/info returns its addresses`,
     );
     await expect(second).rejects.toThrow('PLATFORM_DATABASE_URL=postgres://… npm start -- --port-base 4200');
   });

@@ -163,7 +163,7 @@ describe('npm start', () => {
       const third = await start(['--json', '--port-base', '0']).ended;
       expect(third.code).toBe(1);
       expect(third.stdout).toBe('');
-      expect(third.stderr).toContain(`A process is already running on this data (pid ${second.pid})`);
+      expect(third.stderr).toContain(`A process is already running on this data: `);
       expect(third.stderr).toContain(`${after.sandboxUrl}/sandbox/v1/info`);
       expect(third.stderr).toContain('npm start -- --data-dir .data-2 --port-base 4200');
       await callJson(`${after.baseUrl}/connections`, { token: after.apiKey });

@@ -18,7 +18,7 @@ const ANSWERS: readonly [string, string, number, string, string?][] = [
   ['GET', '!/api/v1/messages?limit=1&limit=2', 400, JSON_TYPE],
   ['GET', '/api/v1/nothing', 404, JSON_TYPE],
   ['PATCH', '/api/v1/connections', 405, JSON_TYPE],
-  ['POST', '!/api/v1/messages', 413, JSON_TYPE, 'x'.repeat(300_000)],
+  ['POST', '!/api/v1/connections', 413, JSON_TYPE, 'x'.repeat(300_000)],
   ['GET', '/', 404, JSON_TYPE],
   ['GET', '/media/nothing', 404, JSON_TYPE],
   ['GET', '/.well-known/oauth-authorization-server', 200, JSON_TYPE],

@@ -220,11 +220,6 @@ describe('OAuth in the sandbox', () => {
     expect([entered.status, text.includes(entered.body.userCode)]).toEqual([201, true]);
     const done = await pressButton(test.service.origin, shown, text, { action: 'portal' });
     expect(new URL(String(done.headers.get('location'))).searchParams.get('code')).toMatch(/^mca_/);
-    const guesses = [];
-    for (let tries = 0; tries < 5; tries += 1) {
-      guesses.push((await enter(portal, { userCode: 'BBBB-BBBB' })).body.error);
-    }
-    expect([guesses.at(0), guesses.at(-1)]).toEqual(['not_found', 'rate_limited']);
   });
 
   it('shows its calls with client, answer and the checks that ran, and no secret', async () => {

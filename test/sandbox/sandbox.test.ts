@@ -442,6 +442,9 @@ describe('the sandbox', () => {
         outcome: 'pending',
         reason: null,
         createdAt: 0,
+        held: false,
+        made: 2,
+        envelope: null,
         headers: {},
         body: '{}',
         attempts: [
@@ -450,7 +453,7 @@ describe('the sandbox', () => {
         ],
         variantOf: null,
       };
-      expect(presentDelivery({ ...record, held: false }).attempts.map(({ error }) => error)).toEqual([
+      expect(presentDelivery(record).attempts.map(({ error }) => error)).toEqual([
         'name_not_resolved; PUT /sandbox/v1/hosts/acme.example opens a tunnel',
         'timeout',
       ]);

@@ -5,6 +5,7 @@ export function replaceTransactions(database: Database, transaction: Database['t
   return {
     transaction,
     query: (text, params, options) => database.query(text, params, options),
+    lock: (name, onLost) => database.lock(name, onLost),
     ping: (deadlineMs) => database.ping(deadlineMs),
     close: () => database.close(),
     get health() {

@@ -81,7 +81,7 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Enters a user code as a portal admin would, which approves the consent whose page shows it.',
     body: { schema: access.enterUserCodeRequest, required: false },
     answers: [{ status: 201, description: 'The code that was entered.', schema: access.createdUserCode }],
-    errors: [...onExisting, 'wrong_state', 'rate_limited'],
+    errors: [...onExisting, 'wrong_state'],
   },
   createOauthApp: {
     method: 'POST',

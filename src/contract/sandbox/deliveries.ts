@@ -13,7 +13,7 @@ export const deliveryOutcome = z.enum(DELIVERY_OUTCOMES);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
 /** Why an event was dropped before all attempts were made. */
-export const DROP_REASONS = ['no_webhook', 'backlog_full', 'interrupted'] as const;
+export const DROP_REASONS = ['no_webhook', 'interrupted'] as const;
 
 /** One request of a delivery. It has a `status` or an `error` once it has finished. */
 export const deliveryAttempt = z.object({

@@ -96,8 +96,6 @@ export interface CallHandler {
   refuse(error: unknown): Answer;
   /** Looks up the credential of a call, if it has one. */
   recognize?(request: Request): Promise<unknown>;
-  /** Runs after each answer; must not reject. */
-  readonly afterwards?: () => Promise<void>;
 }
 
 /** The shell around the calls of REST, the authorization server and the tool server. */
@@ -160,7 +158,6 @@ export function createCallShell(options: Options): CallShell {
       report.answer = answer;
       report.write(writeAnswer(response, answer) ? answer.status : null);
     }
-    await handler.afterwards?.();
   };
 
   const handleCall = async (

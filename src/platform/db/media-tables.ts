@@ -1,4 +1,4 @@
-import { integer, primaryKey, text } from 'drizzle-orm/pg-core';
+import { integer, text } from 'drizzle-orm/pg-core';
 import { epochMs, platformSchema } from './column-types.ts';
 import { bytea } from './core-tables.ts';
 
@@ -16,15 +16,10 @@ export const media = platformSchema.table('media', {
 });
 
 /**
- * The bytes of files, in pieces of one size. They are written while the request is being received, before it is
- * accepted: pieces without a row in `media` belong to a request in progress or to a refused one.
+ * The bytes of files. They are written before a send is accepted: bytes without a row in `media` belong to a request in
+ * progress or to a refused one.
  */
-export const mediaChunks = platformSchema.table(
-  'media_chunks',
-  {
-    mediaId: text('media_id').notNull(),
-    place: integer('place').notNull(),
-    bytes: bytea('bytes').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.mediaId, table.place] })],
-);
+export const mediaBytes = platformSchema.table('media_bytes', {
+  mediaId: text('media_id').primaryKey(),
+  bytes: bytea('bytes').notNull(),
+});

@@ -79,10 +79,7 @@ export const oauthRefreshTokens = platformSchema.table(
     expiresAt: epochMs('expires_at').notNull(),
     consumedAt: epochMs('consumed_at'),
   },
-  (table) => [
-    index('oauth_refresh_tokens_grant').on(table.grantId),
-    index('oauth_refresh_tokens_end').on(table.expiresAt),
-  ],
+  (table) => [index('oauth_refresh_tokens_grant').on(table.grantId)],
 );
 
 /** Authorization requests that wait for consent. A hash binds the page to its browser. */
@@ -110,26 +107,15 @@ export const oauthConsents = platformSchema.table(
   (table) => [
     index('oauth_consents_app').on(table.appId, table.position),
     index('oauth_consents_code').on(table.userCodeHash),
-    index('oauth_consents_end').on(table.expiresAt),
   ],
 );
 
-/** Times of recent wrong user codes, by portal. */
-export const oauthCodeTries = platformSchema.table('oauth_code_tries', {
-  workspaceId: text('workspace_id')
-    .primaryKey()
-    .references(() => workspaces.id, { onDelete: 'cascade' }),
-  failedAt: epochMs('failed_at').array().$type<readonly number[]>().notNull(),
-});
-
 /**
- * The keys that sign access tokens, as private JWKs. They are not encrypted, like the signing secrets of webhooks:
- * a reader of this database controls the service anyway. A reset keeps them, so that old tokens can still be verified.
+ * The key that signs access tokens, as a private JWK. It is not encrypted, like the signing secrets of webhooks: a
+ * reader of this database controls the service anyway. A reset keeps it.
  */
 export const oauthSigningKeys = platformSchema.table('oauth_signing_keys', {
   /** The thumbprint of the public part. */
   kid: text('kid').primaryKey(),
   privateJwk: text('private_jwk').notNull(),
-  /** Time from which it signs, until the next key does. It is in the JWKS before. */
-  signsFrom: epochMs('signs_from').notNull(),
 });

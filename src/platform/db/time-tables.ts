@@ -1,4 +1,4 @@
-import { bigint, index, integer, smallint, text } from 'drizzle-orm/pg-core';
+import { bigint, index, smallint, text } from 'drizzle-orm/pg-core';
 import { epochMs, platformSchema } from './column-types.ts';
 import { bytea } from './core-tables.ts';
 
@@ -23,13 +23,3 @@ export const timers = platformSchema.table(
   },
   (table) => [index('timers_due').on(table.dueAt, table.id)],
 );
-
-/** The process that runs the service on this database. Times are wall-clock milliseconds. */
-export const processLease = platformSchema.table('process_lease', {
-  id: smallint('id').primaryKey(),
-  owner: text('owner').notNull(),
-  host: text('host').notNull(),
-  pid: integer('pid').notNull(),
-  pidStart: text('pid_start').notNull(),
-  expiresAt: bigint('expires_at', { mode: 'number' }).notNull(),
-});

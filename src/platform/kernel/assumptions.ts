@@ -449,24 +449,6 @@ const MEDIA = {
     because: 'Not specified.',
     value: 30 * day,
   },
-  uploadPlaces: {
-    id: 'choice.upload.places',
-    rule: 'Concurrent media sends are limited per workspace and in total; one that cannot wait returns 429 `rate_limited`.',
-    because: 'One customer must leave capacity for the others.',
-    value: {
-      inAll: 64,
-      perWorkspace: 16,
-      waitingPerWorkspace: 64,
-      longestWaitMs: minute,
-      retryAfterSeconds: 5,
-    },
-  },
-  uploadPace: {
-    id: 'choice.upload.pace',
-    rule: 'A send whose body stalls for 8 s, or arrives slower than 32 KiB a second, returns 400 `invalid_request`.',
-    because: 'A stalled upload must not occupy its place until a time-out.',
-    value: { graceMs: 8 * second, minBytesPerSecond: 32 * 1024 },
-  },
 } as const satisfies Topic;
 
 const READING = {
@@ -666,9 +648,9 @@ const OAUTH = {
     because: 'The sandbox acts as the admin; without a code, it approves the only waiting page.',
   },
   oauthUserCode: {
-    rule: 'A user code has `length` of these letters. A workspace may enter `tries` wrong codes within this time.',
+    rule: 'A user code has `length` of these letters.',
     because: 'Not specified; letters that look alike or form words are left out.',
-    value: { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8, tries: 5, triesWithinMs: 15 * minute },
+    value: { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8 },
   },
   oauthPortalConsent: {
     rule: 'A portal admin approves everything that was asked for; without a list, that is all connections of the portal.',
@@ -683,12 +665,6 @@ const OAUTH = {
     because: 'Not specified.',
     value: 10 * minute,
   },
-  oauthConsentsPerApp: {
-    id: 'choice.oauth.consents-bounded',
-    rule: 'An app has a limited number of open consent pages; one more closes its oldest.',
-    because: 'Anyone who knows the client id can open one.',
-    value: 1_000,
-  },
   oauthConsentWithoutScript: {
     rule: 'The consent pages work without JavaScript.',
     because: 'They must work wherever a person opens them.',
@@ -702,10 +678,9 @@ const OAUTH = {
     rule: 'Access tokens are signed with ES256. The subject is the workspace; the audience is REST and tools unless `resource` names one.',
     because: 'Only a JWT and 15 minutes are specified; the rest follows RFC 9068.',
   },
-  oauthSigningKeys: {
-    rule: 'A signing key is used for `signsFor`, is in the JWKS `shownBefore` earlier, and stays until its last token has expired. Keys are stored unencrypted.',
-    because: 'Rotation is not specified; a simulator has nothing to encrypt the keys with.',
-    value: { signsForMs: 90 * day, shownBeforeMs: day },
+  oauthSigningKey: {
+    rule: 'One key signs all access tokens. It is stored unencrypted.',
+    because: 'Rotation is not specified; a simulator has nothing to encrypt the key with.',
   },
   oauthGrant: {
     id: 'choice.oauth.grant',
@@ -728,16 +703,6 @@ const OAUTH = {
   oauthNarrowing: {
     rule: 'A grant can be narrowed in the portal, from the next call on. Widening it needs a new consent.',
     because: 'As for API keys.',
-  },
-  oauthKeptMs: {
-    rule: 'An ended grant is kept for this long. A used code is remembered as long as its grant, a used refresh token for its 30 days.',
-    because: 'Not specified; a second use in that time must end the grant.',
-    value: 30 * day,
-  },
-  oauthClearUpEveryMs: {
-    rule: 'Expired OAuth records are removed this often.',
-    because: 'Clients do not notice: a record is rejected as soon as it has expired.',
-    value: hour,
   },
 } as const satisfies Topic;
 
@@ -801,16 +766,10 @@ const WEBHOOKS = {
     because:
       'The specification sets no limit for headers; 16 KiB is common. The HTTP client of this implementation reads no unexpected `100 Continue`, although RFC 9110 (15.2) lets a receiver send one.',
   },
-  webhookPerAccount: {
-    rule: 'An account has this many attempts and unfinished deliveries at once, retries included. Further events wait with their bodies, then only with their ids; the rest are dropped.',
-    because: 'A slow receiver must neither block others nor fill the memory.',
-    value: {
-      attemptsAtOnce: 64,
-      deliveries: 4_096,
-      waitingEvents: 5_000,
-      waitingBytes: 16 * 1024 * 1024,
-      waitingIds: 500_000,
-    },
+  webhookAttemptsAtOnce: {
+    rule: 'An account has this many attempts at once. Further events wait.',
+    because: 'A receiver that does not answer must not delay other accounts.',
+    value: 64,
   },
 } as const satisfies Topic;
 

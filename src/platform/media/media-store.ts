@@ -1,35 +1,49 @@
-import { and, eq, gt, notExists } from 'drizzle-orm';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import { createHash } from 'node:crypto';
+import { and, eq, gt, notExists, sql } from 'drizzle-orm';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
-import { createTurns } from '../../runtime/turns/turns.ts';
 import { connections } from '../db/core-tables.ts';
-import { media, mediaChunks } from '../db/media-tables.ts';
+import { media, mediaBytes } from '../db/media-tables.ts';
 import { messages } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { MediaFile } from './media-file.ts';
-import { CHUNK_BYTES, type MediaUpload, openUpload } from './media-upload.ts';
-import { createUploadPlaces, type UploadPlaces } from './upload-places.ts';
 
-/** Pieces that are written concurrently, so that other work keeps enough database connections. */
-const WRITES_AT_ONCE = 4;
-const CLEAR_UP_DEADLINE_MS = 60_000;
+const PADDING = /={0,2}$/;
+/** A search for one character needs no stack, unlike a pattern of 16 MB. */
+const FOREIGN = /[^A-Za-z0-9+/=]/;
+/** A busy disk may take long for large files. */
+const WRITE_DEADLINE_MS = 60_000;
+
+/** A file as base64. */
+export interface UploadedFile extends Pick<MediaFile, 'filename' | 'mimetype'> {
+  readonly data: string;
+}
 
 export interface MediaStore {
-  /** Limits concurrent uploads. An upload must enter before its body is read, so that all of them fit into memory. */
-  readonly places: UploadPlaces;
-  /** Begins a file under a random id. The caller must discard a file that does not become part of a message. */
-  open(id: string): MediaUpload;
-  /** Deletes the pieces of those files that belong to no message. */
-  discard(ids: readonly string[]): Promise<void>;
+  /**
+   * Stores a file under a random id. The caller must discard a file that does not become part of a message. Throws
+   * `invalid_request` for what is not base64.
+   */
+  save(file: UploadedFile): Promise<MediaFile>;
+  /** Deletes the bytes of a file that belongs to no message. */
+  discard(id: string): Promise<void>;
   /** A file of a message of an existing connection that is not too old to be served; otherwise null. */
   find(id: string): Promise<MediaFile | null>;
-  /** The bytes from `start` to `end`, exclusive, piece by piece. Throws if a piece is missing. */
-  read(id: string, start: number, end: number): AsyncGenerator<Uint8Array>;
-  /** Deletes files that belong to no message, and files too old to be served. Call it before any upload. */
+  /** The bytes from `start` to `end`, exclusive. Throws if the file has none. */
+  read(id: string, start: number, end: number): Promise<Uint8Array>;
+  /** Deletes the bytes of files that belong to no message. Call it before any upload. */
   cleanUp(): Promise<void>;
+}
+
+/** Decodes base64; null if it is invalid. Node decodes as far as it can. */
+function decode(base64: string): Buffer | null {
+  const padding = PADDING.exec(base64)?.[0].length ?? 0;
+  const bytes = Buffer.from(base64, 'base64');
+  const isWhole = base64.length % 4 === 0 && bytes.length === (base64.length / 4) * 3 - padding;
+  return isWhole && !FOREIGN.test(base64) ? bytes : null;
 }
 
 /** Attaches an uploaded file to a message, in the transaction that stores the message. */
@@ -43,7 +57,7 @@ export async function keepFile(db: Queryable, file: MediaFile, createdAt: number
 
 /** Deletes the bytes of files whose messages are deleted. */
 export async function removeBytes(tx: Queryable, ids: readonly string[]): Promise<void> {
-  if (ids.length > 0) await orm(tx).delete(mediaChunks).where(isAnyOf(mediaChunks.mediaId, ids));
+  if (ids.length > 0) await orm(tx).delete(mediaBytes).where(isAnyOf(mediaBytes.mediaId, ids));
 }
 
 /** The earliest time of a message whose file is still served. */
@@ -54,24 +68,34 @@ export function oldestServed(now: number): number {
 interface Options {
   readonly database: Database;
   readonly clock: DomainClock;
-  /** For the waits of clients, which are in real time. */
-  readonly systemClock: Clock;
-  readonly logger: Logger;
 }
 
-export function createMediaStore({ database, clock, systemClock, logger }: Options): MediaStore {
-  const writes = createTurns(WRITES_AT_ONCE);
+export function createMediaStore({ database, clock }: Options): MediaStore {
+  const isUnused = () =>
+    notExists(orm(database).select().from(media).where(eq(media.id, mediaBytes.mediaId)));
 
   return {
-    places: createUploadPlaces(systemClock),
-    open: (id) => openUpload(database, writes, id),
+    // [media.data] [limits.media] [choice.media.characters]
+    async save({ filename, mimetype, data }) {
+      const decoded = decode(data);
+      if (decoded === null || decoded.length === 0) {
+        throw new PlatformError('invalid_request', {
+          field: 'media.data',
+          hint: 'must be base64, with its padding',
+        });
+      }
+      const id = newIdentifier();
+      await orm(database, WRITE_DEADLINE_MS)
+        .insert(mediaBytes)
+        .values({ mediaId: id, bytes: sql`decode(${data}, 'base64')` });
+      const sha256 = createHash('sha256').update(decoded).digest();
+      return { id, filename, mimetype, bytes: decoded.length, sha256 };
+    },
 
-    async discard(ids) {
-      if (ids.length === 0) return;
-      const used = orm(database).select().from(media).where(eq(media.id, mediaChunks.mediaId));
+    async discard(id) {
       await orm(database)
-        .delete(mediaChunks)
-        .where(and(isAnyOf(mediaChunks.mediaId, ids), notExists(used)));
+        .delete(mediaBytes)
+        .where(and(eq(mediaBytes.mediaId, id), isUnused()));
     },
 
     async find(id) {
@@ -86,33 +110,15 @@ export function createMediaStore({ database, clock, systemClock, logger }: Optio
       return file ?? null;
     },
 
-    async *read(id, start, end) {
-      for (let at = start; at < end; ) {
-        const place = Math.floor(at / CHUNK_BYTES);
-        const [chunk] = await orm(database)
-          .select({ bytes: mediaChunks.bytes })
-          .from(mediaChunks)
-          .where(and(eq(mediaChunks.mediaId, id), eq(mediaChunks.place, place)));
-        const from = at - place * CHUNK_BYTES;
-        const piece = chunk?.bytes.subarray(from, from + end - at);
-        if (piece === undefined || piece.length === 0) throw new Error(`piece ${place} of a file is missing`);
-        at += piece.length;
-        yield piece;
-      }
+    async read(id, start, end) {
+      const part = sql<Uint8Array>`substring(${mediaBytes.bytes} from ${start + 1}::int for ${end - start}::int)`;
+      const [row] = await orm(database).select({ part }).from(mediaBytes).where(eq(mediaBytes.mediaId, id));
+      if (row === undefined) throw new Error('the bytes of a file are missing');
+      return row.part;
     },
 
     async cleanUp() {
-      try {
-        const served = orm(database)
-          .select()
-          .from(media)
-          .where(and(eq(media.id, mediaChunks.mediaId), gt(media.createdAt, oldestServed(clock.now()))));
-        await database.transaction((tx) => orm(tx).delete(mediaChunks).where(notExists(served)), {
-          deadlineMs: CLEAR_UP_DEADLINE_MS,
-        });
-      } catch (error) {
-        logger.warn({ err: error }, 'unused files could not be deleted');
-      }
+      await orm(database, WRITE_DEADLINE_MS).delete(mediaBytes).where(isUnused());
     },
   };
 }

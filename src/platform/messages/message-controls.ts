@@ -11,7 +11,6 @@ import { messages } from '../db/message-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
-import type { MediaFile } from '../media/media-file.ts';
 import { keepFile, type MediaStore } from '../media/media-store.ts';
 import type { NetworkReports, PhoneNetwork } from '../network/network.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
@@ -95,17 +94,6 @@ interface Options {
   readonly mediaAddress: MediaAddress;
 }
 
-/** Uploads a file that is in memory. Throws `invalid_request`; then the caller must discard the upload. */
-async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Promise<MediaFile> {
-  const upload = store.open(id);
-  await upload.write(Buffer.from(file.data));
-  const stored = await upload.finish();
-  if (stored === null) {
-    throw new PlatformError('invalid_request', { field: 'media.data', hint: upload.flaw ?? 'is wrong' });
-  }
-  return { ...stored, filename: storableText(file.filename), mimetype: storableText(file.mimetype) };
-}
-
 export function createMessageControls({
   database,
   changeState,
@@ -136,19 +124,19 @@ export function createMessageControls({
       first(await changeState((change) => write(change, connectionId, [message]))),
 
     async receiveFile(connectionId, from, written) {
-      const id = newIdentifier();
+      const [filename, mimetype] = [storableText(written.filename), storableText(written.mimetype)];
+      const media = await mediaStore.save({ filename, mimetype, data: written.data });
       try {
-        const media = await uploadFile(mediaStore, id, written);
         const text = written.caption === undefined || written.caption === '' ? null : written.caption;
         return first(
           await changeState(async (change) => {
             await keepFile(change.tx, media, change.now);
-            const reference = { id, mimetype: media.mimetype };
+            const reference = { id: media.id, mimetype };
             return write(change, connectionId, [{ from, text, media: reference }]);
           }),
         );
       } finally {
-        await mediaStore.discard([id]);
+        await mediaStore.discard(media.id);
       }
     },
 

@@ -6,8 +6,7 @@ import type { TokenClaims, TokenVerifier } from '../credentials/find-granted.ts'
 import type { BaseUrls } from '../kernel/base-urls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { issuerOf, resourcesOf } from './addresses.ts';
-import { SIGNING_ALGORITHM } from './signing-key.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { SIGNING_ALGORITHM, type SigningKey } from './signing-key.ts';
 
 /** The content of an access token. */
 export interface TokenSubject extends TokenClaims {
@@ -23,7 +22,7 @@ export interface AccessTokens extends TokenVerifier {
 }
 
 interface Options {
-  readonly keys: SigningKeys;
+  readonly key: SigningKey;
   readonly clock: DomainClock;
   readonly baseUrls: () => BaseUrls;
 }
@@ -38,11 +37,10 @@ function readText(payload: JWTPayload, claim: string): string {
   return value;
 }
 
-export function createAccessTokens({ keys, clock, baseUrls }: Options): AccessTokens {
+export function createAccessTokens({ key, clock, baseUrls }: Options): AccessTokens {
   return {
     async issue({ grantId, appId, scopes, workspaceId, resource }) {
       const urls = baseUrls();
-      const key = await keys.signer();
       const issuedAt = Math.floor(clock.now() / SECOND);
       // [auth.oauth.token] [limits.tokens]
       return new SignJWT({ client_id: appId, grant_id: grantId, scope: scopes.join(' ') })
@@ -60,8 +58,7 @@ export function createAccessTokens({ keys, clock, baseUrls }: Options): AccessTo
       const urls = baseUrls();
       const resources = resourcesOf(urls);
       const pickKey = ({ kid }: { readonly kid?: string }) => {
-        const key = keys.find(kid);
-        if (key === null) throw new Error('unknown signing key');
+        if (kid !== key.kid) throw new Error('unknown signing key');
         return key.publicKey;
       };
       const { payload } = await jwtVerify(token, pickKey, {

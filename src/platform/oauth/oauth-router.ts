@@ -15,18 +15,15 @@ export type OauthRoutes = Readonly<Record<string, Readonly<Record<string, OauthH
 interface Options {
   readonly shell: CallShell;
   readonly routes: OauthRoutes;
-  /** Runs after each answer; must not reject. */
-  readonly cleanUp: () => Promise<void>;
 }
 
 /** Routes requests below the issuer; other paths are passed on. */
-export function createOauthRouter({ shell, routes, cleanUp }: Options): Router {
+export function createOauthRouter({ shell, routes }: Options): Router {
   const router = strictRouter();
   const serve = (answer: OauthHandler) =>
     shell.handle('oauth', {
       answer: ({ request }) => answer(request),
       refuse: answerOfFailure,
-      afterwards: cleanUp,
     });
   const wrongMethod = new OauthError('invalid_request', 'the address does not accept this method', 'method');
   const refuse = serve(async () => ({ ...refusalAnswer(wrongMethod), status: 405 }));

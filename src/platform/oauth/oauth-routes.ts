@@ -20,7 +20,7 @@ import { hashOauthSecret } from './oauth-secrets.ts';
 import { type Parameters, requireParameter } from './parameters.ts';
 import type { PortalSessions } from './portal-session.ts';
 import { readForm } from './read-form.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import type { SigningKey } from './signing-key.ts';
 import { exchangeCode } from './token/exchange-code.ts';
 import type { TokenAnswer } from './token/issue-tokens.ts';
 import { refreshGrant } from './token/refresh-grant.ts';
@@ -32,7 +32,7 @@ interface Options {
   readonly changeState: ChangeState;
   readonly clock: DomainClock;
   readonly baseUrls: () => BaseUrls;
-  readonly keys: SigningKeys;
+  readonly key: SigningKey;
   readonly tokens: AccessTokens;
   readonly portal: PortalSessions;
   /** Derives user codes. */
@@ -135,7 +135,7 @@ function findGrantType(parameters: Parameters): GrantType {
 
 /** The endpoints of the authorization server. */
 export function createOauthRoutes(options: Options): OauthRoutes {
-  const { database, changeState, clock, baseUrls, keys, tokens, portal, codeKey } = options;
+  const { database, changeState, clock, baseUrls, key, tokens, portal, codeKey } = options;
   const issuer = (): string => issuerOf(baseUrls());
   const resources = (): string[] => Object.values(resourcesOf(baseUrls()));
   const pages = createConsentPages({ database, changeState, clock, portal, key: codeKey, issuer });
@@ -155,8 +155,7 @@ export function createOauthRoutes(options: Options): OauthRoutes {
   };
 
   const metadata = async (): Promise<Answer> => documentAnswer(describeServer(baseUrls()));
-  const jwks = async (): Promise<Answer> =>
-    documentAnswer({ keys: (await keys.shown()).map(({ publicJwk }) => publicJwk) });
+  const jwks = async (): Promise<Answer> => documentAnswer({ keys: [key.publicJwk] });
 
   return {
     [DISCOVERY_PATH]: { GET: metadata, HEAD: metadata },

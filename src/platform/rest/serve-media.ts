@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { IRouter, Request, RequestHandler, Response } from 'express';
 import { routeMethods } from '../../runtime/http-server/route-methods.ts';
 import { INERT } from '../../runtime/http-server/safe-headers.ts';
@@ -100,8 +98,7 @@ async function sendFile(
     response.end();
     return;
   }
-  // One piece at a time in memory.
-  await pipeline(Readable.from(store.read(file.id, start, end), { highWaterMark: 1 }), response);
+  response.end(await store.read(file.id, start, end));
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ConnectionCause } from '../../contract/sandbox/connections.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { mayHaveCommitted } from '../../runtime/database/errors.ts';
 import type { SessionState } from '../db/core-tables.ts';
-import type { NewEvent, RecordedEvent } from '../webhooks/ledger.ts';
+import type { NewEvent } from '../webhooks/ledger.ts';
 import type { DomainClock } from './domain-clock.ts';
 import { insertTimers, type NewTimer } from './timers.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -54,21 +54,20 @@ export type ChangeState = Change<'awaited'>;
 interface Options {
   readonly database: Database;
   readonly clock: DomainClock;
-  readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<readonly RecordedEvent[]>;
+  /** Stores events and their deliveries. Resolves with the subscriptions that receive them. */
+  readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<Iterable<string>>;
   readonly recordTransition?: RecordTransition;
-  /** Starts deliveries; called after the commit. */
-  readonly deliver: (events: readonly RecordedEvent[]) => void;
-  /** Receives the events of a change whose commit got no answer, so that it is unknown whether they are stored. */
-  readonly doubt: (events: readonly RecordedEvent[]) => void;
+  /** Starts deliveries to subscriptions; called after the commit, also after one that got no answer. */
+  readonly deliver: (subscriptionIds: ReadonlySet<string>) => void;
   /** Sets the alarm for the earliest new timer; called after the commit. */
   readonly arm: (dueAt: number) => void;
 }
 
 /** Creates the function that writes state, events and timers in one transaction. */
 export function createCommit(options: Options): CommitChange {
-  const { database, clock, record, recordTransition, deliver, doubt, arm } = options;
+  const { database, clock, record, recordTransition, deliver, arm } = options;
   const commit = async <T>(work: (change: StateChange) => Promise<T>): Promise<T> => {
-    const recorded: RecordedEvent[] = [];
+    const receivers = new Set<string>();
     let earliest = Number.POSITIVE_INFINITY;
 
     const run = database.transaction((tx) => {
@@ -77,7 +76,7 @@ export function createCommit(options: Options): CommitChange {
         tx,
         now,
         async recordEvents(events) {
-          if (events.length > 0) for (const event of await record(tx, events)) recorded.push(event);
+          for (const id of await record(tx, events)) receivers.add(id);
         },
         async schedule(timers) {
           if (timers.length === 0) return;
@@ -89,17 +88,18 @@ export function createCommit(options: Options): CommitChange {
         },
       });
     });
-    const result = await run.catch((error: unknown) => {
-      if (mayHaveCommitted(error)) {
-        if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);
-        doubt(recorded);
-      }
+    const goOn = (): void => {
+      if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);
+      if (receivers.size > 0) deliver(receivers);
+    };
+    try {
+      const result = await run;
+      goOn();
+      return result;
+    } catch (error) {
+      if (mayHaveCommitted(error)) goOn();
       throw error;
-    });
-
-    if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);
-    if (recorded.length > 0) deliver(recorded);
-    return result;
+    }
   };
   return Object.assign(commit, { gate: 'held' } as const);
 }

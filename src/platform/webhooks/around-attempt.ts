@@ -1,31 +1,21 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Envelope } from './active-delivery.ts';
-import { type ShapedAttempt, shapeRequest } from './attempt-slots.ts';
-import type { Attempt } from './delivery-record.ts';
-import type { RecordedEvent } from './ledger.ts';
+import type { Attempt, DeliveryRecord, Envelope } from './delivery-record.ts';
 import type { AttemptResult } from './send-attempt.ts';
+import { type ShapedAttempt, shapeRequest } from './signed-body.ts';
 
-/** An attempt that may begin. */
+/** An attempt that begins. */
 export interface PlannedAttempt {
   /** Later deliveries have larger ids. */
-  readonly deliveryId: number;
-  /** The workspace or OAuth app that receives it. */
-  readonly subscriptionId: string;
-  readonly event: RecordedEvent;
+  readonly delivery: DeliveryRecord;
   /** Counted from 1. */
   readonly number: number;
   readonly envelope: Envelope;
   /** The system clock. */
   readonly clock: Clock;
   /**
-   * Sends `copies` at once as soon as the limits of the account allow, each with the request that `shape` returns then.
-   * `ended` is called for each copy, counted from 0. Returns a function that ends them early.
+   * Sends a request. `ended` is called once. Returns a function that ends the request early.
    */
-  send(
-    shape: () => ShapedAttempt,
-    copies: number,
-    ended: (sent: Attempt, result: AttemptResult, copy: number) => void,
-  ): () => void;
+  send(shape: ShapedAttempt, ended: (sent: Attempt, result: AttemptResult) => void): () => void;
   /** Adds an attempt to the delivery's record, sent or not. */
   record(attempt: Attempt): void;
   /** Ends the attempt. Call it once. */
@@ -39,11 +29,7 @@ export interface PlannedAttempt {
 export type AroundAttempt = (attempt: PlannedAttempt) => () => void;
 
 export const sendAsSigned: AroundAttempt = ({ envelope, send, record, over }) =>
-  send(
-    () => shapeRequest(envelope),
-    1,
-    (sent, result) => {
-      record(sent);
-      over(result);
-    },
-  );
+  send(shapeRequest(envelope), (sent, result) => {
+    record(sent);
+    over(result);
+  });

@@ -1,7 +1,7 @@
 import { and, desc, gt, lt, sql } from 'drizzle-orm';
 import type { EventType, WebhookEvent } from '../../contract/service/events.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { ledger, ledgerPosition } from '../db/webhook-tables.ts';
 
 /** An event that a state change causes. `at` is virtual time in epoch milliseconds. */
@@ -14,20 +14,6 @@ export interface NewEvent {
   readonly status: string | null;
   readonly payload: WebhookEvent;
   readonly at: number;
-}
-
-/** An event in the ledger, with its payload as the bytes that all attempts send. */
-export interface RecordedEvent {
-  readonly id: number;
-  readonly workspaceId: string;
-  /** OAuth apps that receive it, besides its workspace. */
-  readonly appIds: readonly string[];
-  readonly connectionId: string;
-  readonly messageId: string | null;
-  readonly event: EventType;
-  readonly status: string | null;
-  readonly at: number;
-  readonly body: Buffer;
 }
 
 /** One entry of the numbered ledger. */
@@ -51,56 +37,55 @@ const SUBSCRIBED_APPS = `ARRAY(
   SELECT DISTINCT g.app_id FROM platform.oauth_grants g
   JOIN platform.oauth_apps a ON a.id = g.app_id
   JOIN platform.webhook_configurations w ON w.subscription_id = a.id
-  WHERE g.workspace_id = given.workspace_id AND given.connection_id = ANY(g.connection_ids) AND a.enabled
-    AND g.revoked_at IS NULL AND g.expires_at > given.at AND 'messaging.events' = ANY(g.scopes)
-    AND (given.event = 'message.received' OR NOT g.legacy))`;
-
-/** Inserts any number of events and finds the apps of each. It is SQL, because drizzle has no such insert. */
-export const INSERT_EVENTS = `
-  INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body, app_ids)
-  SELECT workspace_id, connection_id, message_id, event, status, at, body, ${SUBSCRIBED_APPS}
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[])
-    WITH ORDINALITY AS given (workspace_id, connection_id, message_id, event, status, at, body, position)
-  ORDER BY position
-  RETURNING id, app_ids`;
+  WHERE g.workspace_id = recorded.workspace_id AND recorded.connection_id = ANY(g.connection_ids) AND a.enabled
+    AND g.revoked_at IS NULL AND g.expires_at > recorded.at AND 'messaging.events' = ANY(g.scopes)
+    AND (recorded.event = 'message.received' OR NOT g.legacy))`;
 
 /**
- * Writes events into the ledger, in the transaction of the state change that causes them. The caller passes the result
- * to delivery after the commit. Each payload is serialized once, here.
+ * Inserts any number of events and their deliveries: one to the workspace of each, and one to each of the apps. It is
+ * SQL, because drizzle has no such insert.
  */
-export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): Promise<RecordedEvent[]> {
-  if (events.length === 0) return [];
-  const bodies = events.map((event) => JSON.stringify(event.payload));
-  const rows = await tx.query<{ id: number; app_ids: string[] }>(INSERT_EVENTS, [
+export const INSERT_EVENTS = `
+  WITH recorded AS (
+    INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body)
+    SELECT workspace_id, connection_id, message_id, event, status, at, body
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[])
+      WITH ORDINALITY AS given (workspace_id, connection_id, message_id, event, status, at, body, position)
+    ORDER BY position
+    RETURNING id, workspace_id, connection_id, event, at
+  )
+  INSERT INTO platform.deliveries (event_id, subscription_id, created_at, due_at)
+  SELECT recorded.id, receiver.id, $8::bigint, $8::bigint
+  FROM recorded, unnest(array_prepend(workspace_id, ${SUBSCRIBED_APPS})) WITH ORDINALITY AS receiver (id, position)
+  ORDER BY recorded.id, receiver.position
+  RETURNING subscription_id`;
+
+/**
+ * Writes events into the ledger, and their deliveries, in the transaction of the state change that causes them. `now`
+ * is wall-clock epoch milliseconds. Resolves with the subscriptions to wake after the commit. Each payload is
+ * serialized once, here.
+ */
+export async function recordEvents(
+  tx: Queryable,
+  events: readonly NewEvent[],
+  now: number,
+): Promise<Set<string>> {
+  if (events.length === 0) return new Set();
+  const rows = await tx.query<{ subscription_id: string }>(INSERT_EVENTS, [
     events.map((event) => event.workspaceId),
     events.map((event) => event.connectionId),
     events.map((event) => event.messageId),
     events.map((event) => event.event),
     events.map((event) => event.status),
     events.map((event) => event.at),
-    bodies,
+    events.map((event) => JSON.stringify(event.payload)),
+    now,
   ]);
-  // Ids are assigned in the order of the rows, so the first event has the smallest.
-  const inOrder = rows.toSorted((a, b) => a.id - b.id);
-  return events.map(({ payload: _, ...event }, index) => {
-    const row = inOrder[index];
-    if (row === undefined) throw new Error('the ledger stored fewer events than it was given');
-    return { ...event, id: row.id, appIds: row.app_ids, body: Buffer.from(bodies[index] ?? '') };
-  });
+  return new Set(rows.map((row) => row.subscription_id));
 }
 
-const { id, seq, at, workspaceId, connectionId, messageId, event, status, body, appIds } = ledger;
-const COLUMNS = { id, workspaceId, connectionId, messageId, event, status, at };
-
-/** Reads events by id, in the order of `ids`; unknown ids are left out. */
-export async function loadEvents(db: Queryable, ids: readonly number[]): Promise<RecordedEvent[]> {
-  const rows = await orm(db)
-    .select({ ...COLUMNS, body, appIds })
-    .from(ledger)
-    .where(isAnyOf(id, ids));
-  const byId = new Map(rows.map((row) => [row.id, { ...row, body: Buffer.from(row.body) }]));
-  return ids.flatMap((one) => byId.get(one) ?? []);
-}
+const { seq, at, workspaceId, connectionId, messageId, event, status, body } = ledger;
+const COLUMNS = { at, workspaceId, connectionId, messageId, event, status };
 
 const NUMBERING_BATCH = 5_000;
 
@@ -148,7 +133,7 @@ export function createLedger({ database }: { readonly database: Queryable }): Le
       .where(and(gt(seq, after ?? 0), before === undefined ? undefined : lt(seq, before)))
       .orderBy(newestFirst ? desc(seq) : seq)
       .limit(limit);
-    return rows.map(({ id: _, body: text, ...entry }) => ({ ...entry, payload: JSON.parse(text) }));
+    return rows.map(({ body: text, ...entry }) => ({ ...entry, payload: JSON.parse(text) }));
   };
 
   return {

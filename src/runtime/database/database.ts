@@ -54,6 +54,12 @@ export interface Database extends Queryable {
    * this has rejected, the handle rejects further queries, and nothing that `work` still does has any effect.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { readonly deadlineMs?: number }): Promise<T>;
+  /**
+   * Takes a lock of the database by a name, on a connection of its own. Resolves with the function that releases it;
+   * with null if another session has it. `onLost` is called once if the connection ends before. Throws what `query`
+   * throws.
+   */
+  lock(name: string, onLost: () => void): Promise<(() => Promise<void>) | null>;
   /** Resolves when the database responds; throws what `query` throws. */
   ping(deadlineMs?: number): Promise<void>;
   readonly health: DatabaseHealth;
@@ -82,6 +88,8 @@ const DEFAULT_DEADLINE_MS = 10_000;
 const CONNECT_DEADLINE_MS = 5_000;
 const PING_DEADLINE_MS = 2_000;
 const DEFAULT_WATCHDOG = { everyMs: 5_000, probeMs: 3_000 };
+const LOCK_WAIT_MS = 1_000;
+const LOCK_NOT_AVAILABLE = '55P03';
 /** SQLSTATE of a server, or a session default, that is read-only. */
 const READ_ONLY = '25006';
 /** While the server is read-only, connections are renewed at most this often. */
@@ -150,6 +158,24 @@ class GuardedDatabase implements Database {
     options: { readonly deadlineMs?: number } = {},
   ): Promise<T> {
     return await this.#transact((scope) => work(queryableOn(scope)), options.deadlineMs ?? this.#deadlineMs);
+  }
+
+  async lock(name: string, onLost: () => void): Promise<(() => Promise<void>) | null> {
+    const session = await this.#pool.openExtra(CONNECT_DEADLINE_MS);
+    try {
+      // The connection of a process that was killed may end a moment after it.
+      await session.runScript(`set lock_timeout = ${LOCK_WAIT_MS}`);
+      await session.run('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
+    } catch (error) {
+      await session.close();
+      if (sqlState(error) === LOCK_NOT_AVAILABLE) return null;
+      throw error;
+    }
+    const forget = session.onEnd(onLost);
+    return async () => {
+      forget();
+      await session.close();
+    };
   }
 
   async ping(deadlineMs = PING_DEADLINE_MS): Promise<void> {

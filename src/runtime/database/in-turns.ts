@@ -6,6 +6,7 @@ export function inTurns(database: Database, turns: Turns): Database {
   return {
     query: (text, params, options) => turns.run(() => database.query(text, params, options)),
     transaction: (work, options) => turns.run(() => database.transaction(work, options)),
+    lock: (name, onLost) => database.lock(name, onLost),
     ping: (deadlineMs) => database.ping(deadlineMs),
     get health() {
       return database.health;

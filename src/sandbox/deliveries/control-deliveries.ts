@@ -1,14 +1,17 @@
+import { and, eq, sql } from 'drizzle-orm';
 import type { SignatureExplanation } from '../../contract/sandbox/signatures.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
-import type { Envelope } from '../../platform/webhooks/active-delivery.ts';
-import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
-import type { Destination, WebhookConfiguration } from '../../platform/webhooks/configuration.ts';
+import { deliveries } from '../../platform/db/webhook-tables.ts';
+import type { WebhookConfiguration } from '../../platform/webhooks/configuration.ts';
 import type { Delivery } from '../../platform/webhooks/delivery.ts';
-import type { Attempt, DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
+import type { DeliveryRecord, Envelope } from '../../platform/webhooks/delivery-record.ts';
+import { isSuccess } from '../../platform/webhooks/send-attempt.ts';
 import { signEvent } from '../../platform/webhooks/sign-event.ts';
+import { type SignedBody, shapeRequest } from '../../platform/webhooks/signed-body.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { type Computed, explainSignature } from './explain-signature.ts';
-import type { HeldDeliveries, HoldableRecord } from './held-deliveries.ts';
 import type { IssuedSecrets } from './issued-secrets.ts';
 
 interface ResendOptions {
@@ -18,39 +21,6 @@ interface ResendOptions {
   readonly times?: number;
   /** Alters the signed request; `name` appears in the record. */
   readonly alter?: { readonly name: string; change(signed: SignedBody): SignedBody };
-}
-
-/** The same bytes with the old or a new signature. Null if there is no secret. */
-function resendEnvelope(
-  record: DeliveryRecord,
-  options: ResendOptions,
-  current: Destination | null,
-  now: number,
-): Envelope | null {
-  const signed = options.resign === true ? null : signedBefore(record);
-  const envelope = signed ?? signNow(record, current, now);
-  return envelope === null ? null : { ...envelope, ...options.alter?.change(envelope) };
-}
-
-function signedBefore(record: DeliveryRecord): Envelope | null {
-  const timestamp = record.headers[HEADERS.timestamp];
-  const signature = record.headers[HEADERS.signature];
-  if (record.url === null || timestamp === undefined || signature === undefined) return null;
-  return {
-    url: record.url,
-    secret: null,
-    timestamp: Number(timestamp),
-    signature,
-    headers: unsignedHeaders(record),
-    body: Buffer.from(record.body),
-  };
-}
-
-function signNow(record: DeliveryRecord, current: Destination | null, now: number): Envelope | null {
-  if (current === null) return null;
-  const body = Buffer.from(record.body);
-  const signature = signEvent(current.secret, now, body);
-  return { ...current, timestamp: now, signature, headers: unsignedHeaders(record), body };
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -82,92 +52,132 @@ export interface DeliveryControl {
    * ends. A delivery that has not begun is signed when it is released; one between attempts keeps its signature, which
    * becomes stale. Null for an unknown id, `over` if no attempt remains.
    */
-  hold(id: number): Promise<HoldableRecord | 'over' | null>;
+  hold(id: number): Promise<DeliveryRecord | 'over' | null>;
   /** Lets a held delivery continue, at once if its next attempt is due. */
-  release(id: number): Promise<HoldableRecord | 'not_held' | null>;
+  release(id: number): Promise<DeliveryRecord | 'not_held' | null>;
   /**
    * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the same
    * delivery. Resolves when all have ended; with null for an unknown id, with `waiting` for one that has not begun,
    * with `unsigned` when nothing was ever signed and no webhook is set to sign for.
    */
-  resend(id: number, options?: ResendOptions): Promise<HoldableRecord | 'waiting' | 'unsigned' | null>;
+  resend(id: number, options?: ResendOptions): Promise<DeliveryRecord | 'waiting' | 'unsigned' | null>;
   /**
    * Sends a copy of a delivery, changed and signed with the current secret, as a separate delivery: with its own
    * attempts, subject to faults, and in no ledger. Resolves when it waits for its first attempt; with null for an unknown
    * id, with `unsigned` when no webhook is set to sign for.
    */
-  copy(id: number, options?: CopyOptions): Promise<HoldableRecord | 'unsigned' | null>;
+  copy(id: number, options?: CopyOptions): Promise<DeliveryRecord | 'unsigned' | null>;
   /** Why a signature is not the one of a delivery. Null for an unknown id, `waiting` for one that was never signed. */
   explain(id: number, computed: Computed): Promise<SignatureExplanation | 'waiting' | null>;
 }
 
 interface Options {
+  readonly database: Queryable;
   readonly delivery: Delivery;
   readonly webhooks: WebhookConfiguration;
-  readonly held: HeldDeliveries;
   readonly secrets: IssuedSecrets;
   /** The system clock. */
   readonly clock: Clock;
   /** Called with each delivery that was changed. */
-  readonly onChange: (record: HoldableRecord) => void;
+  readonly onChange: (record: DeliveryRecord) => void;
 }
 
 export function controlDeliveries(options: Options): DeliveryControl {
-  const { delivery, webhooks, held, secrets, clock, onChange } = options;
-  const changed = async (id: number): Promise<HoldableRecord | null> => {
+  const { database, delivery, webhooks, secrets, clock, onChange } = options;
+
+  const changed = async (id: number): Promise<DeliveryRecord | null> => {
     const record = await delivery.find(id);
-    if (record === null) return null;
-    const seen = held.view(record);
-    onChange(seen);
-    return seen;
+    if (record !== null) onChange(record);
+    return record;
+  };
+
+  /** Sets whether a pending delivery is held; false if it is over, or was so already when it is to be released. */
+  const setHeld = async (id: number, held: boolean): Promise<boolean> => {
+    const isReleased = held ? undefined : eq(deliveries.held, true);
+    const rows = await orm(database)
+      .update(deliveries)
+      .set({ held })
+      .where(and(eq(deliveries.id, id), eq(deliveries.outcome, 'pending'), isReleased))
+      .returning({ id: deliveries.id });
+    return rows.length > 0;
+  };
+
+  /** The same bytes with the old or a new signature. Null if there is no secret. */
+  const envelopeOf = (record: DeliveryRecord, resign: boolean): Envelope | null => {
+    const { subscriptionId, envelope } = record;
+    if (envelope !== null && !resign) return envelope;
+    const current = webhooks.destination(subscriptionId);
+    if (current === null) return null;
+    const body = Buffer.from(record.body);
+    const timestamp = clock.now();
+    const signature = signEvent(current.secret, timestamp, body);
+    return { ...current, timestamp, signature, headers: unsignedHeaders(record), body };
   };
 
   return {
     async hold(id) {
       if ((await delivery.find(id)) === null) return null;
-      if (!delivery.isOpen(id)) return 'over';
-      held.hold(id);
-      return changed(id);
+      return (await setHeld(id, true)) ? changed(id) : 'over';
     },
     async release(id) {
-      if ((await delivery.find(id)) === null) return null;
-      return held.release(id) && delivery.isOpen(id) ? changed(id) : 'not_held';
-    },
-    async resend(id, options = {}) {
       const record = await delivery.find(id);
       if (record === null) return null;
-      if (record.outcome === 'pending' && record.url === null) return 'waiting';
-      const current = webhooks.destination(record.subscriptionId);
-      const envelope = resendEnvelope(record, options, current, clock.now());
+      if (!(await setHeld(id, false))) return 'not_held';
+      const released = await changed(id);
+      delivery.wake([record.subscriptionId]);
+      return released;
+    },
+    async resend(id, { resign = false, times = 1, alter } = {}) {
+      const record = await delivery.find(id);
+      if (record === null) return null;
+      if (record.outcome === 'pending' && record.envelope === null) return 'waiting';
+      const envelope = envelopeOf(record, resign);
       if (envelope === null) return 'unsigned';
-      const { times = 1, alter } = options;
       const marks = alter === undefined ? {} : { marks: [alter.name] };
-      const once = async (): Promise<Attempt> => ({
-        ...(await delivery.sendOnce(record.subscriptionId, envelope)),
-        ...marks,
-      });
-      const attempts = await Promise.all(Array.from({ length: times }, once));
-      await delivery.append(id, envelope, attempts);
+      for (let sent = 0; sent < times; sent += 1) {
+        const request = shapeRequest(alter?.change(envelope) ?? envelope);
+        const attempt = await delivery.send(record.subscriptionId, envelope.url, request);
+        const added = JSON.stringify([{ ...attempt, ...marks }]);
+        const { attempts, outcome, reason, url, secret, signedAt } = deliveries;
+        const isAccepted = sql`${outcome} = 'dropped' and ${isSuccess(attempt)}`;
+        await orm(database)
+          .update(deliveries)
+          .set({
+            attempts: sql`${attempts} || ${added}::jsonb`,
+            outcome: sql`case when ${isAccepted} then 'delivered' else ${outcome} end`,
+            reason: sql`case when ${isAccepted} then null else ${reason} end`,
+            url: sql`coalesce(${url}, ${envelope.url})`,
+            secret: sql`coalesce(${secret}, ${envelope.secret})`,
+            signedAt: sql`coalesce(${signedAt}, ${envelope.timestamp})`,
+          })
+          .where(eq(deliveries.id, id));
+      }
       return changed(id);
     },
     async explain(id, computed) {
       const record = await delivery.find(id);
       if (record === null) return null;
-      const signed = signedBefore(record);
-      return signed === null
-        ? 'waiting'
-        : explainSignature(signed, computed, secrets.of(record.subscriptionId));
+      const { envelope, subscriptionId } = record;
+      return envelope === null ? 'waiting' : explainSignature(envelope, computed, secrets.of(subscriptionId));
     },
     async copy(id, { body, headers = {} } = {}) {
       const record = await delivery.find(id);
       if (record === null) return null;
-      if (webhooks.destination(record.subscriptionId) === null) return 'unsigned';
-      const copied = await delivery.vary({
+      const { eventId, subscriptionId } = record;
+      if (webhooks.destination(subscriptionId) === null) return 'unsigned';
+      const now = clock.now();
+      const variant = {
         of: id,
         body: (body ?? record.body).toWellFormed(),
         headers: mergeHeaders(unsignedHeaders(record), headers),
-      });
-      return copied === null ? null : held.view(copied);
+      };
+      const [row] = await orm(database)
+        .insert(deliveries)
+        .values({ eventId, subscriptionId, createdAt: now, dueAt: now, variant })
+        .returning({ id: deliveries.id });
+      const copy = row === undefined ? null : await changed(row.id);
+      delivery.wake([subscriptionId]);
+      return copy;
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { SignatureExplanation } from '../../contract/sandbox/signatures.ts';
 import { HEADERS, SIGNATURE_PREFIX } from '../../contract/service/headers.ts';
-import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
 import { signEvent } from '../../platform/webhooks/sign-event.ts';
+import type { SignedBody } from '../../platform/webhooks/signed-body.ts';
 import {
   type Construction,
   type Frame,

@@ -7,17 +7,16 @@ import { exactly, type Filter } from '../../contract/sandbox/filter.ts';
 import { givenFields } from '../../contract/schema/given-fields.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
-import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
 import type { DeliveryValue } from '../../platform/webhooks/list-deliveries.ts';
+import type { SignedBody } from '../../platform/webhooks/signed-body.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageAfter, pageOf, readCursor } from '../control/page-cursor.ts';
 import { readFilter } from '../control/read-filter.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import type { DeliveryControl } from '../deliveries/control-deliveries.ts';
-import type { HeldDeliveries, HoldableRecord } from '../deliveries/held-deliveries.ts';
 import { tamperBody, tamperSignature } from '../faults/shape-attempt.ts';
 
 /** Adds what to do about a host name that does not resolve: open a tunnel. */
@@ -27,7 +26,7 @@ function explainError(error: string, url: string | null): string {
 }
 
 /** A delivery as the control API shows it. */
-export function presentDelivery(record: HoldableRecord): DeliveryAnswer {
+export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
   const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
   const { subscriptionId, workspaceId, variantOf } = record;
   return {
@@ -111,7 +110,6 @@ export const TAMPERED = {
 export function deliveryEndpoints(
   { delivery, ledger, webhooks, workspaces }: Platform,
   control: DeliveryControl,
-  held: HeldDeliveries,
 ) {
   return {
     async listDeliveries({ query: { limit, cursor, q, event, workspaceId, connectionId, outcome } }) {
@@ -119,19 +117,10 @@ export function deliveryEndpoints(
       const given = { type: event, status: outcome, workspace: workspaceId, connection: connectionId };
       const where = [...readDeliveryFilter(q), ...exactly(given)];
       const records = await delivery.list({ where, limit: limit + 1, ...givenFields({ before }) });
-      return pageOf(
-        records,
-        limit,
-        (record) => presentDelivery(held.view(record)),
-        ({ id }) => id,
-      );
+      return pageOf(records, limit, presentDelivery, ({ id }) => id);
     },
 
-    async countDeliveries({ query: { q } }) {
-      const { pendingIds, ...finished } = await delivery.count(readDeliveryFilter(q));
-      const heldIds = pendingIds.filter((id) => held.has(id));
-      return { pending: pendingIds.length, held: heldIds.length, ...finished };
-    },
+    countDeliveries: ({ query: { q } }) => delivery.count(readDeliveryFilter(q)),
 
     async listWebhooks({ query: { limit, cursor } }) {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
@@ -154,7 +143,7 @@ export function deliveryEndpoints(
     },
 
     async readDelivery({ param }) {
-      return presentDelivery(held.view((await delivery.find(readId(param('id')))) ?? refuseUnknown()));
+      return presentDelivery((await delivery.find(readId(param('id')))) ?? refuseUnknown());
     },
 
     async resendDelivery({ param, body: { tamper, ...again } = {} }) {

@@ -25,15 +25,19 @@ function sendFaulty(attempt: PlannedAttempt, faults: readonly WebhookFault[]): (
     return nothing;
   }
   const copies = 1 + (findFault(faults, 'duplicate')?.times ?? 0);
-  const shape = () => shapeAttempt(envelope, faults, { secret: envelope.secret, clock });
   let open = copies;
   let answer: AttemptResult = {};
-  return send(shape, copies, (sent, result, copy) => {
-    record({ ...sent, ...marks });
-    if (copy === 0) answer = result;
-    open -= 1;
-    if (open === 0) over(answer);
-  });
+  const stops = Array.from({ length: copies }, (_, copy) =>
+    send(shapeAttempt(envelope, faults, { secret: envelope.secret, clock }), (sent, result) => {
+      record({ ...sent, ...marks });
+      if (copy === 0) answer = result;
+      open -= 1;
+      if (open === 0) over(answer);
+    }),
+  );
+  return () => {
+    for (const stop of stops) stop();
+  };
 }
 
 /** Creates the port around the delivery attempts of a service. `faults` decides on the faults of each attempt. */
@@ -42,8 +46,9 @@ export function aroundAttempts(faults: WebhookFaults): AroundAttempt {
   const buffers = new Map<string, ReorderBuffer>();
 
   return (attempt) => {
-    const { deliveryId: id, subscriptionId, clock } = attempt;
-    const drawn = faults.decide(attempt.event, attempt.number);
+    const { id, subscriptionId } = attempt.delivery;
+    const { clock } = attempt;
+    const drawn = faults.decide(attempt.delivery, attempt.number);
     const reorder = findFault(drawn, 'reorder');
     const ms = (findFault(drawn, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
     let buffer = buffers.get(subscriptionId);

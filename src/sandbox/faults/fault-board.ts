@@ -160,11 +160,11 @@ export function createFaultBoard(): FaultBoard {
         for (const active of rules) {
           if (!matchesEvent(active.rule.match, event)) continue;
           const fault = toWebhookFault(active.rule.action, active.rule.id);
-          if (fault !== undefined && active.hitsAttempt(event.id, attempt)) faults.push(fault);
+          if (fault !== undefined && active.hitsAttempt(event.eventId, attempt)) faults.push(fault);
         }
         if (attempt === 1) return faults;
         for (const { rule, hasHit } of retired) {
-          const fault = hasHit(event.id) ? toWebhookFault(rule.action, rule.id) : undefined;
+          const fault = hasHit(event.eventId) ? toWebhookFault(rule.action, rule.id) : undefined;
           if (fault !== undefined) faults.push(fault);
         }
         return faults;

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
+import { signEvent } from '../../platform/webhooks/sign-event.ts';
 import {
   deliveryHeaders,
   type ShapedAttempt,
   type SignedBody,
   shapeRequest,
-} from '../../platform/webhooks/attempt-slots.ts';
-import { signEvent } from '../../platform/webhooks/sign-event.ts';
+} from '../../platform/webhooks/signed-body.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { WebhookFault } from './webhook-faults.ts';
 
@@ -63,7 +63,7 @@ function slowed(body: Buffer, ms: number, clock: Clock): Readable {
 export function shapeAttempt(
   signed: SignedBody,
   faults: readonly WebhookFault[],
-  { secret, clock }: { readonly secret: string | null; readonly clock: Clock },
+  { secret, clock }: { readonly secret: string; readonly clock: Clock },
 ): ShapedAttempt {
   if (faults.length === 0) return shapeRequest(signed);
   let { timestamp, signature, body } = signed;
@@ -71,7 +71,7 @@ export function shapeAttempt(
   for (const fault of faults) {
     if (fault.type === 'stale_timestamp') {
       timestamp -= fault.ms;
-      if (secret !== null) signature = signEvent(secret, timestamp, body);
+      signature = signEvent(secret, timestamp, body);
     }
     if (fault.type === 'tamper_body') body = tamperBody(body);
     if (fault.type === 'tamper_signature') signature = tamperSignature(signature);

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../platform/webhooks/ledger.ts';
+import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 
 type Effect =
   /** The attempt is not sent. */
@@ -23,7 +23,13 @@ type Effect =
 /** A fault of one attempt. `name` appears in the record of the attempt. */
 export type WebhookFault = Effect & { readonly name: string };
 
+/** What rules match: the event of a delivery. */
+export type MatchedEvent = Pick<
+  DeliveryRecord,
+  'eventId' | 'event' | 'workspaceId' | 'connectionId' | 'messageId'
+>;
+
 /** Decides the faults of one attempt, counted from 1. */
 export interface WebhookFaults {
-  decide(event: RecordedEvent, attempt: number): readonly WebhookFault[];
+  decide(event: MatchedEvent, attempt: number): readonly WebhookFault[];
 }

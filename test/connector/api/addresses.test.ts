@@ -225,6 +225,7 @@ function silence(database: Database): Database {
   return {
     query: (text, params, options) => onceHeard(() => database.query(text, params, options)),
     transaction: (work, options) => onceHeard(() => database.transaction(work, options)),
+    lock: (name, onLost) => onceHeard(() => database.lock(name, onLost)),
     ping: (deadlineMs) => onceHeard(() => database.ping(deadlineMs)),
     health: database.health,
     close: () => database.close(),

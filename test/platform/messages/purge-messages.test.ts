@@ -32,8 +32,8 @@ async function fill(
     [workspaceId, connectionId, name, TEXTS, FILES, service.platform.time.now()],
   );
   await service.database.query(
-    `INSERT INTO platform.media_chunks (media_id, place, bytes)
-     SELECT $1 || n, 0, 'x' FROM generate_series(1, $2::int) AS n`,
+    `INSERT INTO platform.media_bytes (media_id, bytes)
+     SELECT $1 || n, 'x' FROM generate_series(1, $2::int) AS n`,
     [name, FILES],
   );
 }
@@ -58,9 +58,9 @@ it('a deletion hides all messages at once and removes them in batches, none of o
 
   await service.platform.settle();
   expect(await count('messages', 'connection_id = $1', [gone.connectionId])).toBe(0);
-  expect(await count('media_chunks', `media_id LIKE 'gone%'`, [])).toBe(0);
+  expect(await count('media_bytes', `media_id LIKE 'gone%'`, [])).toBe(0);
   expect(await count('messages', 'connection_id = $1', [kept.connectionId])).toBe(TEXTS + FILES);
-  expect(await count('media_chunks', `media_id LIKE 'kept%'`, [])).toBe(FILES);
+  expect(await count('media_bytes', `media_id LIKE 'kept%'`, [])).toBe(FILES);
 });
 
 it('an interrupted removal continues after the next start', async () => {

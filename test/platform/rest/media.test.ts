@@ -9,7 +9,6 @@ import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
 const MEBIBYTE = 1024 * 1024;
-/** More than two pieces of the store. */
 const FILE = randomBytes(1_000_001);
 const SHA256 = createHash('sha256').update(FILE).digest('hex');
 const media = { filename: 'tide table.pdf', mimetype: 'application/pdf', data: FILE.toString('base64') };
@@ -34,7 +33,7 @@ describe('media', () => {
   const fetchFile = (url: string | null, init?: RequestInit) => fetch(url ?? 'http://nowhere.invalid', init);
   const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer());
   const pieces = async () =>
-    (await service.database.query<{ media_id: string }>('SELECT media_id FROM platform.media_chunks')).map(
+    (await service.database.query<{ media_id: string }>('SELECT media_id FROM platform.media_bytes')).map(
       (row) => row.media_id,
     );
   const told = async (connectionId: string) =>
@@ -164,7 +163,7 @@ describe('media', () => {
     });
 
     it(
-      'of 16 MB of base64 is accepted, one character group more is refused, and a body without a file is too large',
+      'of 16 MB of base64 is accepted, one character group more is refused, and a larger body is too large',
       proves('media.data', 'limits.media', 'choice.media.characters'),
       async () => {
         const { key, connectionId, to } = await seed();
@@ -178,8 +177,6 @@ describe('media', () => {
         ]);
         const far = await of(17 * MEBIBYTE);
         expect([far.status, far.body]).toEqual([413, { error: 'payload_too_large' }]);
-        const text = await send(key, { connectionId, to, text: 'x'.repeat(MEBIBYTE) });
-        expect(text.status).toBe(413);
         const received = await service.platform.contacts.received(to);
         expect(received.map((message) => message.media?.bytes)).toEqual([12 * MEBIBYTE]);
       },
@@ -257,6 +254,24 @@ describe('media', () => {
       expect((await send(key, { connectionId, to, media: large })).status).toBe(403);
       expect((await send('unknown', { connectionId, to, media: large })).status).toBe(401);
       expect(await pieces()).toEqual(before);
+    });
+
+    it('waits while four other large bodies arrive; a text does not', async () => {
+      const { key, connectionId, to } = await seed();
+      const head = `POST /api/v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Length: 900000\r\n\r\n{`;
+      const stalled = Array.from({ length: 4 }, () => connect(service.port, '127.0.0.1'));
+      await Promise.all(
+        stalled.map((socket) => new Promise<void>((resolve) => socket.write(head, () => resolve()))),
+      );
+      expect((await send(key, { connectionId, to, text: 'hello' })).status).toBe(200);
+      let isAnswered = false;
+      const fifth = send(key, { connectionId, to, media }).finally(() => {
+        isAnswered = true;
+      });
+      expect((await send(key, { connectionId, to, text: 'hello again' })).status).toBe(200);
+      expect(isAnswered).toBe(false);
+      for (const socket of stalled) socket.destroy();
+      expect((await fifth).status).toBe(200);
     });
 
     it('leaves no bytes behind if the client disconnects during the upload', async () => {
@@ -447,9 +462,7 @@ describe('media', () => {
 
     it('survives a restart, while files without a message are removed', async () => {
       const { url } = await served(media);
-      await service.database.query(
-        `INSERT INTO platform.media_chunks (media_id, place, bytes) VALUES ('left', 0, 'x')`,
-      );
+      await service.database.query(`INSERT INTO platform.media_bytes (media_id, bytes) VALUES ('left', 'x')`);
       await service.restart();
       expect(await pieces()).not.toContain('left');
       expect(await bytesOf(await fetchFile(url))).toEqual(FILE);

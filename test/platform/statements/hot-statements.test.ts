@@ -45,11 +45,12 @@ async function fill(): Promise<void> {
        FROM generate_series(1, 20000) n`,
     `INSERT INTO platform.timers (due_at, kind, payload)
      SELECT ${now} + n * 1000, 'receipt.read', '{}' FROM generate_series(-50, 20000) n`,
-    `INSERT INTO platform.ledger (seq, at, workspace_id, connection_id, message_id, event, body, app_ids)
-     SELECT n, ${now}, 'w-' || n % 200, 'c-' || n % 2000, 'm-' || n, 'message.received', '{}', '{}'
+    `INSERT INTO platform.ledger (seq, at, workspace_id, connection_id, message_id, event, body)
+     SELECT n, ${now}, 'w-' || n % 200, 'c-' || n % 2000, 'm-' || n, 'message.received', '{}'
        FROM generate_series(1, 20000) n`,
-    `INSERT INTO platform.deliveries (id, event_id, subscription_id, outcome, created_at, attempts)
-     SELECT n, n, 'w-' || n % 200, 'delivered', ${now}, '[]' FROM generate_series(1, 20000) n`,
+    `INSERT INTO platform.deliveries (event_id, subscription_id, outcome, created_at, due_at)
+     SELECT n, 'w-' || n % 200, CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'delivered' END, ${now},
+       CASE WHEN n % 10 = 0 THEN ${now} END FROM generate_series(1, 20000) n`,
     `INSERT INTO platform.oauth_apps (id, name, secret_hash, redirect_uris, scopes, legacy_subscription, enabled,
        created_at)
      SELECT 'a-' || n, 'app', '', '{}', '{}', false, true, ${now} FROM generate_series(1, 5) n`,

@@ -4,9 +4,8 @@ import { pageQuery } from '../../../src/platform/messages/read-page.ts';
 import { INSERT_INCOMING } from '../../../src/platform/messages/receive-messages.ts';
 import { claimSend } from '../../../src/platform/messages/send-journal.ts';
 import { deleteTimers, readTimers } from '../../../src/platform/time/timers.ts';
-import { INSERT_DELIVERIES } from '../../../src/platform/webhooks/delivery-log.ts';
-import { recoverDeliveries } from '../../../src/platform/webhooks/delivery-store.ts';
-import { INSERT_EVENTS, loadEvents } from '../../../src/platform/webhooks/ledger.ts';
+import { claimDeliveries, dropPending, END_ATTEMPTS } from '../../../src/platform/webhooks/delivery-rows.ts';
+import { INSERT_EVENTS } from '../../../src/platform/webhooks/ledger.ts';
 import { listDeliveries } from '../../../src/platform/webhooks/list-deliveries.ts';
 import type { HotStatement } from '../../support/statements.ts';
 
@@ -43,8 +42,14 @@ const incoming = [
   2,
   T0,
 ];
-const event = [['w-7'], ['c-7'], ['m-7'], ['message.received'], [null], [T0], ['{}']];
-const delivery = [[1], [1], ['w-7'], [null], ['dropped'], [null], [T0], [null], [null], ['[]'], [null]];
+const event = [['w-7'], ['c-7'], ['m-7'], ['message.received'], [null], [T0], ['{}'], T0];
+const claim = {
+  subscriptionId: 'w-7',
+  now: T0,
+  limit: 64,
+  destination: { url: 'https://a.example', secret: 's' },
+};
+const ends = [[7], [1], ['[]'], ['delivered'], [null], [null]];
 
 /** Statements of each call, event and timer. Each has its text in `golden/` and a test of its plan. */
 export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
@@ -60,20 +65,23 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'due-timers': { run: (db) => readTimers(db, T0, 100), indexes: ['timers_due'] },
   'fire-timers': { run: (db) => deleteTimers(db, [7, 8]), indexes: ['timers_pkey'] },
   'insert-events': { run: (db) => db.query(INSERT_EVENTS, event), indexes: ['oauth_grants_app'] },
-  'load-events': { run: (db) => loadEvents(db, [7, 8]), indexes: ['ledger_pkey'] },
-  'insert-deliveries': { run: (db) => db.query(INSERT_DELIVERIES, delivery) },
+  'claim-deliveries': {
+    run: (db) => claimDeliveries(db, claim),
+    indexes: ['deliveries_due', 'deliveries_pkey', 'ledger_pkey'],
+  },
+  'end-attempts': { run: (db) => db.query(END_ATTEMPTS, ends), indexes: ['deliveries_pkey'] },
   'list-deliveries': {
-    run: (db) => listDeliveries(db, [], { limit: 20 }),
+    run: (db) => listDeliveries(db, { limit: 20 }),
     indexes: ['deliveries_pkey', 'ledger_pkey'],
   },
   'deliveries-of-message': {
-    run: (db) => listDeliveries(db, [], { where: exactly({ message: 'm-7' }), limit: 20 }),
+    run: (db) => listDeliveries(db, { where: exactly({ message: 'm-7' }), limit: 20 }),
     indexes: ['ledger_message', 'deliveries_event'],
   },
   'deliveries-of-webhook': {
-    run: (db) => listDeliveries(db, [], { where: exactly({ webhook: 'w-7' }), limit: 20 }),
+    run: (db) => listDeliveries(db, { where: exactly({ webhook: 'w-7' }), limit: 20 }),
     indexes: ['deliveries_subscription', 'ledger_pkey'],
   },
   // Once, at the start of the service.
-  'recover-deliveries': { run: (db) => recoverDeliveries(db, T0), whole: ['deliveries', 'ledger'] },
+  'drop-pending': { run: (db) => dropPending(db), whole: ['deliveries'] },
 };

@@ -10,7 +10,7 @@ import {
   type Delivery,
   type DeliveryOptions,
 } from '../../../src/platform/webhooks/delivery.ts';
-import { type NewEvent, type RecordedEvent, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
+import { type NewEvent, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
@@ -56,8 +56,8 @@ export interface WebhookFixture {
   readonly tunnels: Map<string, string>;
   readonly configuration: WebhookConfiguration;
   readonly delivery: Delivery;
-  /** Commits events and hands them to delivery. */
-  emit(...events: readonly NewEvent[]): Promise<RecordedEvent[]>;
+  /** Commits events, and starts their delivery. */
+  emit(...events: readonly NewEvent[]): Promise<void>;
   /** Waits until something waits for `ms`, and lets them pass. */
   pass(ms: number): Promise<void>;
   /** Another delivery over the same database, as after a restart. */
@@ -83,9 +83,13 @@ export function shareDatabase(): void {
   });
 }
 
-export async function createWebhookFixture(options: Partial<DeliveryOptions> = {}): Promise<WebhookFixture> {
+function theShared(): Database {
   if (shared === undefined) throw new Error('call shareDatabase() in the file first');
-  const database = shared;
+  return shared;
+}
+
+export async function createWebhookFixture(options: Partial<DeliveryOptions> = {}): Promise<WebhookFixture> {
+  const database = theShared();
   await clearTables(database);
   const clock = new WatchedClock();
   const tunnels = new Map<string, string>();
@@ -116,9 +120,7 @@ export async function createWebhookFixture(options: Partial<DeliveryOptions> = {
     configuration,
     delivery,
     async emit(...events) {
-      const recorded = await database.transaction((tx) => recordEvents(tx, events));
-      delivery.deliver(recorded);
-      return recorded;
+      delivery.wake(await database.transaction((tx) => recordEvents(tx, events, clock.now())));
     },
     pass: (ms) => clock.pass(ms),
     restart: create,
@@ -136,14 +138,17 @@ export interface Hooked {
 }
 
 /** Makes one for each test of a file or block, on the file's database. */
-export function useHook(options: () => Partial<DeliveryOptions> = () => ({})): Hooked {
+export function useHook(options: (database: Database) => Partial<DeliveryOptions> = () => ({})): Hooked {
   let made: Hooked | undefined;
   const get = (): Hooked => {
     if (made === undefined) throw new Error('there is a webhook in tests only');
     return made;
   };
   beforeEach(async () => {
-    const [fixture, receiver] = await Promise.all([createWebhookFixture(options()), startReceiver()]);
+    const [fixture, receiver] = await Promise.all([
+      createWebhookFixture(options(theShared())),
+      startReceiver(),
+    ]);
     fixture.tunnels.set(HOST, receiver.origin);
     const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
     made = { fixture, receiver, secret };

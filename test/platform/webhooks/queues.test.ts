@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { exactly } from '../../../src/contract/sandbox/filter.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { replaceTransactions } from '../../support/replace-transactions.ts';
 import { receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const OTHER = 'cworkspace000000000000002';
@@ -8,7 +9,7 @@ const OTHER = 'cworkspace000000000000002';
 shareDatabase();
 
 describe('the queue of an account', () => {
-  const hook = useHook(() => ({ limits: { attempts: 2, deliveries: 8, events: 10, ids: 50 } }));
+  const hook = useHook(() => ({ attemptsAtOnce: 2 }));
 
   const many = (count: number, workspace = WORKSPACE) =>
     Array.from({ length: count }, (_, index) => receivedEvent(`cmessage${index}`, 'hello', workspace));
@@ -50,32 +51,17 @@ describe('the queue of an account', () => {
     expect(hook.receiver.requests).toHaveLength(8);
   });
 
-  it('reads events that are not in memory back from the ledger, in order', async () => {
+  it('begins the events that wait in the order in which they happened', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise }, { after: answer.promise });
-    const events = await hook.fixture.emit(...many(45));
-    const pending = await hook.fixture.delivery.list({ limit: 100, where: exactly({ status: 'pending' }) });
-    expect(pending.map(({ eventId }) => eventId)).toEqual(events.map(({ id }) => id).reverse());
+    await hook.fixture.emit(...many(45));
+    await hook.receiver.received(2);
     answer.resolve();
     await hook.fixture.delivery.settle();
     const ids = hook.receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.id);
     expect(new Set(ids).size).toBe(45);
     expect(ids).toHaveLength(45);
-    expect(hook.receiver.requests[44]?.body.toString()).toMatch(/cmessage4[34]/);
-    const delivered = await hook.fixture.delivery.list({
-      limit: 100,
-      where: exactly({ status: 'delivered' }),
-    });
-    expect(delivered).toHaveLength(45);
-  });
-
-  it('drops events beyond its limit, with the reason', async () => {
-    hook.receiver.otherwise({ hang: true });
-    await hook.fixture.emit(...many(80));
-    await hook.receiver.received(2);
-    const dropped = await hook.fixture.delivery.list({ limit: 100, where: exactly({ status: 'dropped' }) });
-    expect(dropped).toHaveLength(80 - 2 - 10 - 50);
-    expect(new Set(dropped.map(({ reason }) => reason))).toEqual(new Set(['backlog_full']));
+    expect(ids[44]).toMatch(/cmessage4[34]/);
   });
 
   it('settles at once if nothing was sent', async () => {
@@ -97,4 +83,62 @@ describe('the queue of an account', () => {
     await settle;
     expect(hook.receiver.requests).toHaveLength(3);
   });
+
+  it('makes a retry on time although the clock of the machine is set back', async () => {
+    hook.receiver.script({ status: 500 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(500);
+    hook.fixture.clock.jump(-3_600_000);
+    await hook.fixture.clock.advance(500);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(2);
+  });
+});
+
+describe('while the database fails', () => {
+  let fail: (text: string) => 'before' | 'after' | undefined = () => undefined;
+  const lost = (): Error => new Error('the connection ended');
+  const hook = useHook((database) => ({
+    database: {
+      ...replaceTransactions(database, (work, options) => database.transaction(work, options)),
+      async query(text, params, options) {
+        const fate = fail(text);
+        if (fate === 'before') throw lost();
+        const rows = await database.query<never>(text, params, options);
+        if (fate === 'after') throw lost();
+        return rows;
+      },
+    },
+  }));
+
+  /** The first statement with these words fails. */
+  const failOnce = (words: string, fate: 'before' | 'after'): void => {
+    fail = (text) => {
+      if (!text.includes(words)) return undefined;
+      fail = () => undefined;
+      return fate;
+    };
+  };
+
+  it('an event waits until its delivery can be claimed', async () => {
+    failOnce('skip locked', 'before');
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.pass(1_000);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(1);
+  });
+
+  it.each(['before', 'after'] as const)(
+    'an attempt is stored once, if the first write fails %s it has taken effect',
+    async (fate) => {
+      failOnce('||', fate);
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.pass(1_000);
+      await hook.fixture.delivery.settle();
+      expect(await hook.fixture.delivery.list({ limit: 10 })).toMatchObject([
+        { outcome: 'delivered', attempts: [{ status: 200 }] },
+      ]);
+      expect(hook.receiver.requests).toHaveLength(1);
+    },
+  );
 });

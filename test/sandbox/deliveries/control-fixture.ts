@@ -1,9 +1,8 @@
-import type { QueueLimits } from '../../../src/platform/webhooks/account-queue.ts';
+import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-record.ts';
 import {
   controlDeliveries,
   type DeliveryControl,
 } from '../../../src/sandbox/deliveries/control-deliveries.ts';
-import { HeldDeliveries, type HoldableRecord } from '../../../src/sandbox/deliveries/held-deliveries.ts';
 import { IssuedSecrets } from '../../../src/sandbox/deliveries/issued-secrets.ts';
 import { type Hooked, useHook } from '../../platform/webhooks/fixture.ts';
 
@@ -12,28 +11,26 @@ export interface Controlled {
   readonly hook: Hooked;
   readonly control: DeliveryControl;
   /** Every delivery that was reported as changed. */
-  readonly changes: readonly HoldableRecord[];
+  readonly changes: readonly DeliveryRecord[];
   /** The newest delivery. */
-  newest(): Promise<HoldableRecord>;
+  newest(): Promise<DeliveryRecord>;
 }
 
 /** Makes one for each test of a file or block, on the file's database. */
-export function useControl(limits: Partial<QueueLimits> = {}): Controlled {
-  let held = new HeldDeliveries();
-  let changes: HoldableRecord[] = [];
+export function useControl(options: { readonly attemptsAtOnce?: number } = {}): Controlled {
+  let changes: DeliveryRecord[] = [];
   const hook = useHook(() => {
-    held = new HeldDeliveries();
     changes = [];
-    return { limits, mayBegin: held.mayBegin };
+    return options;
   });
   return {
     hook,
     get control() {
-      const { delivery, configuration: webhooks, clock } = hook.fixture;
+      const { database, delivery, configuration: webhooks, clock } = hook.fixture;
       return controlDeliveries({
+        database,
         delivery,
         webhooks,
-        held,
         secrets: new IssuedSecrets(),
         clock,
         onChange: (one) => void changes.push(one),
@@ -45,7 +42,7 @@ export function useControl(limits: Partial<QueueLimits> = {}): Controlled {
     async newest() {
       const [record] = await hook.fixture.delivery.list({ limit: 1 });
       if (record === undefined) throw new Error('there is no delivery');
-      return held.view(record);
+      return record;
     },
   };
 }

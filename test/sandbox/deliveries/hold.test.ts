@@ -9,7 +9,7 @@ const start = Date.UTC(2026, 0, 15, 12);
 shareDatabase();
 
 describe('a delivery that is held', () => {
-  const controlled = useControl({ attempts: 1 });
+  const controlled = useControl({ attemptsAtOnce: 1 });
   const { hook, newest } = controlled;
 
   /** An event whose first attempt has failed. */

@@ -1,20 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { type PutFaultsRequest, putFaultsRequest } from '../../../src/contract/sandbox/faults.ts';
-import type { RecordedEvent } from '../../../src/platform/webhooks/ledger.ts';
 import { createFaultBoard } from '../../../src/sandbox/faults/fault-board.ts';
 import { draw } from '../../../src/sandbox/faults/fault-rule.ts';
+import type { MatchedEvent } from '../../../src/sandbox/faults/webhook-faults.ts';
 
-function event(id: number, fields: Partial<RecordedEvent> = {}): RecordedEvent {
+function event(id: number, fields: Partial<MatchedEvent> = {}): MatchedEvent {
   return {
-    id,
+    eventId: id,
     workspaceId: 'cworkspace',
-    appIds: [],
     connectionId: 'cone',
     messageId: `cmessage${id}`,
     event: 'message.received',
-    status: null,
-    at: 0,
-    body: Buffer.from('{}'),
     ...fields,
   };
 }

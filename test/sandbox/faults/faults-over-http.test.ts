@@ -137,7 +137,7 @@ describe('faults of webhooks, set over HTTP', () => {
     await put([{ id: 'all', match: { surface: 'webhook' }, action: { type: 'reorder' } }]);
     const written = [];
     for (const text of ['one', 'two', 'three']) written.push((await hook.write(text)).body.messageId);
-    await hook.clock.timerSet(3_000);
+    await expect.poll(hits).toEqual([3]);
     await hook.clock.advance(3_000);
     await settle();
     expect(hook.receiver.requests.map(idOf)).toEqual(written.reverse());
@@ -148,8 +148,8 @@ describe('faults of webhooks, set over HTTP', () => {
     const match = { surface: 'webhook', event: 'message.status' };
     await put([{ id: 'all', match, action: { type: 'reorder' } }]);
     await send('491700000010');
-    await hook.clock.timerSet(3_000);
     await hook.service.platform.time.advance({ ms: 2_000 });
+    await expect.poll(hits).toEqual([3]);
     await hook.clock.advance(3_000);
     await settle();
     const statuses = hook.receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.status);
@@ -229,10 +229,12 @@ describe('faults of webhooks, set over HTTP', () => {
         Array.from({ length: 40 }, () => ({ from: '491700000009', text: 'hello' })),
       );
       // Whatever is lost is tried again by the clock: only the first attempts are compared.
-      const { body: list } = await hook.call('GET', '/deliveries');
-      return list.entries
-        .map((entry: { attempts: { error?: string }[] }) => entry.attempts[0]?.error ?? 'sent')
-        .join();
+      const listAttempts = async (): Promise<{ attempts: { error?: string }[] }[]> =>
+        (await hook.call('GET', '/deliveries')).body.entries;
+      await expect
+        .poll(async () => (await listAttempts()).every(({ attempts: made }) => made.length > 0))
+        .toBe(true);
+      return (await listAttempts()).map((entry) => entry.attempts[0]?.error ?? 'sent').join();
     };
     const first = await outcomes(7);
     expect(first).toContain('dropped');

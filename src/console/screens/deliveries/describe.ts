@@ -35,6 +35,5 @@ export function summaryOf({ body }: Delivery): string {
 /** Why an event was dropped before all attempts were made. */
 export const REASONS: Readonly<Record<NonNullable<Delivery['reason']>, string>> = {
   no_webhook: 'No webhook was set when the event happened. Set one with PUT /webhook.',
-  backlog_full: 'Too many events were waiting for this webhook.',
   interrupted: 'The service stopped before the last attempt.',
 };

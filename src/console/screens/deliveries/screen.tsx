@@ -25,7 +25,7 @@ const TOKENS = [
   { key: 'connection', hint: 'id of a connection' },
   { key: 'workspace', hint: 'id of a workspace' },
   { key: 'webhook', hint: 'workspace or app that owns the webhook' },
-  { key: 'reason', hint: 'why it was not sent', values: ['no_webhook', 'backlog_full', 'interrupted'] },
+  { key: 'reason', hint: 'why it was not sent', values: ['no_webhook', 'interrupted'] },
   { key: 'url', hint: 'address of the webhook' },
   { key: 'fault', hint: 'id of a fault rule' },
   { key: 'copy', hint: 'id of the delivery that was copied; copy:* for all copies' },

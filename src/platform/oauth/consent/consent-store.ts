@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { and, desc, eq, gt, isNull, lte } from 'drizzle-orm';
+import { and, eq, gt, isNull } from 'drizzle-orm';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { orm } from '../../../runtime/database/orm.ts';
@@ -51,25 +51,6 @@ export function isItsForm({ form }: OpenConsent, given: string | null): boolean 
 }
 
 /**
- * Ends the oldest open consents of an app above the limit: each request adds a row, and the client id is public.
- * [choice.oauth.consents-bounded]
- */
-async function boundConsents({ tx }: StateChange, appId: string): Promise<void> {
-  const { position } = oauthConsents;
-  const isOfApp = eq(oauthConsents.appId, appId);
-  const first = orm(tx)
-    .select({ position })
-    .from(oauthConsents)
-    .where(isOfApp)
-    .orderBy(desc(position))
-    .offset(ASSUMPTIONS.oauthConsentsPerApp.value)
-    .limit(1);
-  await orm(tx)
-    .delete(oauthConsents)
-    .where(and(isOfApp, lte(position, first)));
-}
-
-/**
  * Opens a consent for some minutes and returns the secret that binds it to a browser. `withCode`: a portal admin may
  * approve it.
  */
@@ -82,8 +63,7 @@ export async function openConsent(
   const id = newIdentifier();
   const userCode = withCode ? userCodeOf(key, id) : null;
   const browser = newOauthSecret('browser');
-  await changeState(async (change) => {
-    const { tx, now } = change;
+  await changeState(async ({ tx, now }) => {
     await orm(tx)
       .insert(oauthConsents)
       .values({
@@ -94,7 +74,6 @@ export async function openConsent(
         userCodeHash: userCode === null ? null : hashOauthSecret(userCode),
         expiresAt: now + ASSUMPTIONS.oauthConsentLifetimeMs.value,
       });
-    await boundConsents(change, request.appId);
   });
   const form = formOf(key, id);
   return { consent: { id, request, form, userCode, portalWorkspaceId: null, answer: null }, browser };

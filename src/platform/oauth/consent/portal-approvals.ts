@@ -1,9 +1,6 @@
 import { and, eq, gt, isNotNull, isNull } from 'drizzle-orm';
-import type { Queryable } from '../../../runtime/database/database.ts';
 import { orm } from '../../../runtime/database/orm.ts';
-import { oauthCodeTries, oauthConsents } from '../../db/oauth-tables.ts';
-import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
-import { PlatformError } from '../../kernel/platform-error.ts';
+import { oauthConsents } from '../../db/oauth-tables.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { lockWorkspace } from '../../workspaces/workspaces.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
@@ -16,26 +13,9 @@ export type RefusedApproval = 'no_portal' | 'no_request' | 'several_requests' | 
 export interface PortalApprovals {
   /**
    * Approves the consent whose code the admin of a portal typed; without a code, the only open one. A code can be used
-   * once. Throws `not_found` for an unknown workspace, `rate_limited` after too many wrong codes.
+   * once. Throws `not_found` for an unknown workspace.
    */
   approve(workspaceId: string, typed?: string): Promise<{ userCode: string } | RefusedApproval>;
-}
-
-const { tries, triesWithinMs } = ASSUMPTIONS.oauthUserCode.value;
-
-async function readTries(tx: Queryable, workspaceId: string, since: number): Promise<number[]> {
-  const [row] = await orm(tx)
-    .select({ failedAt: oauthCodeTries.failedAt })
-    .from(oauthCodeTries)
-    .where(eq(oauthCodeTries.workspaceId, workspaceId));
-  return (row?.failedAt ?? []).filter((at) => at > since);
-}
-
-async function storeTries(tx: Queryable, workspaceId: string, failedAt: readonly number[]): Promise<void> {
-  await orm(tx)
-    .insert(oauthCodeTries)
-    .values({ workspaceId, failedAt })
-    .onConflictDoUpdate({ target: oauthCodeTries.workspaceId, set: { failedAt } });
 }
 
 const isWaiting = and(isNull(oauthConsents.closedAt), isNull(oauthConsents.portalWorkspaceId));
@@ -57,28 +37,16 @@ async function findWaiting({ tx, now }: StateChange, code: string | undefined): 
   return rows.map((row) => row.id);
 }
 
-async function refuseWhenTired({ tx, now }: StateChange, workspaceId: string): Promise<number[]> {
-  const failed = await readTries(tx, workspaceId, now - triesWithinMs);
-  const [oldest = now] = failed;
-  if (failed.length < tries) return failed;
-  const retryAfterSeconds = Math.ceil((oldest + triesWithinMs - now) / 1_000);
-  throw new PlatformError('rate_limited', { retryAfterSeconds });
-}
-
 export function createPortalApprovals(changeState: ChangeState, key: Uint8Array): PortalApprovals {
   return {
     approve: (workspaceId, typed) =>
       changeState(async (change) => {
-        // The lock serializes the counting of wrong codes.
         const { kind } = await lockWorkspace(change.tx, workspaceId);
         if (kind !== 'crm_portal') return 'no_portal';
-        const failed = await refuseWhenTired(change, workspaceId);
         const code = typed === undefined ? undefined : normalizeUserCode(typed);
         const [id, second] = await findWaiting(change, code);
         if (id === undefined) {
-          if (code === undefined) return 'no_request';
-          await storeTries(change.tx, workspaceId, [...failed, change.now]);
-          return 'unknown_code';
+          return code === undefined ? 'no_request' : 'unknown_code';
         }
         if (second !== undefined) return 'several_requests';
         // If two portals enter it at the same time, one succeeds.
