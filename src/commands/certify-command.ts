@@ -2,7 +2,6 @@ import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { NoSandbox } from '../conformance/integration/context.ts';
 import { INTEGRATION_CHECKS } from '../conformance/integration/run-integration-suite.ts';
 import { NoReceiver, RECEIVER_CHECKS } from '../conformance/receiver/run-receiver-suite.ts';
-import { writeBadge } from '../conformance/report/badge.ts';
 import { applyBaseline, readBaseline, writeBaseline } from '../conformance/report/baseline.ts';
 import type { Report } from '../conformance/report/report.ts';
 import { progressLine } from '../conformance/report/text-report.ts';
@@ -63,7 +62,7 @@ async function main(words: readonly string[]): Promise<number> {
     listChecks();
     return EXIT.conforms;
   }
-  demandWritable(options['junit'], options['html'], options['badge']);
+  demandWritable(options['junit'], options['html']);
   const sandbox = text(options, 'sandbox');
   const { observer, close } = readObserver(options);
   try {
@@ -90,8 +89,6 @@ async function main(words: readonly string[]): Promise<number> {
         },
       });
       putReport(report, options);
-      const badge = text(options, 'badge');
-      if (badge !== undefined) writeFileSync(badge, writeBadge(report, suite.levels));
       const code = judge(report, options);
       if (options['watch'] !== true || signal.aborted) return code;
       const failed = failedIds(report).filter((id) =>

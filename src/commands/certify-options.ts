@@ -90,7 +90,6 @@ export const COMMAND = {
       value: 'PATH',
       description: 'with --watch: also when a file in it changes',
     },
-    badge: { type: 'string', value: 'FILE', description: 'write the result as an SVG badge' },
     ...REPORT_OPTIONS,
   },
 } as const;

@@ -8,9 +8,7 @@ export const COMMANDS = {
   sandbox: 'controls people, phones, time and faults of a running service: say, scan, advance, faults, …',
   consumers: 'manages what receives the changes of a running connector: list, create, pause, replay, …',
   console: 'serves the console beside a connector in production; it only reads unless --write is given.',
-  scenario: 'replays a recorded scenario, shows it as a page, or shrinks it to the causes of a failure.',
-  capture:
-    'makes a scenario of what a connector in production has of one message, without its text and number.',
+  scenario: 'replays a recorded scenario, or shrinks it to the causes of a failure.',
   conformance: 'checks an implementation of the service over its public API.',
   certify: 'checks a webhook receiver in any language: what it answers, and what it makes of deliveries.',
 } as const;

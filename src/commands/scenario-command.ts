@@ -6,7 +6,6 @@ import { type Replayed, replay, type Target } from '../scenario/replay.ts';
 import { writeDifferences, writeReplayJunit } from '../scenario/report-replay.ts';
 import { readScenario, type Scenario, ScenarioError, writeScenario } from '../scenario/scenario.ts';
 import { shrink } from '../scenario/shrink.ts';
-import { writeView } from '../scenario/view.ts';
 import { callPortAt } from './call-sandbox.ts';
 import { UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
@@ -18,12 +17,12 @@ import { openServerDatabase } from './server-database.ts';
 const COMMAND = {
   name: 'scenario',
   words: '<action> <file>',
-  summary: `${COMMANDS.scenario} <action> is replay, view or shrink; <file> was written by "sandbox record".`,
+  summary: `${COMMANDS.scenario} <action> is replay or shrink; <file> was written by "sandbox record".`,
   options: {
     out: {
       type: 'string',
       value: 'FILE',
-      description: 'view, shrink: write the result to this file (default: standard output)',
+      description: 'shrink: write the result to this file (default: standard output)',
     },
     url: {
       type: 'string',
@@ -57,15 +56,15 @@ const SHRINK_PATIENCE_MS = 1_000;
 const READ_EVERY_MS = 100;
 const MAX_READS = 300;
 
-const ACTIONS = { replay: runReplay, view: runView, shrink: runShrink } as const;
+const ACTIONS = { replay: runReplay, shrink: runShrink } as const;
 
 await runCommand(COMMAND, async (context) => {
   const { action = '', file = '' } = context.words;
   if (!Object.hasOwn(ACTIONS, action)) {
-    throw new UsageError(`"${action}" is no action; use replay, view or shrink. See --help.`);
+    throw new UsageError(`"${action}" is no action; use replay or shrink. See --help.`);
   }
   const scenario = readFile(file);
-  if (action !== 'view' && scenario.causes.length === 0)
+  if (scenario.causes.length === 0)
     throw new UsageError(
       `${file} has no causes, so nothing can be repeated. Record it after a call of the sandbox.`,
     );
@@ -119,10 +118,6 @@ async function runReplay(scenario: Scenario, context: CommandContext): Promise<v
   if (differences.length > 0) process.exitCode = 1;
 }
 
-async function runView(scenario: Scenario, context: CommandContext): Promise<void> {
-  put(writeView(scenario), context);
-}
-
 async function runShrink(scenario: Scenario, context: CommandContext): Promise<void> {
   const small = await withTarget(context, (target, signal) =>
     shrink(scenario, (one): Promise<Replayed> => replay(one, target, { patienceMs: SHRINK_PATIENCE_MS }), {
@@ -135,15 +130,12 @@ async function runShrink(scenario: Scenario, context: CommandContext): Promise<v
     throw new Error(
       'Two replays in succession show no same difference between the connector and the service, so there is nothing to shrink. What "replay" compares with the recording cannot be shrunk: fewer causes lead to another state.',
     );
-  put(writeScenario(small), context);
+  const text = writeScenario(small);
+  const { out } = context.options;
+  if (typeof out === 'string') writeFileSync(out, text);
+  else context.print(text);
   const of = `${small.causes.length} of ${scenario.causes.length} causes are left`;
   process.stderr.write(`${of}. Replay them with: messaging-connector scenario replay FILE\n`);
-}
-
-function put(text: string, { options, print }: CommandContext): void {
-  const { out } = options;
-  if (typeof out === 'string') writeFileSync(out, text);
-  else print(text);
 }
 
 /** Runs `work` in the sandbox of `--url`, or in a new loop. Ctrl-C ends it after the current replay. */

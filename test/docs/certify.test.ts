@@ -64,8 +64,7 @@ describe('npm run certify', () => {
   });
 
   it('exits with 1 for a faulty one, with a hint and a curl command, and without the secret', async () => {
-    const file = `${folder.path}.svg`;
-    const { code, stdout, stderr } = await certify(wrong.url, '--only', 'payload,method', '--badge', file);
+    const { code, stdout, stderr } = await certify(wrong.url, '--only', 'payload,method');
     expect(code).toBe(1);
     expect(stdout).toMatch(
       /FAIL {2}payload\.unknown-event {2}violates: Versioning\n[\s\S]*hint {6}Answer 2xx to every genuine[\s\S]*repeat {4}curl -i/,
@@ -74,8 +73,6 @@ describe('npm run certify', () => {
       'The receiver violates the specification: 9 of 11 checks kept, 1 violated, 1 advised',
     );
     expect(`${stdout}${stderr}`).not.toContain(SECRET);
-    expect(readFileSync(file, 'utf8')).toContain('9 of 11 checks kept, self-declared');
-    rmSync(file);
   });
 
   it('reruns failed checks when Enter is pressed, until q', async () => {

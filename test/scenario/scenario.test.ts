@@ -3,7 +3,6 @@ import { showOffset, summarize } from '../../src/scenario/describe-cause.ts';
 import { writeDifferences, writeReplayJunit } from '../../src/scenario/report-replay.ts';
 import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
 import { shrink } from '../../src/scenario/shrink.ts';
-import { writeView } from '../../src/scenario/view.ts';
 
 const HEAD =
   '{"scenario":1,"startedAt":"2026-11-23T04:00:00.000Z","endedAt":"2026-11-23T05:00:00.000Z","frozen":false,"sendScale":0,"connector":true,"complete":true,"names":{"$connection1":{"phoneNumber":"447700900101","nth":1}}}';
@@ -93,18 +92,6 @@ describe('a scenario that is shrunk', () => {
     ['only differences to what was recorded', [LATE]],
   ])('is null if it shows %s', async (_, differences) => {
     expect(await shrink(scenario, async () => ({ differences, observations: [] }))).toBeNull();
-  });
-});
-
-describe('the view of a scenario', () => {
-  it('shows untrusted text as text', () => {
-    const page = writeView(readScenario(FILE));
-    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
-    expect(page).not.toContain('<script');
-  });
-
-  it('links the journey of a message to its causes', () => {
-    expect(writeView(readScenario(FILE))).toContain('<a href="#cause-1">cause 1</a> at 01:01.001');
   });
 });
 

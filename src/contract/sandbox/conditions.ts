@@ -44,19 +44,9 @@ export const waitRequest = z.strictObject({
 });
 export type WaitRequest = z.infer<typeof waitRequest>;
 
-/** An entry that almost matches. */
-const nearest = z.object({
-  id: z.string().describe('Id of the entry.'),
-  unmet: z.array(z.string()).describe('The conditions of the filter that it does not meet.'),
-});
-
 const waitResult = {
   holds: z.boolean().describe('Whether enough entries matched in time.'),
   waitedMs: z.int().min(0).describe('How long it took, in milliseconds of the wall clock.'),
-  nearest: z
-    .array(nearest)
-    .optional()
-    .describe('If not enough entries matched: the newest of those that fail the fewest conditions.'),
   explanation: z.string().describe('What was found, or what there is instead.'),
 };
 const FOUND = 'The entries that match, newest first, at most `count`.';
@@ -125,14 +115,13 @@ export type VerifyRequest = z.infer<typeof verifyRequest>;
 
 const difference = z.object({
   kind: z
-    .enum(['missing', 'out_of_order', 'unexpected'])
+    .enum(['missing', 'unexpected'])
     .describe(
-      '`missing`: nothing matches; `out_of_order`: it is there, but not at this place; `unexpected`: with `only`, an entry that nothing expects.',
+      '`missing`: no entry matches at this place; `unexpected`: with `only`, an entry that nothing expects.',
     ),
   place: z.int().min(1).optional().describe('Which of the expected entries, counted from 1 with `count`.'),
   q: z.string().optional().describe('What was expected there.'),
-  id: z.string().optional().describe('Id of the entry; for a missing one, of the entry that comes nearest.'),
-  reading: z.string().describe('The difference in words.'),
+  id: z.string().optional().describe('Id of an unexpected entry.'),
 });
 export type Difference = z.infer<typeof difference>;
 
@@ -141,6 +130,10 @@ export const verified = z.object({
   holds: z.boolean().describe('Whether there is no difference.'),
   examined: z.int().min(0).describe('How many entries were examined.'),
   differences: z.array(difference).describe('What differs: expected entries first, in their order.'),
-  explanation: z.string().describe('The result in words.'),
+  explanation: z
+    .string()
+    .describe(
+      'The result in words; of a difference, all examined entries, with what is missing (-) and unexpected (+).',
+    ),
 });
 export type Verified = z.infer<typeof verified>;

@@ -1,7 +1,6 @@
 import type { Difference, Verified, VerifyRequest } from '../../contract/sandbox/conditions.ts';
 import { SANDBOX_PAGE } from '../../contract/sandbox/lists.ts';
-import { alignInAnyOrder, alignInOrder } from './align.ts';
-import { type ConditionLists, findAlmost, nameEntry, readCondition } from './condition-lists.ts';
+import { type ConditionLists, nameEntry, readCondition } from './condition-lists.ts';
 
 /** One expected entry. */
 interface Step {
@@ -27,96 +26,58 @@ async function readSteps(
   return expected.flatMap(({ q, count = 1 }) => Array.from({ length: count }, () => byFilter.get(q) as Step));
 }
 
+/** The place of the entry that each step takes, or null: the next that matches behind the one before. */
+function matchInOrder(steps: readonly Step[], entries: readonly Entry[]): (number | null)[] {
+  let from = 0;
+  return steps.map(({ ids }) => {
+    const place = entries.findIndex(({ id }, at) => at >= from && ids.has(id));
+    if (place === -1) return null;
+    from = place + 1;
+    return place;
+  });
+}
+
+/** The same in any order, for as many steps as possible. */
+function matchInAnyOrder(steps: readonly Step[], entries: readonly Entry[]): (number | null)[] {
+  const takenBy = new Map<number, number>();
+  /** Gives the step an entry; one that has an entry may have to take another. */
+  const take = (step: number, tried: Set<number>): boolean =>
+    entries.some(({ id }, place) => {
+      if (tried.has(place) || steps[step]?.ids.has(id) !== true) return false;
+      tried.add(place);
+      const holder = takenBy.get(place);
+      if (holder !== undefined && !take(holder, tried)) return false;
+      takenBy.set(place, step);
+      return true;
+    });
+  for (const step of steps.keys()) take(step, new Set());
+  const places = new Map([...takenBy].map(([place, step]) => [step, place]));
+  return steps.map((_, step) => places.get(step) ?? null);
+}
+
 /** Compares a list with what is expected of it. Throws `invalid_request` for a filter that the list does not take. */
 export async function verify(lists: ConditionLists, request: VerifyRequest): Promise<Verified> {
   const { list, q = '', anyOrder = false, only = false } = request;
   readCondition(list, q);
   const steps = await readSteps(lists, request);
   const entries: Entry[] = (await lists[list](q, SANDBOX_PAGE.max)).reverse();
-  const fits = (step: number, place: number): boolean =>
-    steps[step]?.ids.has(entries[place]?.id ?? '') === true;
-  const align = anyOrder ? alignInAnyOrder : alignInOrder;
-  const aligned = align(steps.length, entries.length, fits);
-  const taken = new Set(aligned.filter((place) => place !== null));
+  const matched = (anyOrder ? matchInAnyOrder : matchInOrder)(steps, entries);
 
-  const differences: Difference[] = [];
-  for (const [index, step] of steps.entries()) {
-    if (aligned[index] !== null) continue;
-    const what = { place: index + 1, q: step.q };
-    const elsewhere = entries.findIndex((_, place) => !taken.has(place) && fits(index, place));
-    const entry = entries[elsewhere];
-    if (entry === undefined) {
-      differences.push({
-        kind: 'missing',
-        ...what,
-        ...(await explainMissing(lists, list, step.q, entries, taken)),
-      });
-      continue;
-    }
-    taken.add(elsewhere);
-    const neighbor = describeNeighbor(aligned, index, elsewhere);
-    differences.push({
-      kind: 'out_of_order',
-      ...what,
-      id: entry.id,
-      reading: `${nameEntry(list, entry)} comes ${neighbor}.`,
-    });
-  }
-  const others = only ? entries.filter((_, place) => !taken.has(place)) : [];
-  for (const entry of others) {
-    differences.push({
-      kind: 'unexpected',
-      id: entry.id,
-      reading: `${nameEntry(list, entry)} is not expected.`,
-    });
-  }
-  return {
-    holds: differences.length === 0,
-    examined: entries.length,
-    differences,
-    explanation: explain(request, steps.length, differences),
-  };
-}
-
-/** Where an entry is that was expected elsewhere: after one of a later step, or before one of an earlier step. */
-function describeNeighbor(aligned: readonly (number | null)[], index: number, elsewhere: number): string {
-  const later = aligned.findIndex((place, step) => step > index && place !== null && place < elsewhere);
-  if (later !== -1) return `after the entry of place ${later + 1}`;
-  const earlier = aligned.findLastIndex((place, step) => step < index && place !== null && place > elsewhere);
-  return `before the entry of place ${earlier + 1}`;
-}
-
-/** The newest entry that nothing else is matched with and that fails one condition. */
-async function explainMissing(
-  lists: ConditionLists,
-  list: VerifyRequest['list'],
-  q: string,
-  entries: readonly Entry[],
-  taken: ReadonlySet<number>,
-): Promise<Pick<Difference, 'id' | 'reading'>> {
-  const free = new Set(entries.flatMap(({ id }, place) => (taken.has(place) ? [] : [id])));
-  const almost = await findAlmost(lists, list, readCondition(list, q), SANDBOX_PAGE.max);
-  const nearest = almost.find(({ entry }) => free.has(entry.id));
-  if (nearest === undefined) return { reading: 'No further entry matches.' };
-  const { entry, unmet } = nearest;
-  return {
-    id: entry.id,
-    reading: `No further entry matches. ${nameEntry(list, entry)} does not meet ${unmet}.`,
-  };
-}
-
-function explain(
-  { anyOrder, only }: VerifyRequest,
-  steps: number,
-  differences: readonly Difference[],
-): string {
-  if (differences.length === 0) {
-    const order = anyOrder === true || steps < 2 ? '' : ' in this order';
-    return `All ${steps} expected entries are there${order}${only === true ? ', and no others' : ''}.`;
-  }
-  return differences
-    .map(({ place, q, reading }) =>
-      place === undefined ? reading : `${place}. ${q === '' ? 'any' : q}: ${reading}`,
-    )
-    .join('\n');
+  const missing = steps.flatMap((step, index): Difference[] =>
+    matched[index] === null ? [{ kind: 'missing', place: index + 1, q: step.q }] : [],
+  );
+  const isUnexpected = (place: number): boolean => only && !matched.includes(place);
+  const unexpected = entries.flatMap(({ id }, place): Difference[] =>
+    isUnexpected(place) ? [{ kind: 'unexpected', id }] : [],
+  );
+  const differences = [...missing, ...unexpected];
+  const isOrdered = !anyOrder && steps.length > 1;
+  const explanation =
+    differences.length === 0
+      ? `All ${steps.length} expected entries are there${isOrdered ? ' in this order' : ''}${only ? ', and no others' : ''}.`
+      : [
+          ...missing.map(({ place, q: wanted }) => `- ${place}. ${wanted === '' ? 'any' : wanted}`),
+          ...entries.map((entry, place) => `${isUnexpected(place) ? '+' : ' '} ${nameEntry(list, entry)}`),
+        ].join('\n');
+  return { holds: differences.length === 0, examined: entries.length, differences, explanation };
 }

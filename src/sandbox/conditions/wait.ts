@@ -4,10 +4,9 @@ import {
   type Waited,
   type WaitRequest,
 } from '../../contract/sandbox/conditions.ts';
-import { type Filter, writeFilter } from '../../contract/sandbox/filter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import { type ConditionLists, findAlmost, nameEntry, readCondition } from './condition-lists.ts';
+import { type ConditionLists, nameEntry, readCondition } from './condition-lists.ts';
 
 export interface WaitOptions {
   readonly lists: ConditionLists;
@@ -16,7 +15,7 @@ export interface WaitOptions {
   readonly clock: Clock;
 }
 
-/** How many entries that come near are shown. */
+/** How many entries are named. */
 const SHOWN = 3;
 
 /** Resolves at the next event after the previous call, or when `over` aborts. */
@@ -50,7 +49,7 @@ export async function waitFor(
   { list, q = '', count = 1, timeoutMs = WAIT_MS.default }: WaitRequest,
   signal: AbortSignal,
 ): Promise<Waited> {
-  const filter = readCondition(list, q);
+  readCondition(list, q);
   const begunAt = clock.elapsed();
   const timeout = new AbortController();
   const cancel = clock.after(timeoutMs, () => timeout.abort());
@@ -63,11 +62,11 @@ export async function waitFor(
       const entries = await lists[list](q, count);
       const holds = entries.length >= count;
       if (holds || isLast) {
-        const found = { list, holds, waitedMs: Math.round(clock.elapsed() - begunAt), entries };
-        const rest = holds
-          ? { explanation: `${count} of ${count} found: ${nameAll(list, entries)}.` }
-          : await explainMiss(lists, list, filter, entries, count);
-        return { ...found, ...rest } as Waited;
+        const explanation = holds
+          ? `${count} of ${count} found: ${nameAll(list, entries)}.`
+          : await explainMiss(lists, list, entries, count);
+        const waitedMs = Math.round(clock.elapsed() - begunAt);
+        return { list, holds, waitedMs, entries, explanation } as Waited;
       }
       await news.next();
     }
@@ -83,32 +82,17 @@ function nameAll(list: ConditionList, entries: readonly Waited['entries'][number
   return `${shown.join(', ')}${more}`;
 }
 
-/** What there is instead: entries that fail one condition, or else the newest of the list. */
+/** What there is instead: the newest others of the list. */
 async function explainMiss(
   lists: ConditionLists,
   list: ConditionList,
-  filter: Filter,
   entries: readonly Waited['entries'][number][],
   count: number,
-): Promise<Pick<Waited, 'nearest' | 'explanation'>> {
+): Promise<string> {
   const found = entries.length === 0 ? '' : ` (${nameAll(list, entries)})`;
   const so = `${entries.length} of ${count} found${found}.`;
-  const almost = (await findAlmost(lists, list, filter, SHOWN)).slice(0, SHOWN);
-  if (almost.length > 0) {
-    const near = almost.map(({ entry, unmet }) => `${nameEntry(list, entry)} does not meet ${unmet}`);
-    return {
-      nearest: almost.map(({ entry, unmet }) => ({ id: entry.id, unmet: [unmet] })),
-      explanation: `${so} Nearest: ${near.join('; ')}.`,
-    };
-  }
   const matching = new Set(entries.map(({ id }) => id));
   const others = (await lists[list]('', SHOWN + entries.length)).filter(({ id }) => !matching.has(id));
-  const latest = others.slice(0, SHOWN);
-  const unmet = filter.map((clause) => writeFilter([clause]));
-  if (latest.length === 0) return { nearest: [], explanation: `${so} There are no other ${list}.` };
-  return {
-    // Which of several conditions each fails is not known, so only a single one is named.
-    nearest: unmet.length === 1 ? latest.map(({ id }) => ({ id, unmet })) : [],
-    explanation: `${so} The newest others: ${nameAll(list, latest)}.`,
-  };
+  if (others.length === 0) return `${so} There are no other ${list}.`;
+  return `${so} The newest others: ${nameAll(list, others.slice(0, SHOWN))}.`;
 }
