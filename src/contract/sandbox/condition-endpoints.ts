@@ -7,7 +7,7 @@ export const CONDITION_ENDPOINTS = {
     method: 'POST',
     path: '/wait',
     summary:
-      'Waits until enough entries of a list match a filter. If they do not in time, the response says what there is instead, and which conditions it does not meet.',
+      'Waits until enough entries of a list match a filter. If they do not in time, the response says what there is instead.',
     body: { schema: conditions.waitRequest, required: true },
     answers: [
       { status: 200, description: 'Met, or not met in time: see `holds`.', schema: conditions.waited },

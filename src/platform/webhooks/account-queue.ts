@@ -40,12 +40,12 @@ export class AccountQueue {
   readonly #timers = new Set<() => void>();
   /** Attempts that have ended, and are not stored yet. */
   readonly #ended: EndedAttempt[] = [];
-  #writing: Promise<void> | null = null;
   readonly #ending = new AbortController();
   #open = 0;
   /** More may be due than was claimed. */
   #isMoreDue = false;
-  #claiming: Promise<void> | null = null;
+  /** Stores and claims in turn, so that one statement serves what happened during the other. */
+  #working: Promise<void> | null = null;
   /** The latest time so far: a clock that is set back delays no delivery. */
   #latest = 0;
 
@@ -56,7 +56,7 @@ export class AccountQueue {
   /** True when nothing is running or scheduled; deliveries that are held do not count. */
   get idle(): boolean {
     const active = this.#running.size + this.#timers.size + this.#ended.length + this.#open;
-    return active === 0 && this.#claiming === null && !this.#isMoreDue;
+    return active === 0 && this.#working === null && !this.#isMoreDue;
   }
 
   /** Deliveries may have become due. Returns at once. */
@@ -100,8 +100,7 @@ export class AccountQueue {
     this.#timers.clear();
     for (const end of [...this.#running]) end();
     this.#running.clear();
-    await this.#claiming;
-    await this.#writing;
+    while (this.#working !== null) await this.#working;
     this.#options.onIdle();
   }
 
@@ -115,14 +114,23 @@ export class AccountQueue {
   }
 
   #pump(): void {
-    if (this.#ending.signal.aborted || this.#claiming !== null) return;
-    if (!this.#isMoreDue || this.#free <= 0) this.#notifyIdle();
+    if (this.#working !== null) return;
+    if (this.#ended.length === 0 && !this.#canClaim) this.#notifyIdle();
     else {
-      this.#claiming = this.#claim().finally(() => {
-        this.#claiming = null;
+      this.#working = this.#work().finally(() => {
+        this.#working = null;
         this.#pump();
       });
     }
+  }
+
+  get #canClaim(): boolean {
+    return !this.#ending.signal.aborted && this.#isMoreDue && this.#free > 0;
+  }
+
+  async #work(): Promise<void> {
+    if (this.#ended.length > 0) await this.#write();
+    if (this.#canClaim) await this.#claim();
   }
 
   async #claim(): Promise<void> {
@@ -189,29 +197,23 @@ export class AccountQueue {
 
   #store(end: EndedAttempt): void {
     this.#ended.push(end);
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null;
-      this.#pump();
-    });
+    this.#pump();
   }
 
-  /** Stores what has ended, and what ends meanwhile; tries again until it is stored or the queue stops. */
+  /** Stores what has ended. If that fails, it is tried again, unless the queue stops. */
   async #write(): Promise<void> {
     const { database, clock, logger, onChange } = this.#options;
     const { signal } = this.#ending;
-    while (this.#ended.length > 0) {
-      const batch = [...this.#ended];
-      try {
-        const stored = await endAttempts(database, batch);
-        this.#ended.splice(0, batch.length);
-        for (const { dueAt } of batch) if (dueAt !== null) this.#wakeAt(dueAt);
-        for (const record of stored) onChange(record);
-        this.#pump();
-      } catch (error) {
-        logger.warn({ err: error, count: batch.length }, 'attempts are not stored yet');
-        if (signal.aborted) return;
-        await clock.sleep(RETRY_MS, signal).catch(() => undefined);
-      }
+    const batch = [...this.#ended];
+    try {
+      const stored = await endAttempts(database, batch);
+      this.#ended.splice(0, batch.length);
+      for (const { dueAt } of batch) if (dueAt !== null) this.#wakeAt(dueAt);
+      for (const record of stored) onChange(record);
+    } catch (error) {
+      logger.warn({ err: error, count: batch.length }, 'attempts are not stored yet');
+      if (signal.aborted) this.#ended.length = 0;
+      else await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
   }
 
