@@ -173,10 +173,10 @@ describe('a page that is not visible', () => {
       before = reads;
       return same;
     };
-    await expect.poll(isQuiet, { interval: 300 }).toBe(true);
+    await expect.poll(isQuiet, { interval: 300, timeout: 20_000 }).toBe(true);
     await pass(page, 15_000);
     expect(reads).toBe(before);
     await show('visible');
-    await expect.poll(() => reads).toBeGreaterThan(before + 5);
+    await expect.poll(() => reads, { timeout: 20_000 }).toBeGreaterThan(before + 5);
   });
 });
