@@ -218,7 +218,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   function isUrgent(): boolean {
-    return isCrowded() || shares.held.some(({ partition }) => partition.urgent);
+    return shares.held.some(({ partition }) => partition.urgent);
   }
 
   /** Entries are read unless enough can be called already. */
@@ -227,7 +227,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   function work(): void {
-    if (working === undefined && isPressing()) void serially(workAll).catch(() => undefined);
+    // While the memory is full, each event may make something passable; nothing does by itself.
+    if (working === undefined && (isPressing() || isCrowded())) void serially(workAll).catch(() => undefined);
   }
 
   async function workAll(): Promise<void> {
@@ -237,7 +238,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       if (isDoubtful()) await presence.confirm();
       again = canLoad();
       if (again) await load();
-      if (isUrgent()) again = (await write()) || again;
+      if (isUrgent() || isCrowded()) again = (await write()) || again;
       pump();
     }
   }
