@@ -11,7 +11,7 @@ import { textSend } from '../messages/text-send.ts';
 import { defineEndpoint, type Endpoint, ok, type RawInput } from './endpoint.ts';
 
 /** Large bodies that are in memory at once. Others wait unread. */
-const LARGE_AT_ONCE = 4;
+const LARGE_AT_ONCE = 2;
 
 interface Dependencies {
   readonly sender: Sender;
