@@ -308,11 +308,10 @@ export class Partition {
     }
     for (const { key: name } of plan.endedRows) {
       const key = this.#keys.get(name);
-      // Another process has written it: `know` finds it.
-      if (key?.parked == null || !ended.has(name)) continue;
-      // A call that was in progress has failed meanwhile, so there is a row again.
-      if (this.#dirty.has(key)) key.parked = { ...key.parked, revision: 0 };
-      else this.#unpark(key);
+      if (key?.parked == null) continue;
+      if (ended.has(name) && !this.#dirty.has(key)) this.#unpark(key);
+      // A call that was in progress has failed meanwhile, or another process has written the row, which `know` finds.
+      else key.parked = { ...key.parked, revision: 0 };
     }
     for (const key of this.#keys.values()) {
       this.#list(key);

@@ -327,4 +327,32 @@ describe('a partition', () => {
     expect(store.rows.get('c')).toMatchObject({ seq: 3, attempts: 1, lastError: 'x' });
     expect(owner.partition.urgent).toBe(false);
   });
+
+  it('ends a row that another process has written only once it knows what that is', () => {
+    const store = new Store();
+    const owner = new Owner(store, 2);
+    owner.offer([change(1, 'c'), change(2, 'c')], 2);
+    const item = owner.begin();
+    if (item === undefined) throw new Error('a change can be called');
+    owner.end(item.key, 'set aside');
+    const next = owner.begin();
+    if (next === undefined) throw new Error('the next change can be called');
+    owner.end(next.key, 'failed');
+    owner.write();
+    owner.now = 3;
+    owner.partition.wake();
+    const again = owner.begin();
+    if (again === undefined) throw new Error('the change can be called again');
+    owner.end(again.key, 'taken');
+    store.replay(1, 'c');
+    owner.send();
+    expect(owner.sent?.endedRows).toMatchObject([{ key: 'c' }]);
+    owner.receiveAnswer();
+    owner.send({ full: true });
+    expect(owner.sent).toBeNull();
+    owner.know();
+    expect(owner.begin()).toBeUndefined();
+    owner.load();
+    expect(owner.begin()?.seq).toBe(1);
+  });
 });
