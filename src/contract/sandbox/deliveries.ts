@@ -61,7 +61,7 @@ export const delivery = z.object({
   connectionId: id.describe('The connection that the event concerns.'),
   messageId: id.nullable().describe('The message that the event concerns; null for connection events.'),
   subscription,
-  url: z.string().nullable().describe('The webhook URL; null if none was set.'),
+  url: z.string().nullable().describe('The webhook URL; null before the first attempt, and if none was set.'),
   outcome: deliveryOutcome.describe(
     '`pending` until the delivery has succeeded or its last attempt has failed.',
   ),

@@ -44,6 +44,7 @@ export class AccountQueue {
   #open = 0;
   /** More may be due than was claimed. */
   #isMoreDue = false;
+  #isClaiming = false;
   /** Stores and claims in turn, so that one statement serves what happened during the other. */
   #working: Promise<void> | null = null;
   /** The latest time so far: a clock that is set back delays no delivery. */
@@ -63,6 +64,13 @@ export class AccountQueue {
   wake(): void {
     this.#isMoreDue = true;
     this.#pump();
+  }
+
+  /** Resolves when what was due has begun, or as many requests are open as there may be. */
+  async begun(): Promise<void> {
+    const isBeginning = () =>
+      this.#isClaiming || (this.#isMoreDue && this.#open < this.#options.attemptsAtOnce);
+    while (this.#working !== null && isBeginning()) await this.#working;
   }
 
   /** Sends one request, of an attempt or by itself, and calls `done` once. Returns a function that ends it early. */
@@ -137,6 +145,7 @@ export class AccountQueue {
     const { database, logger, subscriptionId, destination } = this.#options;
     const limit = this.#free;
     this.#isMoreDue = false;
+    this.#isClaiming = true;
     try {
       const claim = { subscriptionId, now: this.#now(), limit, destination: destination() };
       const claimed = await claimDeliveries(database, claim);
@@ -145,6 +154,8 @@ export class AccountQueue {
     } catch (error) {
       logger.warn({ err: error, subscriptionId }, 'deliveries could not be read; retrying');
       this.#wakeAt(this.#now() + RETRY_MS);
+    } finally {
+      this.#isClaiming = false;
     }
   }
 

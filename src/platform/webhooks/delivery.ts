@@ -51,6 +51,8 @@ export interface Delivery {
   start(): Promise<void>;
   /** Deliveries of these subscriptions may have become due, as by a commit. Never blocks and never throws. */
   wake(subscriptionIds: Iterable<string>): void;
+  /** Resolves when each delivery that was due has begun, as far as its account has a place for it. */
+  begun(): Promise<void>;
   /** Deliveries, newest first, including pending ones. */
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
   /** How many deliveries match. */
@@ -151,6 +153,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     wake(subscriptionIds) {
       if (!closed) for (const id of subscriptionIds) queueOf(id).wake();
+    },
+    async begun() {
+      await Promise.all([...accounts.values()].map(({ queue }) => queue.begun()));
     },
     list: (filter) => listDeliveries(database, filter),
     count: (where) => countDeliveries(database, where),

@@ -87,6 +87,20 @@ describe('faults of webhooks, set over HTTP', () => {
     expect(hook.receiver.requests).toHaveLength(0);
   });
 
+  it('apply to every event that happened before they are removed', async () => {
+    await put([{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' }]);
+    const path = '/contacts/447700900555/messages';
+    await hook.call('POST', path, { connectionId: hook.connectionId, text: 'hello', times: 200 });
+    await hook.call('DELETE', '/faults');
+    const firsts = async () => {
+      const { body } = await hook.call('GET', '/deliveries?limit=1000');
+      return body.entries.map((entry: { attempts: { error?: string }[] }) => entry.attempts[0]?.error);
+    };
+    await expect.poll(firsts).not.toContain(undefined);
+    expect(hook.receiver.requests).toHaveLength(0);
+    expect(await firsts()).toEqual(Array(200).fill('dropped'));
+  });
+
   it('drop: the attempt is not sent, and names the rule', async () => {
     await onFirst({ type: 'drop' });
     await hook.write();

@@ -189,12 +189,13 @@ function ResponseNote({ attempt }: { readonly attempt: DeliveryAttempt }) {
   );
 }
 
-function Request({ delivery: { url, headers, body } }: { readonly delivery: Delivery }) {
+function Request({ delivery: { url, reason, headers, body } }: { readonly delivery: Delivery }) {
   const lines = Object.entries(headers);
+  const unsent = reason === 'no_webhook' ? 'No webhook was set' : 'POST to the webhook URL at that time';
   return (
     <section aria-label="Request">
       <h2>Request</h2>
-      <p className="mono">{url === null ? 'No webhook was set' : `POST ${url}`}</p>
+      <p className="mono">{url === null ? unsent : `POST ${url}`}</p>
       {lines.length === 0 ? (
         <p className="soft">It has no headers before its first attempt.</p>
       ) : (
