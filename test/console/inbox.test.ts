@@ -96,13 +96,16 @@ describe('Inbox', () => {
     expect(await drawn()).toBeLessThan(40);
     const first = page.getByText('Message 1 of many', { exact: true });
     await expect
-      .poll(async () => {
-        // To the top and slightly down again: scrolling to the same position does nothing.
-        await page
-          .getByRole('log')
-          .evaluate((log) => void Object.assign(log, { scrollTop: log.scrollTop === 0 ? 20 : 0 }));
-        return await first.count();
-      })
+      .poll(
+        async () => {
+          // To the top and slightly down again: scrolling to the same position does nothing.
+          await page
+            .getByRole('log')
+            .evaluate((log) => void Object.assign(log, { scrollTop: log.scrollTop === 0 ? 20 : 0 }));
+          return await first.count();
+        },
+        { interval: 300, timeout: 60_000 },
+      )
       .toBe(1);
     expect(await drawn()).toBeLessThan(40);
   });

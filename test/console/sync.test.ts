@@ -277,7 +277,7 @@ describe('the console beside a connector', () => {
     const { page } = await host.open('/sync');
     await page.getByText('live', { exact: true }).waitFor();
     await host.close();
-    await page.getByText('The server does not respond').waitFor();
+    await page.getByRole('heading', { name: 'The server does not respond' }).waitFor();
     await startProductionConsole(connector(), { port: Number(new URL(host.url).port) });
     await page.getByRole('heading', { name: 'Open the URL from the terminal' }).waitFor();
   });

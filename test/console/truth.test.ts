@@ -173,7 +173,7 @@ describe('a page that is not visible', () => {
       before = reads;
       return same;
     };
-    await expect.poll(isQuiet, { interval: 300, timeout: 20_000 }).toBe(true);
+    await expect.poll(isQuiet, { interval: 2_000, timeout: 60_000 }).toBe(true);
     await pass(page, 15_000);
     expect(reads).toBe(before);
     await show('visible');
