@@ -93,7 +93,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/connections/creation-store.ts':
     'stores a created connection, its row and its change in one statement',
   'src/connector/work/presence.ts':
-    'hot: each heartbeat, twice a second in every process, and each take and release of a lease is one statement',
+    'hot: each heartbeat, one a second in every process, and each take and release of a lease is one statement',
   'src/connector/db/clear-tables.ts': 'makes the one row of the feed, as the migrations do',
   'src/connector/db/commit-batch.ts': 'runs the merge',
   'src/connector/db/connection-rows.ts':

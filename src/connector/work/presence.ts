@@ -9,8 +9,11 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Lease } from '../db/lease.ts';
 import { leases } from '../db/lease-tables.ts';
 
-/** Interval of the heartbeats of a process, and of its checks of the others. */
-const HEARTBEAT_EVERY_MS = 500;
+/**
+ * Interval of the heartbeats of a process, and of its checks of the others. A row that is written more often is slow to
+ * read while somebody holds a snapshot.
+ */
+const HEARTBEAT_EVERY_MS = 1_000;
 /**
  * A process without a heartbeat for this long counts as dead. Including the check interval, its leases are free
  * within 5 s.

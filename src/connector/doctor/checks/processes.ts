@@ -3,7 +3,7 @@ import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem } from '../finding.ts';
 import { ago, count } from '../wording.ts';
 
-/** A process sends a heartbeat twice a second; its clock may differ from ours. */
+/** A process sends a heartbeat every second; its clock may differ from ours. */
 const SILENT_MS = 60_000;
 
 /** At least one process that polls and sends is alive. */
