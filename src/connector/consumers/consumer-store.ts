@@ -66,6 +66,8 @@ export async function readShares(db: Queryable, name: string) {
 
 /** A partition that was opened. */
 export interface OpenedPartition {
+  /** The row of its place. */
+  readonly placeId: number;
   readonly place: number;
   /** Its previous owner ended without an orderly stop. */
   readonly died: boolean;
@@ -75,14 +77,18 @@ export interface OpenedPartition {
 
 const OPEN = `
 WITH before AS MATERIALIZED (
-  SELECT p.place, p.open FROM connector.consumer_places p WHERE p.consumer = $1 AND p.partition = $2::integer
-     AND EXISTS (${heldLease('$3', '$4')}) FOR UPDATE OF p
+  SELECT p.id, p.place, p.open FROM connector.consumer_places p WHERE p.consumer = $1 AND p.partition = $2::integer
+     AND EXISTS (${heldLease('$3', '$4')}) ORDER BY p.id DESC LIMIT 1 FOR UPDATE OF p
 ),
 opened AS (
   UPDATE connector.consumer_places p SET open = true FROM before b
-   WHERE p.consumer = $1 AND p.partition = $2::integer
+   WHERE p.consumer = $1 AND p.partition = $2::integer AND p.id = b.id
+),
+left_over AS (
+  DELETE FROM connector.consumer_places p USING before b
+   WHERE p.consumer = $1 AND p.partition = $2::integer AND p.id < b.id
 )
-SELECT b.place, b.open AS died,
+SELECT b.id AS "placeId", b.place, b.open AS died,
        ARRAY(SELECT d.seq FROM connector.dead_letters d WHERE d.consumer = $1 AND d.seq > b.place) AS letters
   FROM before b`;
 
@@ -150,12 +156,20 @@ export async function readEntries(
  */
 const WRITE = `
 WITH held AS MATERIALIZED (
-  SELECT g.* FROM json_to_recordset($2) AS g (partition integer, lease text, fence bigint, place bigint, open boolean)
+  SELECT g.* FROM json_to_recordset($2) AS g (partition integer, lease text, fence bigint, "placeId" bigint, place bigint,
+                                              open boolean)
    WHERE EXISTS (${heldLease('g.lease', 'g.fence')})
 ),
 moved AS (
-  UPDATE connector.consumer_places p SET place = h.place, open = h.open
-    FROM held h WHERE p.consumer = $1 AND p.partition = h.partition
+  INSERT INTO connector.consumer_places (consumer, partition, place, open)
+  SELECT $1, h.partition, h.place, h.open FROM held h
+  RETURNING partition, id
+),
+replaced AS (
+  -- What a lost answer has left behind is deleted when the partition is opened.
+  DELETE FROM connector.consumer_places p
+   WHERE p.consumer = $1 AND p.partition = ANY (ARRAY(SELECT h.partition FROM held h))
+     AND p.id = ANY (ARRAY(SELECT h."placeId" FROM held h))
 ),
 entered AS (
   INSERT INTO connector.parked_entries (consumer, key, seq, attempts)
@@ -196,7 +210,7 @@ letters AS (
   ON CONFLICT (consumer, seq) DO UPDATE
     SET attempts = excluded.attempts, last_error = excluded.last_error, at = excluded.at
 )
-SELECT ARRAY(SELECT h.partition FROM held h) AS held,
+SELECT ARRAY(SELECT json_build_object('partition', m.partition, 'placeId', m.id) FROM moved m) AS held,
        ARRAY(SELECT e.key FROM json_to_recordset($5) AS e (key text, revision integer) WHERE NOT EXISTS (
          SELECT FROM connector.parked p WHERE p.consumer = $1 AND p.key = e.key AND p.revision <> e.revision OFFSET 0)) AS ended,
        ARRAY(SELECT to_json(w) FROM written w) AS written`;
@@ -205,17 +219,25 @@ SELECT ARRAY(SELECT h.partition FROM held h) AS held,
 export interface Write {
   readonly progress: Progress;
   readonly lease: Lease;
+  /** The row of the place as it is. */
+  readonly placeId: number;
   /** False: the partition is given back in an orderly way. */
   readonly open: boolean;
 }
 
 /** What was written. */
 export interface Written {
-  /** The partitions that are still held. */
-  readonly held: readonly number[];
+  /** The partitions that are still held, and the rows of their places. */
+  readonly held: ReadonlyMap<number, number>;
   /** Keys without a row of `parked`. One that is missing was written by another process. */
+  readonly ended: ReadonlySet<string>;
+  /** The rows of `parked`, by key. A revision that is not the next one: another process has written it in between. */
+  readonly revisions: ReadonlyMap<string, number>;
+}
+
+interface WrittenRow {
+  readonly held: readonly { readonly partition: number; readonly placeId: number }[];
   readonly ended: readonly string[];
-  /** The rows of `parked`. A revision that is not the next one: another process has written it in between. */
   readonly written: readonly { readonly key: string; readonly revision: number }[];
 }
 
@@ -233,10 +255,12 @@ export async function writeProgress(
     );
     return JSON.stringify(rows);
   }
-  const places = writes.map(({ progress: { partition, place }, lease: { name: lease, fence }, open }) => {
-    return { partition, place, lease, fence, open };
-  });
-  const [row] = await db.query<Written>(WRITE, [
+  const places = writes.map(
+    ({ progress: { partition, place }, lease: { name: lease, fence }, placeId, open }) => {
+      return { partition, place, lease, fence, placeId, open };
+    },
+  );
+  const [row] = await db.query<WrittenRow>(WRITE, [
     consumer,
     JSON.stringify(places),
     list(({ entries }) => entries),
@@ -246,5 +270,10 @@ export async function writeProgress(
     list(({ letters }) => letters),
     now,
   ]);
-  return row ?? { held: [], ended: [], written: [] };
+  const { held = [], ended = [], written = [] } = row ?? {};
+  return {
+    held: new Map(held.map(({ partition, placeId }) => [partition, placeId])),
+    ended: new Set(ended),
+    revisions: new Map(written.map(({ key, revision }) => [key, revision])),
+  };
 }

@@ -264,24 +264,16 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   async function write(final: readonly HeldPartition[] = []): Promise<boolean> {
     const moment = { now: clock.now(), elapsed: clock.elapsed(), full: isCrowded() };
     unsure ??= shares.held.flatMap((held) => {
-      const progress = held.partition.plan({ ...moment, final: final.includes(held) });
-      return progress === null ? [] : [{ progress, lease: held.lease, open: !final.includes(held) }];
+      const { partition, lease, placeId } = held;
+      const isFinal = final.includes(held);
+      const progress = partition.plan({ ...moment, final: isFinal });
+      return progress === null ? [] : [{ progress, lease, placeId, open: !isFinal }];
     });
-    if (unsure.length > 0) {
-      const { held, ended, written } = await writeProgress(database, name, unsure, clock.now());
-      const revisions = new Map(written.map(({ key, revision }) => [key, revision]));
-      for (const { progress, lease } of unsure) {
-        const current = shares.of(progress.partition);
-        // It may have been lost and taken again since.
-        if (current?.lease !== lease) continue;
-        if (held.includes(progress.partition)) current.partition.written(progress, revisions, new Set(ended));
-        else shares.drop(progress.partition);
-      }
-    }
-    const wrote = unsure.length > 0;
+    const writes = unsure;
+    if (writes.length > 0) shares.written(writes, await writeProgress(database, name, writes, clock.now()));
     unsure = undefined;
-    if (wrote) pump();
-    return wrote;
+    if (writes.length > 0) pump();
+    return writes.length > 0;
   }
 
   /** The next write of what is done, or the next parked key that is due. */

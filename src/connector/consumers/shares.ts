@@ -8,6 +8,8 @@ import {
   openPartition,
   readParked,
   readShares,
+  type Write,
+  type Written,
 } from './consumer-store.ts';
 import type { ParkedRow } from './key.ts';
 import { type Key, Partition } from './partition.ts';
@@ -17,6 +19,8 @@ import { PARTITIONS } from './partition-of.ts';
 export interface HeldPartition {
   readonly partition: Partition;
   readonly lease: Lease;
+  /** The row of its place. */
+  placeId: number;
   /** Aborts when another process may have it. */
   readonly lost: AbortSignal;
   /** Aborts when calls in progress must end. */
@@ -46,8 +50,8 @@ export interface Shares {
   of(partition: number): HeldPartition | undefined;
   /** Takes free partitions up to the share, or gives back what is above it. Throws as `query` does. */
   balance(): Promise<void>;
-  /** Another process has the partition. */
-  drop(partition: number): void;
+  /** What was written of partitions. Those that another process has now are dropped. */
+  written(writes: readonly Write[], result: Written): void;
   /** Gives all of them back. */
   close(): Promise<void>;
 }
@@ -92,7 +96,7 @@ export function createShares(options: SharesOptions): Shares {
       const opened = await openPartition(database, name, number, lease);
       const left = Promise.withResolvers<void>();
       if (opened === undefined || closed) return { left: Promise.resolve() };
-      const { place, died, letters } = opened;
+      const { placeId, place, died, letters } = opened;
       const { limit, onReady, isDue } = options;
       const partition = new Partition({
         number,
@@ -107,7 +111,7 @@ export function createShares(options: SharesOptions): Shares {
       if (lost.aborted) return { left: Promise.resolve() };
       const aborting = new AbortController();
       const stop = AbortSignal.any([lost, aborting.signal]);
-      held.set(number, { partition, lease, lost, aborting, stop, leaving: false, left });
+      held.set(number, { partition, lease, placeId, lost, aborting, stop, leaving: false, left });
       lost.addEventListener('abort', () => drop(number, partition));
       return { left: left.promise };
     });
@@ -154,7 +158,20 @@ export function createShares(options: SharesOptions): Shares {
       last = turn.catch(() => undefined);
       return turn;
     },
-    drop,
+    written(writes, { held: rows, ended, revisions }) {
+      for (const { progress, lease } of writes) {
+        const current = held.get(progress.partition);
+        // It may have been lost and taken again since.
+        if (current?.lease !== lease) continue;
+        const placeId = rows.get(progress.partition);
+        if (placeId === undefined) {
+          drop(progress.partition);
+          continue;
+        }
+        current.placeId = placeId;
+        current.partition.written(progress, revisions, ended);
+      }
+    },
     async close() {
       closed = true;
       await last;

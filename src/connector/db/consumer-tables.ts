@@ -48,8 +48,10 @@ export const consumers = connectorSchema.table('consumers', {
 });
 
 /**
- * How far a consumer is in each of its 16 partitions. Written about twice a second while changes come, so what lies
- * between is repeated after a death.
+ * How far a consumer is in each of its 16 partitions: the newest row counts. Written about twice a second while changes
+ * come, so what lies between is repeated after a death. Each write adds a row and deletes the one before: while
+ * somebody holds a snapshot, a row that is updated is found behind all of its versions, and the newest entry of an index
+ * at once.
  */
 export const consumerPlaces = connectorSchema.table(
   'consumer_places',
@@ -57,12 +59,15 @@ export const consumerPlaces = connectorSchema.table(
     consumer: text('consumer').notNull(),
     /** 0 to 15: a hash of the connection. */
     partition: integer('partition').notNull(),
+    id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
     /** Every change of the partition up to this `seq` was accepted, is a dead letter, or is in `parked_entries`. */
     place: bigint('place', { mode: 'number' }).notNull(),
     /** From the first read to an orderly stop. A new owner that finds it true knows that the previous one died. */
     open: boolean('open').notNull().default(false),
   },
-  (table) => [primaryKey({ name: 'consumer_places_pkey', columns: [table.consumer, table.partition] })],
+  (table) => [
+    primaryKey({ name: 'consumer_places_pkey', columns: [table.consumer, table.partition, table.id] }),
+  ],
 );
 
 /** A key whose next change waits because a call failed, or that is far behind its partition. */

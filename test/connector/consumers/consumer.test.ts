@@ -236,7 +236,7 @@ describe('an orderly stop', () => {
     const got: unknown[] = [];
     let fails = 0;
     const query: Database['query'] = async (text, params, options) => {
-      if (text.includes('UPDATE connector.consumer_places p SET place') && fails > 0) {
+      if (text.includes('INSERT INTO connector.consumer_places') && fails > 0) {
         fails -= 1;
         throw new Error('no');
       }

@@ -69,7 +69,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['change_batches_seq'],
   },
   'write-progress': {
-    run: (db) => consumers.writeProgress(db, 'handler', [{ progress, lease, open: true }], T0),
+    run: (db) => consumers.writeProgress(db, 'handler', [{ progress, lease, placeId: 1, open: true }], T0),
     indexes: ['leases_pkey', 'parked_entries_pkey', 'parked_pkey'],
   },
   'read-parked-entries': {

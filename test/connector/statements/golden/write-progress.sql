@@ -1,10 +1,22 @@
 WITH held AS MATERIALIZED (
-  SELECT g.* FROM json_to_recordset($2) AS g (partition integer, lease text, fence bigint, place bigint, open boolean)
+  SELECT g.* FROM json_to_recordset($2) AS g (partition integer,
+      lease text,
+      fence bigint,
+      "placeId" bigint,
+      place bigint,
+                                              open boolean)
    WHERE EXISTS (SELECT FROM connector.leases WHERE name = g.lease AND fence = g.fence::bigint FOR SHARE)
 ),
 moved AS (
-  UPDATE connector.consumer_places p SET place = h.place, open = h.open
-    FROM held h WHERE p.consumer = $1 AND p.partition = h.partition
+  INSERT INTO connector.consumer_places (consumer, partition, place, open)
+  SELECT $1, h.partition, h.place, h.open FROM held h
+  RETURNING partition, id
+),
+replaced AS (
+  -- What a lost answer has left behind is deleted when the partition is opened.
+  DELETE FROM connector.consumer_places p
+   WHERE p.consumer = $1 AND p.partition = ANY (ARRAY(SELECT h.partition FROM held h))
+     AND p.id = ANY (ARRAY(SELECT h."placeId" FROM held h))
 ),
 entered AS (
   INSERT INTO connector.parked_entries (consumer, key, seq, attempts)
@@ -49,7 +61,7 @@ letters AS (
   ON CONFLICT (consumer, seq) DO UPDATE
     SET attempts = excluded.attempts, last_error = excluded.last_error, at = excluded.at
 )
-SELECT ARRAY(SELECT h.partition FROM held h) AS held,
+SELECT ARRAY(SELECT json_build_object('partition', m.partition, 'placeId', m.id) FROM moved m) AS held,
        ARRAY(SELECT e.key FROM json_to_recordset($5) AS e (key text, revision integer) WHERE NOT EXISTS (
          SELECT FROM connector.parked p WHERE p.consumer = $1 AND p.key = e.key AND p.revision <> e.revision OFFSET 0)) AS ended,
        ARRAY(SELECT to_json(w) FROM written w) AS written
