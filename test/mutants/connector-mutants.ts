@@ -77,14 +77,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.receive.memory-budget',
     test: 'admits what fits, and refuses what does not',
-    find: 'taken <= maxBytes && ofAddress',
-    replace: 'ofAddress',
-  },
-  {
-    rule: 'connector.receive.memory-of-an-address',
-    test: 'gives one address half of it',
-    find: ' && ofAddress <= maxBytes / 2',
-    replace: '',
+    find: 'if (taken <= maxBytes) return;',
+    replace: 'if (taken >= 0) return;',
   },
 
   // The merge.

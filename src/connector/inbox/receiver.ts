@@ -43,7 +43,7 @@ const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_
 /** The default limits of a receiver. */
 export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
-  unverifiedBytes: 32 * MIB,
+  unverifiedBytes: 16 * MIB,
   // The longest text of a message has 25,000 bytes if each character is escaped.
   freeBytes: 32 * 1024,
   assignDeadlineMs: 700,
@@ -269,7 +269,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       visit.late = 'crowded_out';
       deadline.pass();
     };
-    const share = budget.enter(clientAddress(request), crowdOut);
+    const share = budget.enter(crowdOut);
     const visit: Visit = { deadline, share, late: 'undecided' };
     // Whatever it waits for: a database that does not respond must not determine when the sender gets its response.
     deadline.onPass(() => answer(visit.late));

@@ -9,41 +9,30 @@ export interface Share {
 /** Memory that unauthenticated requests share. */
 export interface MemoryBudget {
   /**
-   * The share of a request from `address`. `abort` is called when there is no room for it; at that point it has been
-   * returned, and the request must release its memory.
+   * The share of a request. `abort` is called when there is no room for it; at that point it has been returned, and the
+   * request must release its memory.
    */
-  enter(address: string, abort: () => void): Share;
+  enter(abort: () => void): Share;
 }
 
 /**
- * Creates a budget of `maxBytes`, of which one address may take half. The first `freeBytes` of each request are not
- * counted, so small requests always find room; the number of connections limits how many there are.
+ * Creates a budget of `maxBytes`. The first `freeBytes` of each request are not counted, so small requests always find
+ * room; the number of connections limits how many there are.
  */
 export function createMemoryBudget(maxBytes: number, freeBytes: number): MemoryBudget {
-  const byAddress = new Map<string, number>();
   let taken = 0;
   return {
-    enter(address, abort) {
-      let own = 0;
-      let isIn = true;
-      const take = (bytes: number): number => {
-        const ofAddress = (byAddress.get(address) ?? 0) + bytes;
-        if (ofAddress === 0) byAddress.delete(address);
-        else byAddress.set(address, ofAddress);
-        taken += bytes;
-        return ofAddress;
-      };
+    enter(abort) {
+      let counted = -freeBytes;
       const leave = (): void => {
-        if (isIn) take(-Math.max(0, own - freeBytes));
-        isIn = false;
+        taken -= Math.max(0, counted);
+        counted = Number.NEGATIVE_INFINITY;
       };
       return {
         grow(bytes) {
-          if (!isIn) return;
-          const before = Math.max(0, own - freeBytes);
-          own += bytes;
-          const ofAddress = take(Math.max(0, own - freeBytes) - before);
-          if (taken <= maxBytes && ofAddress <= maxBytes / 2) return;
+          taken += Math.max(0, counted + bytes) - Math.max(0, counted);
+          counted += bytes;
+          if (taken <= maxBytes) return;
           leave();
           abort();
         },

@@ -393,7 +393,7 @@ describe('the body of an unverified request', () => {
 
   it('is discarded if no memory is left, and a small delivery is accepted', async () => {
     const tight = await startReceiver(database, {
-      limits: { unverifiedBytes: 2 * 1024 * 1024, answerMs: 2_000 },
+      limits: { unverifiedBytes: 1024 * 1024, answerMs: 2_000 },
     });
     try {
       const large = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 1000000']);
@@ -414,7 +414,7 @@ describe('the body of an unverified request', () => {
   it.each([
     ['forged', 0, { answerMs: 60_000 }, 401],
     ['unfinished', 1, { answerMs: 300 }, 408],
-    ['crowded out', 1, { answerMs: 60_000, unverifiedBytes: 1_000_000 }, 503],
+    ['crowded out', 1, { answerMs: 60_000, unverifiedBytes: 500_000 }, 503],
   ])('cannot be used to occupy memory: %s', async (_, missing, limits, status) => {
     const held = await startReceiver(database, { limits });
     try {
@@ -430,6 +430,19 @@ describe('the body of an unverified request', () => {
       expect(bodies.mock.results.map(({ value }) => value.length)).toEqual(missing === 0 ? [0] : []);
     } finally {
       await held.close();
+    }
+  });
+
+  it('gives its memory back with the answer', async () => {
+    const tight = await startReceiver(database, { limits: { unverifiedBytes: 1024 * 1024 } });
+    try {
+      const forged = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 900000']);
+      for (let times = 0; times < 3; times += 1) {
+        const text = await exchange(tight.server, [forged], (soFar) => soFar.includes('"message"'));
+        expect(statusesOf(text)).toEqual([401]);
+      }
+    } finally {
+      await tight.close();
     }
   });
 
