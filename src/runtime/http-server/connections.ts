@@ -1,17 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { addressKey, findEntry } from '../addresses/address-ranges.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { discardBody } from './request-body.ts';
-import { isUnparsed, stopParsing } from './stop-parsing.ts';
+import { stopParsing } from './stop-parsing.ts';
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** Per address; for IPv6, per network of 64 bits. Trusted proxies are not counted. */
+  /** Per address; for IPv6, per network of 64 bits. Trusted proxies are not limited. */
   readonly maxPerAddress: number;
-  /** How many requests of one connection may be unanswered; one that sends more is closed. */
-  readonly maxPipelined: number;
 }
 
 export interface ConnectionsOptions {
@@ -33,13 +31,14 @@ export interface Connections {
 }
 
 interface TrackedConnection {
-  /** Undefined for a trusted proxy. */
-  readonly key: string | undefined;
-  readonly proxies: readonly string[];
+  readonly key: string;
+  /** The trusted proxies, if it is from one of them. */
+  readonly proxies: readonly string[] | null;
   unanswered: number;
-  latest?: IncomingMessage;
 }
 
+/** How many requests of one connection may be unanswered; one that sends more is closed. */
+const MAX_UNANSWERED = 16;
 /** A client that is still writing gets this long to read its response before its connection is reset. */
 const LINGER_MS = 500;
 const LOG_INTERVAL_MS = 10_000;
@@ -51,23 +50,18 @@ const tracked = new WeakMap<Socket, TrackedConnection>();
  * `X-Forwarded-For` that is not a trusted proxy. The addresses to the left of it were written by the client.
  */
 export function clientAddress({ socket, headers }: IncomingMessage): string {
-  const connection = tracked.get(socket);
-  const own = connection?.key ?? socket.remoteAddress ?? '';
-  if (connection === undefined || connection.key !== undefined) return own;
+  const { key, proxies } = tracked.get(socket) ?? { key: socket.remoteAddress ?? '', proxies: null };
+  if (proxies === null) return key;
   const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
   const client = forwarded
     .map((address) => address.trim())
-    .findLast((address) => address !== '' && findEntry(connection.proxies, address) === null);
-  return client === undefined ? own : addressKey(client);
+    .findLast((address) => address !== '' && findEntry(proxies, address) === null);
+  return client === undefined ? key : addressKey(client);
 }
 
 /** Limits the connections of a server, in total and for each address, and the unanswered requests of each one. */
-export function createConnections({
-  limits,
-  trustedProxies,
-  clock,
-  logger,
-}: ConnectionsOptions): Connections {
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { limits, trustedProxies, clock, logger } = options;
   const open = new Set<Socket>();
   const counts = new Map<string, number>();
   let refused = 0;
@@ -85,39 +79,36 @@ export function createConnections({
   return {
     accept(socket) {
       const address = socket.remoteAddress ?? '';
-      const isTrusted = trustedProxies.length > 0 && findEntry(trustedProxies, address) !== null;
-      const key = isTrusted ? undefined : addressKey(address);
-      const ofAddress = key === undefined ? 0 : (counts.get(key) ?? 0);
-      if (open.size >= limits.maxConnections || ofAddress >= limits.maxPerAddress) return refuse(socket);
-      tracked.set(socket, { key, proxies: trustedProxies, unanswered: 0 });
+      const key = addressKey(address);
+      const proxies = findEntry(trustedProxies, address) === null ? null : trustedProxies;
+      const ofAddress = counts.get(key) ?? 0;
+      const isFull = proxies === null && ofAddress >= limits.maxPerAddress;
+      if (isFull || open.size >= limits.maxConnections) return refuse(socket);
+      tracked.set(socket, { key, proxies, unanswered: 0 });
       open.add(socket);
-      if (key !== undefined) counts.set(key, ofAddress + 1);
+      counts.set(key, ofAddress + 1);
       socket.once('close', () => {
         open.delete(socket);
-        if (key === undefined) return;
         const left = (counts.get(key) ?? 1) - 1;
         if (left === 0) counts.delete(key);
         else counts.set(key, left);
       });
-      lingerOnClose(socket, clock);
     },
     admits(request, response) {
       const { socket } = request;
       const connection = tracked.get(socket);
       if (connection === undefined) return false;
       connection.unanswered += 1;
-      connection.latest = request;
       response.once('close', () => {
         connection.unanswered -= 1;
       });
-      const isLast = socket.writableEnded || connection.unanswered > limits.maxPipelined;
-      if (isLast) stopParsing(socket);
-      if (isLast && !socket.writableEnded) socket.destroy();
-      // Node would also read the rest of an unread body, but each chunk would wait for garbage collection.
       response.once('prefinish', () => {
-        if (!request.complete && request.listenerCount('data') === 0) discardBody(request);
+        if (!request.complete) finishEarly(request, clock);
       });
-      return !isLast;
+      if (!socket.writableEnded && connection.unanswered <= MAX_UNANSWERED) return true;
+      stopParsing(socket);
+      if (!socket.writableEnded) socket.destroy();
+      return false;
     },
     closeSilent() {
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
@@ -126,18 +117,18 @@ export function createConnections({
 }
 
 /**
- * Closing a connection on which the client is still writing makes the kernel reset it, and the client may
- * never read its response. So after an early response, incoming data is discarded for a moment.
+ * Discards the rest of a body whose request has been answered. Closing a connection on which the client is still
+ * writing makes the kernel reset it, and the client may never read its response. So the connection is closed a moment
+ * later.
  */
-function lingerOnClose(socket: Socket, clock: Clock): void {
-  const destroySoon = socket.destroySoon.bind(socket);
+function finishEarly(request: IncomingMessage, clock: Clock): void {
+  const { socket } = request;
+  // Node would also read the rest of an unread body, but each chunk would wait for garbage collection.
+  if (request.listenerCount('data') === 0) discardBody(request);
   socket.destroySoon = () => {
-    const request = tracked.get(socket)?.latest;
-    if (request === undefined || request.complete || isUnparsed(socket)) return destroySoon();
+    if (request.complete) return Socket.prototype.destroySoon.call(socket);
     const stop = clock.after(LINGER_MS, () => socket.destroy());
     socket.once('close', stop);
-    request.once('end', destroySoon);
-    request.resume();
     socket.end();
   };
 }

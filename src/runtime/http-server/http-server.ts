@@ -6,7 +6,7 @@ import {
   ServerResponse,
   STATUS_CODES,
 } from 'node:http';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
 import { InFlight } from '../in-flight/in-flight.ts';
 import type { Logger } from '../logger/logger.ts';
@@ -22,20 +22,14 @@ export interface HttpLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** How often the two limits above are checked. */
   readonly checkIntervalMs: number;
-  /** How long an idle connection is kept for the next request. Longer than that of a reverse proxy. */
-  readonly keepAliveMs: number;
-  readonly maxHeaderBytes: number;
 }
 
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 15_000,
   checkIntervalMs: 2_000,
-  keepAliveMs: 65_000,
-  maxHeaderBytes: 16_384,
   maxConnections: 4_096,
   maxPerAddress: 4_096,
-  maxPipelined: 16,
 };
 
 export interface HttpServerOptions {
@@ -66,6 +60,8 @@ export interface HttpServer {
   drain(deadlineMs?: number): Promise<void>;
 }
 
+/** How long an idle connection is kept for the next request. Longer than that of a reverse proxy. */
+const KEEP_ALIVE_MS = 65_000;
 /** A sender gives up 1.5 s after a refused connection, so a restart has to be finished well before. */
 const DRAIN_DEADLINE_MS = 500;
 /** A request may be in transit on a connection that looks idle; how long to wait for it. */
@@ -107,7 +103,8 @@ function refuseUnread({ code = '' }: NodeJS.ErrnoException, socket: Socket, hasB
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, HEADER_OF_ALL.join(': '), 'Connection: close'];
   // Nothing can be written into a response that has started, or after that of a request that has not ended.
   if (socket.writable && !hasBegun) socket.write(`${head.join('\r\n')}\r\n\r\n`);
-  socket.destroySoon();
+  // The rest of the request is never read, so there is nothing to wait for.
+  Socket.prototype.destroySoon.call(socket);
 }
 
 function createLimitedServer(limits: HttpLimits): Server {
@@ -116,8 +113,7 @@ function createLimitedServer(limits: HttpLimits): Server {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
-    keepAliveTimeout: limits.keepAliveMs,
-    maxHeaderSize: limits.maxHeaderBytes,
+    keepAliveTimeout: KEEP_ALIVE_MS,
   });
 }
 

@@ -11,28 +11,20 @@ interface Parser extends Record<number, unknown> {
 }
 const CALLBACKS = ['kOnHeaders', 'kOnHeadersComplete', 'kOnBody', 'kOnMessageComplete'];
 
-const unparsed = new WeakSet<Socket>();
-
-/** Whether `stopParsing` was called for a connection. */
-export function isUnparsed(socket: Socket): boolean {
-  return unparsed.has(socket);
-}
-
 /**
  * Nothing else that a connection sends becomes a chunk or a request. Close it as well. A parser cannot be stopped within
  * the 64 KiB that it was given, and would call back for each of the 10,000 chunks or 2,000 requests in them.
  */
 export function stopParsing(socket: Socket): void {
-  const parser = (socket as Socket & { parser?: Parser | null }).parser;
-  if (!parser || unparsed.has(socket)) return;
-  unparsed.add(socket);
+  const { parser } = socket as Socket & { parser?: Parser | null };
+  if (!parser) return;
   for (const name of CALLBACKS) {
     const place = Number(parser.constructor[name]);
     const callback = parser[place];
     parser[place] = null;
     // Node gives the parser to another connection.
     socket.once('close', () => {
-      parser[place] = callback;
+      parser[place] ??= callback;
     });
   }
 }
@@ -45,7 +37,7 @@ export function limitPieces(request: IncomingMessage, refuse: () => void): void 
   request.push = (piece: Buffer | null, encoding) => {
     bytes += piece?.length ?? 0;
     pieces += 1;
-    if (pieces > FREE_PIECES + bytes / BYTES_PER_PIECE && !isUnparsed(request.socket)) {
+    if (pieces > FREE_PIECES + bytes / BYTES_PER_PIECE) {
       stopParsing(request.socket);
       refuse();
     }

@@ -69,7 +69,7 @@ describe('whatever is answered', () => {
     [
       'to headers that are too long',
       431,
-      `GET / HTTP/1.1\r\nHost: test\r\nX-Long: ${'x'.repeat(20_000)}\r\n`,
+      `GET / HTTP/1.1\r\nHost: test\r\nX-Long: ${'x'.repeat(16_384)}\r\n`,
     ],
     ['to headers that never end', 408, 'GET / HTTP/1.1\r\nHost: te'],
   ])('%s forbids content sniffing', async (_, status, head) => {
@@ -189,15 +189,6 @@ describe('the limits of the HTTP server', () => {
     await client.ended;
     clearInterval(drip);
     expect(client.received()).toMatch(/^HTTP\/1\.1 408 |^$/);
-  });
-
-  it('refuse headers that are too large', async () => {
-    const server = await start(echo, { limits: { maxHeaderBytes: 1_024 } });
-    const client = await connectRaw(server.port);
-    client.socket.write(`GET / HTTP/1.1\r\nHost: test\r\nX-Long: ${'a'.repeat(2_000)}\r\n\r\n`);
-
-    await client.ended;
-    expect(client.received()).toMatch(/^HTTP\/1\.1 431 /);
   });
 });
 
