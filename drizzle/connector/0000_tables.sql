@@ -29,7 +29,6 @@ CREATE TABLE "connector"."connections" (
 	"license_valid" boolean,
 	"license_status" text,
 	"license_expires" bigint,
-	"license_notice" text,
 	"reason" text,
 	"is_default" boolean,
 	"profile_pic_url" text,
@@ -42,14 +41,6 @@ CREATE TABLE "connector"."connections" (
 	"webhook_at" bigint,
 	"version" bigint DEFAULT 1 NOT NULL,
 	"updated_at" bigint NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "connector"."named_settings" (
-	"subject" text NOT NULL,
-	"digest" text NOT NULL,
-	"accepted_at" bigint,
-	"named_at" bigint NOT NULL,
-	CONSTRAINT "named_settings_subject_digest_pk" PRIMARY KEY("subject","digest")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."subscriptions" (
@@ -69,15 +60,17 @@ CREATE TABLE "connector"."subscriptions" (
 	"registered_url" text,
 	"registered_at" bigint,
 	"register_due_at" bigint,
-	"register_failures" integer DEFAULT 0 NOT NULL
+	"register_failures" integer DEFAULT 0 NOT NULL,
+	"accepted_app" text
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."consumer_places" (
 	"consumer" text NOT NULL,
 	"partition" integer NOT NULL,
+	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."consumer_places_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"place" bigint NOT NULL,
 	"open" boolean DEFAULT false NOT NULL,
-	CONSTRAINT "consumer_places_pkey" PRIMARY KEY("consumer","partition")
+	CONSTRAINT "consumer_places_pkey" PRIMARY KEY("consumer","partition","id")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."consumers" (
@@ -280,7 +273,6 @@ CREATE TABLE "connector"."outbound" (
 	"attempt_id" text,
 	"first_attempt_at" bigint,
 	"last_attempt_at" bigint,
-	"lost_at" bigint,
 	"in_doubt" boolean DEFAULT false NOT NULL,
 	"last_error" text,
 	"next_attempt_at" bigint,
@@ -380,12 +372,6 @@ CREATE TABLE "connector"."receiver_tallies" (
 	CONSTRAINT "receiver_tallies_pkey" PRIMARY KEY("hour","subscription_id","kind")
 );
 --> statement-breakpoint
-CREATE TABLE "connector"."loaded_tokens" (
-	"id" text PRIMARY KEY NOT NULL,
-	"sealed_tokens" text,
-	"loaded_at" bigint NOT NULL
-);
---> statement-breakpoint
 ALTER TABLE "connector"."outbound_media" ADD CONSTRAINT "outbound_media_outbound_id_outbound_id_fk" FOREIGN KEY ("outbound_id") REFERENCES "connector"."outbound"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "accounts_subscription" ON "connector"."accounts" USING btree ("subscription_id");--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
@@ -401,6 +387,7 @@ CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_
 CREATE INDEX "messages_conflicts" ON "connector"."messages" USING btree ("connection_id","created_at") WHERE "connector"."messages"."status_conflict";--> statement-breakpoint
 CREATE INDEX "oauth_flows_expires" ON "connector"."oauth_flows" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "outbound_queue" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
+CREATE INDEX "outbound_unfinished" ON "connector"."outbound" USING btree ("state","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
 CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "outbound_newest_of_connection" ON "connector"."outbound" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint

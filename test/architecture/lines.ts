@@ -23,7 +23,7 @@ const LIMITS: readonly (readonly [
   ['src/patterns', 1250],
   ['test', 87900],
   ['bench', 2850],
-  ['drizzle', 6400, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6320, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -1,1 +1,0 @@
-CREATE INDEX "outbound_unfinished" ON "connector"."outbound" USING btree ("state","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');

@@ -1,1 +1,0 @@
-ALTER TABLE "connector"."outbound" DROP COLUMN "lost_at";
