@@ -46,12 +46,19 @@ export async function addConsumer(
   });
 }
 
-/** The consumer is not called again until somebody resumes it. Throws as `query` does. */
-export async function disableConsumer(db: Queryable, name: string, reason: string): Promise<void> {
+/**
+ * The consumer is not called again until somebody resumes it, unless it was changed since it answered: the answer says
+ * nothing about its new settings. Throws as `query` does.
+ */
+export async function disableConsumer(
+  db: Queryable,
+  { name, version }: Pick<ConsumerRow, 'name' | 'version'>,
+  reason: string,
+): Promise<void> {
   await orm(db)
     .update(consumers)
-    .set({ state: 'disabled', disabledReason: reason, version: sql`${consumers.version} + 1` })
-    .where(and(eq(consumers.name, name), eq(consumers.state, 'running')));
+    .set({ state: 'disabled', disabledReason: reason, version: version + 1 })
+    .where(and(eq(consumers.name, name), eq(consumers.version, version), eq(consumers.state, 'running')));
 }
 
 /** Who takes part in a consumer: names and owners of the leases of its members and partitions. */

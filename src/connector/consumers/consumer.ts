@@ -351,7 +351,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 
   async function check(): Promise<void> {
     if (disabledBecause !== undefined) {
-      await disableConsumer(database, name, disabledBecause);
+      await disableConsumer(database, row, disabledBecause);
       options.onFreed();
     }
     await shares.balance().finally(read);

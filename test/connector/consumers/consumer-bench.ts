@@ -1,10 +1,17 @@
+import {
+  type Consumer,
+  type ConsumerOptions,
+  createConsumer,
+} from '../../../src/connector/consumers/consumer.ts';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
+import type { ConsumerRow } from '../../../src/connector/consumers/consumer-store.ts';
 import {
   type Consumers,
   type ConsumersOptions,
   createConsumers,
 } from '../../../src/connector/consumers/consumers.ts';
 import type { ChangeHandlers, HandlerContext } from '../../../src/connector/consumers/sinks/handler.ts';
+import type { Sink } from '../../../src/connector/consumers/sinks/sink.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
@@ -147,11 +154,35 @@ export class ConsumerBench {
     return process;
   }
 
-  /** What the handler was called with on this connection: text and attempt. */
-  callsOf(connectionId: string): readonly (readonly [string | null, number])[] {
-    return this.calls
-      .filter((call) => call.connectionId === connectionId)
-      .map(({ text, attempt }) => [text, attempt]);
+  /** A consumer with this sink, in a process of its own. */
+  async consumer(
+    row: ConsumerRow,
+    sink: Omit<Sink, 'close'>,
+    options: Partial<ConsumerOptions> = {},
+  ): Promise<Consumer> {
+    const base = { database: this.database, clock: this.clock, logger: silentLogger, ...options };
+    const presence = createPresence({ ...base, works: true });
+    await presence.start();
+    const consumer = createConsumer({
+      ...{ presence, row, feed: this.feed, random: () => 0, onFreed: () => undefined },
+      metrics: createConsumerMetrics(createMetrics())(row.name),
+      sink: { ...sink, close: () => Promise.resolve() },
+      keyOf: (seq) => `key-${seq}`,
+      ...base,
+    });
+    return {
+      ...consumer,
+      async close() {
+        await consumer.close();
+        await presence.stop();
+      },
+    };
+  }
+
+  /** What the handler was called with on this connection: text and attempt, as in `Hello 1`. */
+  callsOf(connectionId: string): readonly string[] {
+    const calls = this.calls.filter((call) => call.connectionId === connectionId);
+    return calls.map(({ text, attempt }) => `${text} ${attempt}`);
   }
 
   /** Ends every process of the test, and forgets what was scripted and what is still to be done. */
@@ -175,6 +206,11 @@ export class ConsumerBench {
     await this.feed.close();
     await this.#close();
   }
+}
+
+/** A database whose single statements run otherwise. */
+export function withQuery(database: Database, query: Database['query']): Database {
+  return Object.assign(Object.create(database), { query, transaction: database.transaction.bind(database) });
 }
 
 function toCall(change: Change, { key, attempt }: HandlerContext): Call {

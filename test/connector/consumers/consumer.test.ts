@@ -1,20 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createConsumer } from '../../../src/connector/consumers/consumer.ts';
-import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import {
   addConsumer,
   type ConsumerRow,
   readConsumers,
 } from '../../../src/connector/consumers/consumer-store.ts';
 import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
+import { deleteConsumer } from '../../../src/connector/consumers/manage-consumers.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
-import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
-import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
-import { newId, received, silentLogger } from '../support/event-fixtures.ts';
-import { ConsumerBench } from './consumer-bench.ts';
+import { newId, received } from '../support/event-fixtures.ts';
+import { ConsumerBench, withQuery } from './consumer-bench.ts';
 
 let bench: ConsumerBench;
 beforeAll(async () => {
@@ -48,31 +45,13 @@ async function consumerOf(
     },
     lastSeq,
   );
-  onTestFinished(async () => {
-    await bench.database.query("delete from connector.consumers where name = 'crm'");
-    await bench.database.query("delete from connector.consumer_places where consumer = 'crm'");
-  });
+  onTestFinished(async () => void (await deleteConsumer(bench.database, 'crm')));
   const open = async () => {
     const row = (await readConsumers(bench.database)).find(({ name }) => name === 'crm');
     if (row === undefined) throw new Error('there is no consumer');
-    const presence = createPresence({ database, clock: bench.clock, logger: silentLogger, works: true });
-    await presence.start();
-    const consumer = createConsumer({
-      ...{ database, presence, row, feed: bench.feed, clock: bench.clock, logger: silentLogger },
-      random: () => 0,
-      metrics: createConsumerMetrics(createMetrics())('crm'),
-      sink: { call, close: () => Promise.resolve() },
-      keyOf: (seq) => `key-${seq}`,
-      onFreed: () => undefined,
-    });
+    const consumer = await bench.consumer(row, { call }, { database });
     await consumer.check();
-    return {
-      ...consumer,
-      async close() {
-        await consumer.close();
-        await presence.stop();
-      },
-    };
+    return consumer;
   };
   return { open, consumer: await open() };
 }
@@ -190,8 +169,7 @@ describe('a consumer that asks not to be called again', () => {
       if (text.includes('disabled_reason') && text.startsWith('update') && left-- > 0) throw new Error('no');
       return await bench.database.query<never>(text, params, options);
     };
-    const transaction = bench.database.transaction.bind(bench.database);
-    return Object.assign(Object.create(bench.database), { query, transaction });
+    return withQuery(bench.database, query);
   };
 
   it.each([0, 1])('is disabled, also after %i failures to say so, and loses nothing', async (failures) => {
@@ -228,6 +206,21 @@ describe('a consumer that asks not to be called again', () => {
     );
     await next.close();
   });
+
+  it('is not disabled if it was changed before that is known: its new settings were never asked', async () => {
+    let calls = 0;
+    const { consumer } = await consumerOf(async () => {
+      calls += 1;
+      await bench.database.query("update connector.consumers set version = version + 1 where name = 'crm'");
+      return { kind: 'disabled', error: new Error('410') };
+    });
+    await bench.tell(newId(), '1');
+    await consumer.settle();
+    await consumer.check();
+    expect(calls).toBe(1);
+    expect(await figures()).toMatchObject({ state: 'running' });
+    await consumer.close();
+  });
 });
 
 describe('an orderly stop', () => {
@@ -242,14 +235,13 @@ describe('an orderly stop', () => {
       }
       return await bench.database.query<never>(text, params, options);
     };
-    const transaction = bench.database.transaction.bind(bench.database);
     const { consumer, open } = await consumerOf(
       async (call) => {
         got.push(...textsOf(call));
         return TAKEN;
       },
       {},
-      Object.assign(Object.create(bench.database), { query, transaction }),
+      withQuery(bench.database, query),
     );
     fails = 1;
     await bench.tell(connection, '1');
@@ -342,13 +334,10 @@ describe('a consumer that this process cannot open', () => {
       { name: 'a', kind: 'http', settings: { url: 'https://crm.example', ordered: true }, createdAt: 0 },
       lastSeq,
     );
-    onTestFinished(async () => {
-      await bench.database.query("delete from connector.consumers where name = 'a'");
-      await bench.database.query("delete from connector.consumer_places where consumer = 'a'");
-    });
+    onTestFinished(async () => void (await deleteConsumer(bench.database, 'a')));
     const process = await bench.running();
     await bench.tell(connection, 'x');
     await process.settle();
-    expect(bench.callsOf(connection)).toEqual([['x', 1]]);
+    expect(bench.callsOf(connection)).toEqual(['x 1']);
   });
 });

@@ -92,15 +92,9 @@ describe('a change that ends the process', () => {
     await finish(bench.process({ attempts: 3 }));
     // A process that dies calls nothing more, but this one only loses its database.
     const all = bench.callsOf(connection);
-    const calls = all.filter(([text], index) => text === 'deadly' || index === all.length - 1);
-    expect(calls).toEqual([
-      // Nothing was known of the first process when it began the call.
-      ['deadly', 1],
-      ['deadly', 1],
-      ['deadly', 2],
-      ['deadly', 3],
-      ['next', 1],
-    ]);
+    const calls = all.filter((call, index) => call.startsWith('deadly') || index === all.length - 1);
+    // Nothing was known of the first process when it began the call.
+    expect(calls).toEqual(['deadly 1', 'deadly 1', 'deadly 2', 'deadly 3', 'next 1']);
     const [letter] = await readDeadLetters(bench.database, null, 1);
     expect(letter).toMatchObject({
       attempts: 3,

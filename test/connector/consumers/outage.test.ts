@@ -1,12 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createConsumer } from '../../../src/connector/consumers/consumer.ts';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
-import { createPresence } from '../../../src/connector/work/presence.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
-import { newId, silentLogger } from '../support/event-fixtures.ts';
+import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
 
 let bench: ConsumerBench;
@@ -24,7 +22,6 @@ async function openScripted(
   answer: (call: SinkCall) => CallEnd | Promise<CallEnd>,
   ofSink: Pick<Sink, 'whenLate'> = {},
 ) {
-  const { clock, database, feed } = bench;
   const calls: { readonly connectionId: string | undefined; readonly attempt: number }[] = [];
   const lines: { readonly level: string; readonly msg: string }[] = [];
   const logger = createLogger({
@@ -32,39 +29,24 @@ async function openScripted(
     name: 'test',
     destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
   });
-  const presence = createPresence({ database, clock, logger: silentLogger, works: true });
-  await presence.start();
   const metrics = createMetrics();
-  const [row] = await readConsumers(database);
+  const [row] = await readConsumers(bench.database);
   if (row === undefined) throw new Error('there is no consumer');
-  const consumer = createConsumer({
-    ...{ database, clock, logger, presence, feed },
-    metrics: createConsumerMetrics(metrics)('handler'),
-    random: () => 0,
-    row: { ...row, attempts: 2 },
-    sink: {
-      async call(call) {
-        calls.push({ connectionId: call.changes[0]?.change.connectionId, attempt: call.attempt });
-        return await answer(call);
-      },
-      close: async () => undefined,
-      ...ofSink,
-    },
-    keyOf: (seq) => `${seq}`,
-    onFreed: () => undefined,
-  });
-  onTestFinished(async () => {
-    await consumer.close();
-    await presence.stop();
-  });
+  const call: Sink['call'] = async (asked) => {
+    calls.push({ connectionId: asked.changes[0]?.change.connectionId, attempt: asked.attempt });
+    return await answer(asked);
+  };
+  const measured = { logger, metrics: createConsumerMetrics(metrics)('handler') };
+  const consumer = await bench.consumer({ ...row, attempts: 2 }, { call, ...ofSink }, measured);
+  onTestFinished(() => consumer.close());
   return { consumer, calls, lines, metrics };
 }
 
 /** What is written of changes that failed. */
-async function traces() {
+function traces(): Promise<readonly number[]> {
   const count = async (table: string) =>
     (await bench.database.query(`select from connector.${table}`)).length;
-  return [await count('parked'), await count('parked_entries'), await count('dead_letters')];
+  return Promise.all(['parked', 'parked_entries', 'dead_letters'].map(count));
 }
 
 describe('a consumer that is unavailable', () => {
