@@ -32,7 +32,8 @@ export async function addConsumer(
   return await db.transaction(async (tx) => {
     const added = await orm(tx)
       .insert(consumers)
-      .values(row)
+      // No version of one that had the same name and was deleted.
+      .values({ version: row.createdAt, ...row })
       .onConflictDoNothing()
       .returning({ name: consumers.name });
     if (added.length === 0) return false;
