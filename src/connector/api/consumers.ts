@@ -215,19 +215,9 @@ async function checkRedis(
 function present(row: ConsumerState, now: number): Consumer {
   const { name, state, disabledReason, filter, batch, concurrency, attempts, deadlineMs } = row;
   const { placeChanges, placeMs, previousUntil, ownRedis } = row;
+  const calls = { attempts, deadlineMs };
   const common = {
-    ...{
-      name,
-      state,
-      disabledReason,
-      filter,
-      batch,
-      concurrency,
-      attempts,
-      deadlineMs,
-      placeChanges,
-      placeMs,
-    },
+    ...{ name, state, disabledReason, filter, batch, concurrency, placeChanges, placeMs },
     lag: { changes: row.waiting, seconds: oldestWaitMs(row, now) / 1_000 },
     parked: {
       count: row.parked,
@@ -246,9 +236,9 @@ function present(row: ConsumerState, now: number): Consumer {
       return { ...common, kind: 'handler' };
     case 'http': {
       const previousSecretUntil = previousUntil !== null && previousUntil > now ? toIso(previousUntil) : null;
-      return { ...common, kind: 'http', ...(row.settings as HttpSettings), previousSecretUntil };
+      return { ...common, ...calls, kind: 'http', ...(row.settings as HttpSettings), previousSecretUntil };
     }
     case 'bullmq':
-      return { ...common, kind: 'bullmq', ...(row.settings as BullmqSettings), ownRedis };
+      return { ...common, ...calls, kind: 'bullmq', ...(row.settings as BullmqSettings), ownRedis };
   }
 }

@@ -61,8 +61,6 @@ const common = {
     .min(1)
     .max(1_000)
     .describe('Maximum number of connections that each process works on at the same time.'),
-  attempts: z.int().min(1).max(100).describe('Calls of a change before it becomes a dead letter.'),
-  deadlineMs: z.int().min(100).max(3_600_000).describe('Longest call, in milliseconds.'),
   placeChanges: z
     .int()
     .min(1)
@@ -75,6 +73,12 @@ const common = {
     .min(10)
     .max(10_000)
     .describe('The place of a partition is stored at least every so many milliseconds while it moves.'),
+};
+
+/** What the module of the handlers sets for the kind `handler`, in each process. */
+const calls = {
+  attempts: z.int().min(1).max(100).describe('Calls of a change before it becomes a dead letter.'),
+  deadlineMs: z.int().min(100).max(3_600_000).describe('Longest call, in milliseconds.'),
 };
 
 const ofHttp = {
@@ -185,6 +189,7 @@ export const consumer = z.discriminatedUnion('kind', [
   z.object({
     ...state,
     kind: z.literal('http').describe('An HTTPS address that receives signed requests.'),
+    ...calls,
     ...ofHttp,
     previousSecretUntil: dateTime
       .nullable()
@@ -194,6 +199,7 @@ export const consumer = z.discriminatedUnion('kind', [
   z.object({
     ...state,
     kind: z.literal('bullmq').describe('A queue of BullMQ, whose workers belong to the CRM.'),
+    ...calls,
     ...ofBullmq,
     ownRedis: z
       .boolean()
@@ -213,7 +219,7 @@ export type ConsumerList = z.infer<typeof consumerList>;
 const absent = (value: string): string => `If absent: ${value}.`;
 
 /** In a body, absent settings have a default, or stay as they are. */
-const optionalCommon = z.object(common).partial().shape;
+const optionalCommon = z.object({ ...common, ...calls }).partial().shape;
 
 const from = consumerPosition.optional().describe(`${consumerPosition.description} ${absent('`now`')}`);
 
