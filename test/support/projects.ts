@@ -42,7 +42,7 @@ export const PROJECTS = {
     'test/conformance/command.test.ts',
     'test/connector/{canary,canary-of-parts,shared-redis}.test.ts',
     'test/connector/api/consumers.test.ts',
-    'test/connector/consumers/{sinks,sinks/*}.test.ts',
+    'test/connector/consumers/{sinks/*,two-connectors}.test.ts',
     'test/connector/doctor/stores.test.ts',
     'test/connector/feed/sequencer.test.ts',
     'test/connector/replay/replay.test.ts',

@@ -21,6 +21,16 @@ export const REDIS_MISSING =
     ? undefined
     : 'there is no redis-server on this machine';
 
+const GIVEN = process.env['TEST_REDIS_URL'] || undefined;
+
+/** Why the tests that need no Redis of their own cannot run here, or undefined if they can. */
+export const ANY_REDIS_MISSING = GIVEN === undefined ? REDIS_MISSING : undefined;
+
+/** The Redis of `TEST_REDIS_URL`, which others may use as well, or one of this test. */
+export async function openTestRedis(): Promise<Pick<TestRedis, 'url' | 'stop'>> {
+  return GIVEN === undefined ? await startTestRedis() : { url: GIVEN, stop: () => Promise.resolve() };
+}
+
 /** Starts `redis-server` on a free port, or on `port`, with command-line `settings`. Persists nothing. */
 export async function startTestRedis(settings: readonly string[] = [], port?: number): Promise<TestRedis> {
   const used = port ?? (await findFreePort());
