@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ParkedRow } from '../../../src/connector/consumers/key.ts';
 import { type Item, type Key, Partition, type Progress } from '../../../src/connector/consumers/partition.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
+import { seededRandom } from '../../../src/platform/seeded-random.ts';
 
 const change = (seq: number, connectionId: string): Change => ({
   ...{ seq, at: '2026-01-15T12:00:00.000Z', accountId: 'default', connectionId },
@@ -152,18 +153,9 @@ class Owner {
   }
 }
 
-/** A generator of numbers between 0 and 1 that can be repeated. */
-function numbersFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
-    return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** A random story of a partition, with deaths, lost answers and replays; throws if a promise is broken in it. */
 function search(seed: number, fault: Fault | null = null): void {
-  const random = numbersFrom(seed + 1);
+  const random = seededRandom(seed);
   const limit = 1 + Math.floor(random() * 12);
   const connections = 1 + Math.floor(random() * 5);
   const all = Array.from({ length: 120 }, (_, n) => change(n + 1, `c${Math.floor(random() * connections)}`));
