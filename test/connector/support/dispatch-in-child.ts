@@ -1,70 +1,50 @@
 /*
- * A worker in a process of its own, to be killed: it hands changes over to a small CRM in the same database,
- * which keeps the effect of a change under its key. It gets what it needs as one JSON argument, says that it is
- * loaded, begins when a line comes in, and writes a line for each call. Nothing notifies it: it finds its work by its periodic checks.
+ * A worker in a process of its own, to be stopped and killed: it calls the handler and HTTP consumers. It gets what it
+ * needs as one JSON argument, says that it is loaded, begins when a line comes in, and writes a line for each call of
+ * the handler. Nothing notifies it: it finds its work by its periodic checks.
  */
 
 import { once } from 'node:events';
+import { appendFileSync } from 'node:fs';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { createConsumers } from '../../../src/connector/consumers/consumers.ts';
-import type { HandlerContext } from '../../../src/connector/consumers/sinks/handler.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
-import { createPresence } from '../../../src/connector/work/presence.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
+import { repeat } from '../../../src/runtime/clock/repeat.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
-import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
-import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { ManualNotifier } from './manual-notifier.ts';
 
-/** How many effects the careless CRM keeps in memory before it writes them. */
-const KEPT = 20;
-
-const { databaseUrl, careless, computesMs = 0 } = JSON.parse(process.argv[2] ?? '{}');
+/** `journal` gets its lives and calls. Not `guarded`: it is always sure that what it holds is still its own. */
+const { databaseUrl, journal, guarded } = JSON.parse(process.argv[2] ?? '{}');
 const logger = createLogger({ level: 'silent', name: 'child' });
 const clock = systemClock;
 const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 6, clock, logger });
-const nothing = (): Promise<void> => Promise.resolve();
-const notifier: Notifier = {
-  backend: 'postgres',
-  receives: true,
-  notify: () => undefined,
-  subscribe: () => () => undefined,
-  tell: () => undefined,
-  hear: () => () => undefined,
-  ping: nothing,
-  close: nothing,
-};
-const presence = createPresence({ database, clock, logger, works: true });
+const joined = createPresence({ database, clock, logger, works: true });
+/** When it last asked whether what it holds is its own. What it calls then begins at this moment. */
+let askedAt = 0;
+const presence: Presence = Object.create(joined, {
+  isConfirmed: {
+    get() {
+      askedAt = clock.now();
+      return !guarded || joined.isConfirmed;
+    },
+  },
+});
 const feed = createFeed({ database, clock, logger });
 
-async function keepEffect({ connectionId, seq }: Change, { key }: HandlerContext): Promise<void> {
-  await database.query(
-    `insert into public.effects (key, connection_id, seq) values ($1, $2, $3::bigint) on conflict (key) do nothing`,
-    [key, connectionId, seq],
-  );
-}
-
-/** Does nothing else for as long as it was told, once. */
-let left: number = computesMs;
-function compute(): void {
-  const until = clock.elapsed() + left;
-  left = 0;
-  while (clock.elapsed() < until);
-}
-
-/** Acknowledges before it works. */
-const kept: (readonly [Change, HandlerContext])[] = [];
-async function keepForLater(change: Change, context: HandlerContext): Promise<void> {
-  kept.push([change, context]);
-  if (kept.length < KEPT) return;
-  for (const [earlier, of] of kept.splice(0)) await keepEffect(earlier, of);
+/** Writes a line before anything else can run; the order of lines is that of all processes. */
+function writeDown(call?: Pick<Change, 'connectionId' | 'seq'>): void {
+  const at = call === undefined ? clock.now() : askedAt;
+  appendFileSync(journal, `${JSON.stringify({ life: joined.id, pid: process.pid, at, ...call })}\n`);
 }
 
 const consumers = createConsumers({
   database,
-  notifier,
+  notifier: new ManualNotifier(),
   clock,
   logger,
   presence,
@@ -72,14 +52,19 @@ const consumers = createConsumers({
   metrics: createConsumerMetrics(createMetrics()),
   feed,
   works: true,
-  keyRing: createKeyRing([generateSealingKey()]),
-  serviceHosts: null,
+  keyRing: {
+    seal: (plain) => Promise.resolve(plain),
+    // The same secret for every consumer, and a different one in every process: requests show where they come from.
+    open: () => Promise.resolve(`whsec_${Buffer.from(`of process ${process.pid}`).toString('base64')}`),
+    isCurrent: () => true,
+  },
+  serviceHosts: { own: 'http://127.0.0.1' },
   redisUrl: undefined,
   handlers: {
-    async onChange(change, context) {
+    async onChange({ connectionId, seq }) {
       process.stdout.write('called\n');
-      compute();
-      await (careless ? keepForLater : keepEffect)(change, context);
+      writeDown({ connectionId, seq });
+      await clock.sleep(20);
     },
   },
   checkEveryMs: 100,
@@ -89,3 +74,11 @@ await once(process.stdin, 'data');
 feed.start();
 await presence.start();
 await consumers.start();
+// Also a life in which it calls nothing is known.
+repeat({ clock, everyMs: 100, run: async () => writeDown(), onError: () => process.exit(1) }).start();
+process.once('SIGTERM', async () => {
+  await consumers.close();
+  await joined.stop();
+  writeDown();
+  process.exit(0);
+});
