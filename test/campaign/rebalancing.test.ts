@@ -23,7 +23,7 @@ const ROUNDS = process.env['CAMPAIGN'] === 'whole' ? 25 : 1;
 /** Longer than a process may be silent. */
 const STALL_MS = 6_000;
 /** Changes of half a second, and two statements on a machine that is busy. */
-const REPEATED_MS = 2_000;
+const REPEATED_MS = 1_500;
 /** Within this time, a process that got no time from the machine notices that it was considered dead. */
 const LAG_MS = 2_000;
 

@@ -67,7 +67,7 @@ const consumers = createConsumers({
       await clock.sleep(20);
     },
   },
-  checkEveryMs: 100,
+  checkEveryMs: 3_000,
 });
 process.stdout.write('loaded\n');
 await once(process.stdin, 'data');
