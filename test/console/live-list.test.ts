@@ -99,4 +99,21 @@ describe('a live list', () => {
     await vi.advanceTimersByTimeAsync(100);
     expect(shown()).toMatchObject({ newest: 4, oldest: 0, rows: 5 });
   });
+
+  it('reads an older page that is requested while the newest is read, once', async () => {
+    head = [{ id: 3 }, { id: 2 }];
+    nextCursor = '2';
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    const { promise, resolve } = Promise.withResolvers<Page<Row>>();
+    const read = vi.spyOn(list.source, 'read').mockReturnValueOnce(promise);
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    void list.readMore();
+    void list.readMore();
+    resolve({ entries: head, nextCursor });
+    await vi.advanceTimersByTimeAsync(100);
+    expect(read.mock.calls).toEqual([[undefined], ['2']]);
+    expect(shown()).toMatchObject({ newest: 3, oldest: 0, rows: 4 });
+  });
 });

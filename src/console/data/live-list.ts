@@ -58,6 +58,7 @@ export class LiveList<Row> {
   #cursor: string | undefined;
   #isStale = false;
   #reading: Promise<void> | undefined;
+  #isReadingMore = false;
   readonly #listeners = new Set<() => void>();
 
   constructor(source: LiveListSource<Row>) {
@@ -84,15 +85,20 @@ export class LiveList<Row> {
     if (this.#isStale) this.#gather();
   }
 
-  /** Reads the next older page. */
+  /** Reads the next older page, once the newest is not being read. */
   async readMore(): Promise<void> {
-    if (this.#reading !== undefined || !this.#state.hasMore) return;
-    await this.#read(this.#cursor, ({ entries, nextCursor }) => {
-      const known = new Set(this.#state.rows.map(this.source.idOf));
-      const older = entries.filter((row) => !known.has(this.source.idOf(row)));
-      this.#cursor = nextCursor;
-      return { hasMore: nextCursor !== undefined, ...this.#cut([...this.#state.rows, ...older]) };
-    });
+    if (this.#isReadingMore) return;
+    this.#isReadingMore = true;
+    while (this.#reading !== undefined) await this.#reading;
+    if (this.#state.hasMore) await this.#read(this.#cursor, (page) => this.#mergeOlder(page));
+    this.#isReadingMore = false;
+  }
+
+  #mergeOlder({ entries, nextCursor }: Page<Row>): Partial<LiveListState<Row>> {
+    const known = new Set(this.#state.rows.map(this.source.idOf));
+    const older = entries.filter((row) => !known.has(this.source.idOf(row)));
+    this.#cursor = nextCursor;
+    return { hasMore: nextCursor !== undefined, ...this.#cut([...this.#state.rows, ...older]) };
   }
 
   /** Reads the newest page again. */
