@@ -84,11 +84,15 @@ describe('a live list', () => {
     expect(shown()).toMatchObject({ newest: 3, oldest: 0, rows: 4 });
   });
 
-  it('reads the newest page again if it changes while an older one is read', async () => {
+  async function showTwo(): Promise<void> {
     head = [{ id: 3 }, { id: 2 }];
     nextCursor = '2';
     list.refresh();
     await vi.advanceTimersByTimeAsync(100);
+  }
+
+  it('reads the newest page again if it changes while an older one is read', async () => {
+    await showTwo();
     const { promise, resolve } = Promise.withResolvers<Page<Row>>();
     vi.spyOn(list.source, 'read').mockReturnValueOnce(promise);
     void list.readMore();
@@ -101,10 +105,7 @@ describe('a live list', () => {
   });
 
   it('reads an older page that is requested while the newest is read, once', async () => {
-    head = [{ id: 3 }, { id: 2 }];
-    nextCursor = '2';
-    list.refresh();
-    await vi.advanceTimersByTimeAsync(100);
+    await showTwo();
     const { promise, resolve } = Promise.withResolvers<Page<Row>>();
     const read = vi.spyOn(list.source, 'read').mockReturnValueOnce(promise);
     list.refresh();

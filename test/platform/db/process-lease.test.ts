@@ -33,13 +33,11 @@ describe('the claim of a process on its database', () => {
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
-  const holders = async (): Promise<number[]> =>
-    (
-      await database.query<{ pid: number }>(
-        `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
-         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      )
-    ).map(({ pid }) => pid);
+  const holders = () =>
+    database.query<{ pid: number }>(
+      `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
 
   test('a second platform is refused, and told what to do', async () => {
     const release = await take();
@@ -66,7 +64,7 @@ describe('the claim of a process on its database', () => {
     const [before] = await holders();
     await cut();
     // The connection ends some time after it was told to.
-    await expect.poll(async () => (await holders()).filter((pid) => pid !== before)).toHaveLength(1);
+    await expect.poll(async () => (await holders()).filter(({ pid }) => pid !== before?.pid)).toHaveLength(1);
     await expect(take()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
     expect(lost).toBe(0);
     await release();
