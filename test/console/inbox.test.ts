@@ -104,7 +104,7 @@ describe('Inbox', () => {
             .evaluate((log) => void Object.assign(log, { scrollTop: log.scrollTop === 0 ? 20 : 0 }));
           return await first.count();
         },
-        { interval: 300, timeout: 60_000 },
+        { interval: 2_000, timeout: 60_000 },
       )
       .toBe(1);
     expect(await drawn()).toBeLessThan(40);
