@@ -44,7 +44,6 @@ export class AccountQueue {
   #open = 0;
   /** More may be due than was claimed. */
   #isMoreDue = false;
-  #isClaiming = false;
   /** Stores and claims in turn, so that one statement serves what happened during the other. */
   #working: Promise<void> | null = null;
   /** The latest time so far: a clock that is set back delays no delivery. */
@@ -68,9 +67,10 @@ export class AccountQueue {
 
   /** Resolves when what was due has begun, or as many requests are open as there may be. */
   async begun(): Promise<void> {
-    const isBeginning = () =>
-      this.#isClaiming || (this.#isMoreDue && this.#open < this.#options.attemptsAtOnce);
-    while (this.#working !== null && isBeginning()) await this.#working;
+    while (this.#working !== null) {
+      await this.#working;
+      if (!this.#isMoreDue || this.#open >= this.#options.attemptsAtOnce) return;
+    }
   }
 
   /** Sends one request, of an attempt or by itself, and calls `done` once. Returns a function that ends it early. */
@@ -145,7 +145,6 @@ export class AccountQueue {
     const { database, logger, subscriptionId, destination } = this.#options;
     const limit = this.#free;
     this.#isMoreDue = false;
-    this.#isClaiming = true;
     try {
       const claim = { subscriptionId, now: this.#now(), limit, destination: destination() };
       const claimed = await claimDeliveries(database, claim);
@@ -154,8 +153,6 @@ export class AccountQueue {
     } catch (error) {
       logger.warn({ err: error, subscriptionId }, 'deliveries could not be read; retrying');
       this.#wakeAt(this.#now() + RETRY_MS);
-    } finally {
-      this.#isClaiming = false;
     }
   }
 
