@@ -128,8 +128,7 @@ function traceOf(
           },
     inbox: { keptSince: null, complete: true, note: null },
     entries: [...entries],
-    nextCursor: null,
-    hasMore: false,
+    truncated: false,
   };
 }
 

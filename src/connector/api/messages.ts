@@ -4,10 +4,9 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
-import { TRACE_KEY } from '../trace/place.ts';
 import { traceMessage } from '../trace/trace-message.ts';
 import { notFound } from './api-error.ts';
-import { cutPage, decodeCursor, encodeCursor, MESSAGE_KEY } from './cursors.ts';
+import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';
 
 const SHOWN = {
@@ -95,12 +94,10 @@ export function getMessage(database: Database): Operation<'getMessage'> {
 
 /** `GET /v1/messages/{id}/trace`: what touched a message, oldest first. */
 export function getMessageTrace(database: Database): Operation<'getMessageTrace'> {
-  return async ({ id, query }) => {
-    const after = decodeCursor(TRACE_KEY, query.cursor);
-    const page = await traceMessage(database, { messageId: id, limit: query.limit, after });
-    if (page === null) throw notFound('message');
-    const { last, ...trace } = page;
-    return { ...trace, nextCursor: last === null ? null : encodeCursor(last) };
+  return async ({ id }) => {
+    const trace = await traceMessage(database, id);
+    if (trace === null) throw notFound('message');
+    return trace;
   };
 }
 

@@ -1,153 +1,92 @@
 import type { MessageTrace, TraceEntry } from '../../contract/connector/trace.ts';
+import { TRACE_ENTRIES } from '../../contract/connector/trace.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { readInboxSince } from '../db/inbox-partitions.ts';
-import {
-  CHANGE_RANK,
-  comparePlaces,
-  DELIVERY_RANK,
-  DuplicateCounts,
-  type Place,
-  type TraceKey,
-} from './place.ts';
-import { type KeptDelivery, readMerged, readUnchanged } from './read-deliveries.ts';
+import { type KeptDelivery, readDeliveries } from './read-deliveries.ts';
 import { presentChanges, presentDelivery, presentSend } from './trace-entries.ts';
 import {
-  type MessageChangeRow,
   readMessageChanges,
   readOwners,
   readSendChanges,
   readTracedRow,
-  type SendChangeRow,
   type TracedRow,
 } from './trace-rows.ts';
 
-export interface TraceRequest {
-  readonly messageId: string;
-  readonly limit: number;
-  /** The last entry of the previous page. */
-  readonly after: TraceKey | null;
+/** What affected the message at a time. At the same time deliveries come first, then by their ids or batches. */
+interface Step {
+  readonly order: readonly [at: number, rank: 0 | 1, id: number];
+  readonly present: () => TraceEntry;
 }
-
-/** One page of a trace, and the key of its last entry if more follow. */
-export interface TracePage extends Omit<MessageTrace, 'nextCursor'> {
-  readonly last: TraceKey | null;
-}
-
-/** Something that affected the message, with its place in the order. */
-type Step =
-  | { readonly place: Place; readonly kind: 'delivery'; readonly delivery: KeptDelivery }
-  | { readonly place: Place; readonly kind: 'send'; readonly change: SendChangeRow }
-  | {
-      readonly place: Place;
-      readonly kind: 'changes';
-      readonly first: MessageChangeRow;
-      readonly changes: readonly MessageChangeRow[];
-    };
 
 /**
  * Lists what affected a message, oldest first: each kept delivery, what polls, sends and replays changed, and
- * the steps of its send. Everything is read from what was stored at the time. Null if neither a message nor a
- * delivery with this id is known. Memory is bounded by `limit`.
+ * the steps of its send. Everything is read from what was stored at the time. If there is more than fits, the
+ * newest entries are listed. Null if neither a message nor a delivery with this id is known.
  */
-export async function traceMessage(db: Queryable, request: TraceRequest): Promise<TracePage | null> {
-  const { messageId, limit, after } = request;
+export async function traceMessage(db: Queryable, messageId: string): Promise<MessageTrace | null> {
+  const limit = TRACE_ENTRIES + 1;
   const row = await readTracedRow(db, messageId);
-  const merged = await readMerged(db, messageId);
+  const merged = await readDeliveries(db, messageId, 'merged', limit);
   const batches = merged.flatMap(({ changeBatch }) => (changeBatch === null ? [] : [changeBatch]));
   const changes = await readMessageChanges(db, messageId, batches);
-  const place = readPlace(after);
-  const unchanged = await readUnchanged(db, messageId, afterDelivery(place), limit + 1);
-  const known = row !== null || changes.length + merged.length + unchanged.length > 0;
-  if (!known && after === null) return null;
+  const unchanged = await readDeliveries(db, messageId, 'unchanged', limit);
+  if (row === null && changes.length + merged.length + unchanged.length === 0) return null;
   const connectionId = row?.connectionId ?? changes[0]?.connectionId ?? null;
-  const sends = await readSendChanges(db, messageId, connectionId, afterChange(place), limit + 1);
+  const sends = await readSendChanges(db, messageId, connectionId, limit);
+  const deliveries = [...merged, ...unchanged];
+  const owners = await readOwners(db, [...new Set(deliveries.flatMap((each) => each.connectionId ?? []))]);
   const own = new Set(batches);
-  const steps = [
-    ...[...merged, ...unchanged].map(stepOfDelivery),
-    ...sends.map(stepOfSend),
-    ...stepsOfChanges(changes.filter(({ batch }) => !own.has(batch))),
-  ]
-    .filter((step) => comparePlaces(step.place, place) > 0)
-    .sort((a, b) => comparePlaces(a.place, b.place));
-  const page = steps.slice(0, limit);
-  const counts = new DuplicateCounts(after?.slice(3) ?? []);
-  const entries = await presentSteps(db, page, { changes, row, counts });
-  const last = page.at(-1)?.place;
-  const hasMore = steps.length > limit && last !== undefined;
+  // Everything that one statement changed is one entry.
+  const others = Map.groupBy(
+    changes.filter(({ batch }) => !own.has(batch)),
+    ({ batch }) => batch,
+  );
+  const copies = new Map<string, number>();
+  let truncated = false;
+  const steps: Step[] = [
+    ...deliveries.map(
+      (delivery): Step => ({
+        order: [delivery.receivedAt, 0, delivery.id],
+        present: () => {
+          // Earlier copies are not listed, so nobody knows which copy it is.
+          const duplicate = truncated ? null : countCopy(copies, delivery);
+          return presentDelivery(delivery, { changes, duplicate, owners, row });
+        },
+      }),
+    ),
+    ...sends.map(
+      (change): Step => ({
+        order: [change.at, 1, change.batch],
+        present: () => presentSend(change),
+      }),
+    ),
+    ...[...others.values()].flatMap((group): Step[] =>
+      group.slice(0, 1).map((first) => ({
+        order: [first.at, 1, first.batch],
+        present: () => presentChanges(group, first),
+      })),
+    ),
+  ].sort(({ order: a }, { order: b }) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+  truncated = steps.length > TRACE_ENTRIES;
   return {
     messageId,
-    message: row === null ? null : presentRow(row),
+    message:
+      row === null ? null : { ...row, firstSeenAt: toIso(row.firstSeenAt), createdAt: toIso(row.createdAt) },
     inbox: await judgeInbox(db, row),
-    entries,
-    hasMore,
-    last: hasMore ? keyOf(last, counts.counts) : null,
+    entries: steps.slice(-TRACE_ENTRIES).map(({ present }) => present()),
+    truncated,
   };
 }
 
-function readPlace(after: TraceKey | null): Place {
-  if (after === null) return { at: Number.MIN_SAFE_INTEGER, rank: DELIVERY_RANK, id: 0 };
-  const [at, rank, id] = after;
-  return { at, rank, id };
-}
-
-function keyOf({ at, rank, id }: Place, counts: readonly number[]): TraceKey {
-  const [received = 0, sent = 0, delivered = 0, read = 0, failed = 0] = counts;
-  return [at, rank, id, received, sent, delivered, read, failed];
-}
-
-/** Deliveries come before changes of the same time. */
-function afterDelivery({ at, rank, id }: Place): { at: number; id: number } {
-  return { at, id: rank === DELIVERY_RANK ? id : Number.MAX_SAFE_INTEGER };
-}
-
-function afterChange({ at, rank, id }: Place): { at: number; batch: number } {
-  return { at, batch: rank === CHANGE_RANK ? id : -1 };
-}
-
-function stepOfDelivery(delivery: KeptDelivery): Step {
-  const place: Place = { at: delivery.receivedAt, rank: DELIVERY_RANK, id: delivery.id };
-  return { place, kind: 'delivery', delivery };
-}
-
-function stepOfSend(change: SendChangeRow): Step {
-  return { place: { at: change.at, rank: CHANGE_RANK, id: change.batch }, kind: 'send', change };
-}
-
-/** Everything that one statement changed is one entry. */
-function stepsOfChanges(changes: readonly MessageChangeRow[]): Step[] {
-  const byBatch = Map.groupBy(changes, ({ batch }) => batch);
-  return [...byBatch.values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined) return [];
-    const place: Place = { at: first.at, rank: CHANGE_RANK, id: first.batch };
-    return [{ place, kind: 'changes', first, changes: group }];
-  });
-}
-
-interface Known {
-  readonly changes: readonly MessageChangeRow[];
-  readonly row: TracedRow | null;
-  readonly counts: DuplicateCounts;
-}
-
-async function presentSteps(db: Queryable, steps: readonly Step[], known: Known): Promise<TraceEntry[]> {
-  const { changes, row, counts } = known;
-  const named = steps.flatMap((step) =>
-    step.kind === 'delivery' && step.delivery.connectionId !== null ? [step.delivery.connectionId] : [],
-  );
-  const owners = await readOwners(db, [...new Set(named)]);
-  return steps.map((step) => {
-    if (step.kind === 'send') return presentSend(step.change);
-    if (step.kind === 'changes') return presentChanges(step.changes, step.first);
-    const { delivery } = step;
-    const duplicate = delivery.outcome === 'invalid' ? null : counts.next(delivery.event, delivery.status);
-    return presentDelivery(delivery, { changes, duplicate, owners, row });
-  });
-}
-
-function presentRow(row: TracedRow): NonNullable<MessageTrace['message']> {
-  return { ...row, firstSeenAt: toIso(row.firstSeenAt), createdAt: toIso(row.createdAt) };
+/** 1 for the first delivery of an event and status; null for what is not counted. */
+function countCopy(copies: Map<string, number>, { event, status, outcome }: KeptDelivery): number | null {
+  const isCounted = event === 'message.received' || (event === 'message.status' && status !== null);
+  if (!isCounted || outcome === 'invalid') return null;
+  const kind = `${event} ${status}`;
+  const number = (copies.get(kind) ?? 0) + 1;
+  copies.set(kind, number);
+  return number;
 }
 
 /** What the kept days cover: everything, unless the message is older than they are. */

@@ -95,22 +95,15 @@ export async function readMessageChanges(db: Queryable, messageId: string, batch
 /** A change of a message as stored in the feed. */
 export type MessageChangeRow = Awaited<ReturnType<typeof readMessageChanges>>[number];
 
-/** A place among the entries of a trace, see `place.ts`. */
-export interface After {
-  readonly at: number;
-  readonly batch: number;
-}
-
 const SEND_ID = sql<string>`${changes.data} ->> 'id'`;
 /** A literal, so that the index of these changes is used. */
 const OF_SEND = sql`${changes.type} = 'outbound.updated'`;
 
-/** The steps of the sends of a message, up to `limit` steps after a place. */
+/** The newest `limit` steps of the sends of a message. */
 export async function readSendChanges(
   db: Queryable,
   messageId: string,
   connectionId: string | null,
-  after: After,
   limit: number,
 ) {
   // Only the final change names the message; all changes of a send name the send.
@@ -145,8 +138,7 @@ export async function readSendChanges(
     .innerJoin(changes, and(sql`${SEND_ID} = ${sends.id}`, OF_SEND))
     .leftJoin(changeBatches, eq(changeBatches.id, changes.batch))
     .leftJoin(outbound, eq(outbound.id, sends.id))
-    .where(sql`(${at}, ${changes.batch}) > (${after.at}, ${after.batch})`)
-    .orderBy(at, changes.batch)
+    .orderBy(desc(at), desc(changes.batch))
     .limit(limit);
 }
 

@@ -1,7 +1,7 @@
 import { API_ERRORS, BODY_ERRORS, type ConnectorEndpoint } from './connector-endpoint.ts';
 import * as messages from './messages.ts';
 import { listOutboundQuery, outbound, outboundList } from './outbound.ts';
-import { messageTrace, messageTraceQuery } from './trace.ts';
+import { messageTrace, TRACE_ENTRIES } from './trace.ts';
 
 /** Stored messages, and sends. */
 export const MESSAGE_ENDPOINTS = {
@@ -40,11 +40,9 @@ export const MESSAGE_ENDPOINTS = {
     path: '/v1/messages/{id}/trace',
     right: 'read',
     summary: 'Lists every delivery, poll and send that touched a message, and what each changed.',
-    description:
-      'Explains why a message looks as it does or arrived late. It covers only the days that the inbox is kept (`INBOX_RETENTION_DAYS`).',
-    query: messageTraceQuery,
+    description: `Explains why a message looks as it does or arrived late. It covers only the days that the inbox is kept (\`INBOX_RETENTION_DAYS\`), and at most the newest ${TRACE_ENTRIES} entries.`,
     answers: [{ status: 200, description: 'The trace, oldest first.', schema: messageTrace }],
-    errors: [...API_ERRORS, 'invalid_request', 'not_found'],
+    errors: [...API_ERRORS, 'not_found'],
   },
   queueMessage: {
     method: 'POST',

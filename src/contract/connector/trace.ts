@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dateTime, identifier } from '../service/fields.ts';
 import { direction, messageStatus } from '../service/statuses.ts';
-import { accountId, listOf, pageQuery } from './lists.ts';
+import { accountId } from './lists.ts';
 import { firstSeenBy } from './messages.ts';
 
 /** Why a delivery changed nothing. */
@@ -34,7 +34,7 @@ const traceDelivery = z.object({
     .int()
     .nullable()
     .describe(
-      '1 for the first delivery of this event and status, 2 for its first copy; null if not counted.',
+      '1 for the first delivery of this event and status, 2 for its first copy; null if not counted, or if the trace is truncated.',
     ),
 });
 
@@ -111,8 +111,15 @@ const tracedMessage = z.object({
 });
 export type TracedMessage = z.infer<typeof tracedMessage>;
 
+/** The most entries of a trace. */
+export const TRACE_ENTRIES = 200;
+
 /** Response of `GET /v1/messages/{id}/trace`. */
-export const messageTrace = listOf('entries', traceEntry).extend({
+export const messageTrace = z.object({
+  entries: z
+    .array(traceEntry)
+    .describe(`What touched the message, oldest first: the newest ${TRACE_ENTRIES} entries.`),
+  truncated: z.boolean().describe('Whether there are older entries, which are not listed.'),
   messageId: identifier.describe('The requested message.'),
   message: tracedMessage
     .nullable()
@@ -128,6 +135,3 @@ export const messageTrace = listOf('entries', traceEntry).extend({
     .describe('What the stored deliveries cover.'),
 });
 export type MessageTrace = z.infer<typeof messageTrace>;
-
-/** Query of `GET /v1/messages/{id}/trace`. */
-export const messageTraceQuery = z.strictObject({ ...pageQuery });

@@ -9,7 +9,7 @@ import * as sends from '../../../src/connector/outbox/queue-store.ts';
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
 import { readConnections } from '../../../src/connector/state/sync-report.ts';
-import { readMerged, readUnchanged } from '../../../src/connector/trace/read-deliveries.ts';
+import { readDeliveries } from '../../../src/connector/trace/read-deliveries.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -96,9 +96,9 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   },
   // It looks for leases whose holders are gone.
   heartbeat: { run: beat, whole: ['leases'] },
-  'trace-merged': { run: (db) => readMerged(db, 'm-7'), indexes: ['inbox_message'] },
+  'trace-merged': { run: (db) => readDeliveries(db, 'm-7', 'merged', 201), indexes: ['inbox_message'] },
   'trace-unchanged': {
-    run: (db) => readUnchanged(db, 'm-7', { at: 0, id: 0 }, 100),
+    run: (db) => readDeliveries(db, 'm-7', 'unchanged', 201),
     indexes: ['inbox_message'],
   },
 };

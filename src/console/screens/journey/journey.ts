@@ -300,6 +300,7 @@ function findingsOf({ deliveries = [], trace, stored, letters = [] }: JourneyFac
   if (letters.length > 0)
     say('bad', 'The handler of the CRM failed. The change waits among the dead letters in Sync.');
   if (typeof trace?.inbox.note === 'string') say('plain', trace.inbox.note);
+  if (trace?.truncated === true) say('plain', 'There are more entries; only the newest are shown.');
   return found;
 }
 

@@ -60,7 +60,7 @@ function useFacts(id: string) {
     queryFn: async () => {
       const params = { id };
       const [trace, letters] = await Promise.all([
-        ifKnown(connector('GET', '/v1/messages/{id}/trace', { params, query: { limit: '1000' } })),
+        ifKnown(connector('GET', '/v1/messages/{id}/trace', { params })),
         connector('GET', '/v1/dead-letters', { query: { limit: MOST } }),
       ]);
       const isStored = trace !== null && trace.message !== null;

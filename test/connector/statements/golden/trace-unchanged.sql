@@ -10,6 +10,6 @@ select "received_at",
     "change_mask",
     "change_batch",
     "secret_version",
-    case when "event" = 'message.status' and octet_length("body") <= $1 then "body" end from "connector"."inbox" where ("connector"."inbox"."message_id" = $2 and "connector"."inbox"."change_batch" is null and ("connector"."inbox"."received_at" >= $3 and ("connector"."inbox"."received_at" > $4 or "connector"."inbox"."id" > $5))) order by "connector"."inbox"."change_batch",
-    "connector"."inbox"."received_at",
-    "connector"."inbox"."id" limit $6
+    case when "event" = 'message.status' then "body" end from "connector"."inbox" where ("connector"."inbox"."message_id" = $1 and "connector"."inbox"."change_batch" is null) order by "connector"."inbox"."change_batch" desc,
+    "connector"."inbox"."received_at" desc,
+    "connector"."inbox"."id" desc limit $2
