@@ -45,9 +45,7 @@ export async function runReplay(
     const { difference: onDifference, progress: onProgress } = report;
     const summary = await replay({ database, clock, apply, signal, onDifference, onProgress });
     report.end(summary);
-    const { missing, behind, differs, unexplained } = summary.different;
-    const left = differs + unexplained + (apply ? missing + behind - summary.applied : missing + behind);
-    return left > 0 ? EXIT.different : EXIT.same;
+    return summary.different > (apply ? summary.applied : 0) ? EXIT.different : EXIT.same;
   } finally {
     await database.close();
     await store.close();

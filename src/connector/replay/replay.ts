@@ -1,20 +1,28 @@
+import { getTableColumns } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { foldMessages } from '../db/fold-facts.ts';
 import { readInboxSince } from '../db/inbox-partitions.ts';
+import { messages as stored } from '../db/schema.ts';
 import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
-import {
-  type DifferenceKind,
-  differenceOf,
-  type LiveMessage,
-  type MessageDifference,
-  readLiveMessages,
-} from './difference.ts';
 import { listNextMessages, readKeptDeliveries, readUnnamedDeliveries } from './kept-deliveries.ts';
+
+/** What merging its deliveries adds to a stored message; all values are new if it is missing. */
+export interface MessageDifference {
+  readonly connectionId: string;
+  readonly messageId: string;
+  /** Long texts are truncated. */
+  readonly fields: readonly {
+    readonly field: string;
+    readonly live: string | null;
+    readonly rebuilt: string | null;
+  }[];
+}
 
 export interface ReplayOptions {
   readonly database: Database;
@@ -39,7 +47,8 @@ export interface ReplaySummary {
   readonly refused: number;
   /** Messages that deliveries of the kept days name. */
   readonly messages: number;
-  readonly different: Readonly<Record<DifferenceKind, number>>;
+  /** Those that lack something that was delivered. */
+  readonly different: number;
   /** Stored messages that were changed. */
   readonly applied: number;
 }
@@ -68,23 +77,21 @@ export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   const { database, apply, signal, onDifference, onProgress } = options;
   const keptSince = await readInboxSince(database);
   const counts = { deliveries: 0, invalid: 0, refused: 0, messages: 0, applied: 0 };
-  const different = { missing: 0, behind: 0, differs: 0, unexplained: 0 };
   const unnamed = new Map<string, MessageFacts[]>();
   for await (const { facts, deliveries, invalid } of readUnnamedDeliveries(database, signal)) {
     counts.deliveries += deliveries;
     counts.invalid += invalid;
     for (const fact of facts) unnamed.set(fact.messageId, [...(unnamed.get(fact.messageId) ?? []), fact]);
   }
+  let different = 0;
   let ids = await listNextMessages(database, '', [...unnamed.keys()]);
   while (ids.length > 0) {
     signal.throwIfAborted();
-    for await (const page of mergePages(options, ids, unnamed, keptSince ?? 0)) {
+    for await (const page of mergePages(options, ids, unnamed)) {
       for (const key of ['deliveries', 'invalid', 'refused', 'messages', 'applied'] as const)
         counts[key] += page[key];
-      for (const difference of page.differences) {
-        different[difference.kind] += 1;
-        onDifference(difference);
-      }
+      different += page.differences.length;
+      page.differences.forEach(onDifference);
       onProgress(counts);
       signal.throwIfAborted();
     }
@@ -99,13 +106,12 @@ async function* mergePages(
   options: ReplayOptions,
   ids: readonly string[],
   unnamed: Unnamed,
-  keptSince: number,
 ): AsyncGenerator<Page> {
-  const page = await mergePage(options, ids, unnamed, keptSince);
+  const page = await mergePage(options, ids, unnamed);
   if (page.refused > 0 && ids.length > 1) {
     const middle = Math.ceil(ids.length / 2);
-    yield* mergePages(options, ids.slice(0, middle), unnamed, keptSince);
-    yield* mergePages(options, ids.slice(middle), unnamed, keptSince);
+    yield* mergePages(options, ids.slice(0, middle), unnamed);
+    yield* mergePages(options, ids.slice(middle), unnamed);
   } else yield page;
 }
 
@@ -117,19 +123,18 @@ async function mergePage(
   { database, clock, apply }: ReplayOptions,
   ids: readonly string[],
   unnamed: Unnamed,
-  keptSince: number,
 ): Promise<Page> {
   let page: Page | undefined;
   const work = (): Promise<void> =>
     database.transaction(
       async (tx) => {
         // Once the messages are locked, everything that was merged into them is visible.
-        const before = await readLiveMessages(tx, ids, true);
+        const before = await readLive(tx, ids);
         const { facts: named, ...counts } = await readKeptDeliveries(tx, ids);
         const facts = [...named, ...ids.flatMap((id) => unnamed.get(id) ?? [])];
         page = { ...counts, refused: facts.length, messages: 0, applied: 0, differences: [] };
         const { masks } = await commitBatch(tx, { now: clock.now(), messages: facts, via: 'replay' });
-        const found = compare(ids, before, await readLiveMessages(tx, ids, false), facts, keptSince);
+        const found = compare(ids, before, await readLive(tx, ids), facts);
         const changed = [...masks.values()].reduce((sum, number) => sum + number, 0);
         page = { ...counts, refused: 0, ...found, applied: apply ? changed : 0 };
         if (!apply) throw ROLL_BACK;
@@ -143,28 +148,54 @@ async function mergePage(
   return page;
 }
 
-/** A delivery through a different account than the connection's is never merged, so it is not compared. */
+type LiveMessage = Pick<
+  typeof stored.$inferSelect,
+  'id' | 'accountId' | 'connectionId' | (typeof MERGED)[number]
+>;
+
+/** Reads and locks messages in the order of the merge. */
+async function readLive(db: Queryable, ids: readonly string[]): Promise<LiveMessage[]> {
+  return await orm(db)
+    .select(getTableColumns(stored))
+    .from(stored)
+    .where(isAnyOf(stored.id, ids))
+    .orderBy(stored.connectionId, stored.id)
+    .for('update');
+}
+
+/** What a message is before its first report. */
+const MISSING = {
+  ...({ peer: null, text: null, mediaUrl: null, mediaType: null, waMessageId: null, status: null } as const),
+  ...({ createdAt: null, webhookSeen: 0, statusConflict: false } as const),
+};
+const MERGED = Object.keys(MISSING) as (keyof typeof MISSING)[];
+type Merged = { readonly [Field in keyof typeof MISSING]: string | number | boolean | null };
+const SHOWN_CHARACTERS = 120;
+
+/** A delivery through a different account than the connection's is never merged, so its message is not counted. */
 function compare(
   ids: readonly string[],
   before: readonly LiveMessage[],
   after: readonly LiveMessage[],
   facts: readonly MessageFacts[],
-  keptSince: number,
 ): Pick<Page, 'messages' | 'differences'> {
   const keyOf = (id: string, { connectionId, accountId }: LiveMessage | MessageFacts): string =>
     `${id}\n${connectionId}\n${accountId}`;
   const previous = new Map(before.map((message) => [keyOf(message.id, message), message]));
-  const reported = new Map(foldMessages(facts).messages.map((fact) => [keyOf(fact.messageId, fact), fact]));
-  const differences = [];
-  let messages = 0;
+  const reported = new Set(facts.map((fact) => keyOf(fact.messageId, fact)));
   const byId = Map.groupBy(after, ({ id }) => id);
-  for (const now of ids.flatMap((id) => byId.get(id) ?? [])) {
-    const key = keyOf(now.id, now);
-    const fact = reported.get(key);
-    if (fact === undefined) continue;
-    messages += 1;
-    const difference = differenceOf(previous.get(key), now, fact, keptSince);
-    if (difference !== null) differences.push(difference);
-  }
-  return { messages, differences };
+  const named = ids.flatMap((id) => byId.get(id) ?? []).filter((now) => reported.has(keyOf(now.id, now)));
+  const differences = named.flatMap((now) => {
+    const old = previous.get(keyOf(now.id, now)) ?? MISSING;
+    const fields = MERGED.filter((field) => now[field] !== old[field]);
+    const shown = fields.map((field) => ({ field, live: show(old, field), rebuilt: show(now, field) }));
+    return fields.length === 0 ? [] : [{ messageId: now.id, connectionId: now.connectionId, fields: shown }];
+  });
+  return { messages: named.length, differences };
+}
+
+function show(message: Merged, field: keyof Merged): string | null {
+  const value = message[field];
+  if (value === null) return null;
+  return field === 'createdAt' ? toIso(Number(value)) : String(value).slice(0, SHOWN_CHARACTERS);
 }
