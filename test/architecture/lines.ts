@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 26650],
+  ['src/connector', 26350],
   ['src/runtime', 8860],
   ['src/platform', 14240],
   ['src/sandbox', 4930],

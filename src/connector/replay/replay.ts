@@ -7,7 +7,7 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { readInboxSince } from '../db/inbox-partitions.ts';
-import { messages as stored } from '../db/schema.ts';
+import { messages } from '../db/schema.ts';
 import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
 import { listNextMessages, readKeptDeliveries, readUnnamedDeliveries } from './kept-deliveries.ts';
@@ -149,17 +149,17 @@ async function mergePage(
 }
 
 type LiveMessage = Pick<
-  typeof stored.$inferSelect,
+  typeof messages.$inferSelect,
   'id' | 'accountId' | 'connectionId' | (typeof MERGED)[number]
 >;
 
 /** Reads and locks messages in the order of the merge. */
 async function readLive(db: Queryable, ids: readonly string[]): Promise<LiveMessage[]> {
   return await orm(db)
-    .select(getTableColumns(stored))
-    .from(stored)
-    .where(isAnyOf(stored.id, ids))
-    .orderBy(stored.connectionId, stored.id)
+    .select(getTableColumns(messages))
+    .from(messages)
+    .where(isAnyOf(messages.id, ids))
+    .orderBy(messages.connectionId, messages.id)
     .for('update');
 }
 
