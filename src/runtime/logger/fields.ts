@@ -35,145 +35,34 @@ const url: Serializer = (value) =>
 
 const error: Serializer = (value) => describeError(value);
 
-function all<const Key extends string>(keys: readonly Key[], serialize: Serializer): [Key, Serializer][] {
-  return keys.map((key) => [key, serialize]);
-}
+/** By the treatment of their values. */
+const KEYS: readonly (readonly [serialize: Serializer, keys: string])[] = [
+  [
+    id,
+    `accountId address changeId connectionId consumer id key messageId outboundId reference subscriptionId`,
+  ],
+  [
+    word,
+    `before component day errorCode errorType event fields host invalid kind location method of outcome reason result
+     role schema scope setting signal sslmode step what who`,
+  ],
+  [
+    number,
+    `applied attempt attempts count deadlineMs delayMs failed generation leftOut ms pid port process repaired seq total`,
+  ],
+  [flag, 'joined'],
+  [url, 'url'],
+  [error, 'err'],
+];
 
 /**
  * Every key that a log line may contain, with the treatment of its value. Anything else in a merged object is
- * omitted and only counted in `hiddenFields`. Add a key here if a line needs it; never one that contains a
- * body, headers, a text, a phone number or a credential.
+ * omitted and only counted in `hiddenFields`. Add a key if a line needs it; never one that contains a body,
+ * headers, a text, a phone number or a credential.
  */
-const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
-  ...all(
-    [
-      'accountId',
-      'address',
-      'apiKeyId',
-      'appId',
-      'attemptId',
-      'changeId',
-      'connectionId',
-      'consumer',
-      'cursorId',
-      'deliveryId',
-      'eventId',
-      'gapId',
-      'grantId',
-      'id',
-      'jobId',
-      'leaseOwner',
-      'messageId',
-      'outboundId',
-      'owner',
-      'reference',
-      'requestId',
-      'ruleId',
-      'subscriptionId',
-      'workspaceId',
-    ],
-    id,
-  ),
-  ...all(
-    [
-      'action',
-      'backend',
-      'code',
-      'component',
-      'database',
-      'direction',
-      'errorCode',
-      'errorType',
-      'event',
-      'eventType',
-      'file',
-      'firstSeenBy',
-      'folder',
-      'host',
-      'hosts',
-      'kind',
-      'queue',
-      'location',
-      'method',
-      'migration',
-      'mode',
-      'module',
-      'note',
-      'outcome',
-      'phase',
-      'previous',
-      'provider',
-      'queue',
-      'reason',
-      'result',
-      'role',
-      'route',
-      'schema',
-      'scope',
-      'setting',
-      'settings',
-      'signal',
-      'sqlState',
-      'state',
-      'status',
-      'step',
-      'suggestion',
-      'surface',
-      'table',
-      'version',
-      'what',
-      'who',
-    ],
-    word,
-  ),
-  ...all(
-    [
-      'applied',
-      'at',
-      'attempt',
-      'attempts',
-      'batch',
-      'bytes',
-      'conflicts',
-      'connections',
-      'count',
-      'deadlineMs',
-      'delayMs',
-      'duplicates',
-      'elapsedMs',
-      'events',
-      'failed',
-      'generation',
-      'lagMs',
-      'leftOut',
-      'limit',
-      'ms',
-      'offset',
-      'open',
-      'pages',
-      'pid',
-      'port',
-      'process',
-      'repaired',
-      'retryAfterMs',
-      'rows',
-      'seq',
-      'size',
-      'statusCode',
-      'stored',
-      'total',
-      'waiting',
-      'watermark',
-    ],
-    number,
-  ),
-  ...all(
-    ['compromised', 'connected', 'degraded', 'fatal', 'healthy', 'joined', 'ok', 'persisted', 'retryable'],
-    flag,
-  ),
-  ...all(['baseUrl', 'url', 'webhookUrl'], url),
-  ...all(['err', 'error'], error),
-]);
+const FIELDS: ReadonlyMap<string, Serializer> = new Map(
+  KEYS.flatMap(([serialize, keys]) => keys.split(/\s+/).map((key) => [key, serialize])),
+);
 
 /** The allow-listed part of a merged object or of child bindings, with each value made safe. */
 export function allowFields(merged: object): Record<string, unknown> {

@@ -1,10 +1,12 @@
-import { type ChildLoggerOptions, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { allowFields } from './fields.ts';
 import { formatLine } from './format-line.ts';
 import { scrubText } from './scrub-text.ts';
 
 /** pino's logger. Only allow-listed keys of a merged object are output; see `fields.ts`. */
-export type Logger = PinoLogger;
+export interface Logger extends Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'> {
+  child(bindings: object): Logger;
+}
 
 /** The values of `LOG_LEVEL`, by increasing severity; the last one is silent. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -44,23 +46,12 @@ function normalizeCall(args: readonly unknown[]): { fields: Record<string, unkno
   };
 }
 
-/** pino applies the fields' filter neither to the bindings of a child nor to later ones, so this does. */
-function guardBindings(logger: Logger): Logger {
-  const { child, setBindings } = logger;
+/** pino does not apply the filter of the fields to the bindings of a child. */
+function guardChildren(logger: PinoLogger): Logger {
+  const { child } = logger;
   return Object.assign(logger, {
-    child(this: Logger, bindings: object, options?: ChildLoggerOptions): Logger {
-      const kept: ChildLoggerOptions<never> = {};
-      if (options?.level !== undefined) kept.level = options.level;
-      if (options?.msgPrefix !== undefined) kept.msgPrefix = scrubText(options.msgPrefix);
-      const made: Logger = child.call<Logger, [object, ChildLoggerOptions<never>], Logger>(
-        this,
-        allowFields(bindings),
-        kept,
-      );
-      return made;
-    },
-    setBindings(this: Logger, bindings: object): void {
-      setBindings.call(this, allowFields(bindings));
+    child(this: PinoLogger, bindings: object): PinoLogger {
+      return child.call<PinoLogger, [object], PinoLogger>(this, allowFields(bindings));
     },
   });
 }
@@ -87,5 +78,5 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     openDestination(options.destination),
   );
-  return guardBindings(logger);
+  return guardChildren(logger);
 }
