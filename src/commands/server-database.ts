@@ -34,7 +34,7 @@ export async function openServerDatabase(options: {
   const server = await startEmbeddedPostgres({ dataDir, clock, logger });
   const state = server.joined ? 'joined the running server' : 'started';
   const note = `embedded Postgres, ${state}; ${server.note ?? `data in ${server.location}`}`;
-  return { url: server.url, note, close: () => server.stop() };
+  return { url: server.url, note, close: async () => void (await server.stop()) };
 }
 
 /**

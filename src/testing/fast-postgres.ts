@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { systemClock } from '../runtime/clock/system-clock.ts';
-import type { Binaries } from '../runtime/database/embedded/locate-binaries.ts';
+import type { Binaries } from '../runtime/database/embedded/programs.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../runtime/database/embedded.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 
@@ -9,13 +9,17 @@ const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '600'
 
 /**
  * Starts the embedded Postgres in a folder, or joins it, with settings for tests. With `binaries`, another Postgres with
- * its default settings. Throws `EmbeddedPostgresFailed`.
+ * its default settings. `name`: that of this user. Throws `EmbeddedPostgresFailed`.
  */
-export async function startFastPostgres(dataDir: string, binaries?: Binaries): Promise<EmbeddedPostgres> {
+export async function startFastPostgres(
+  dataDir: string,
+  { binaries, name }: { readonly binaries?: Binaries | undefined; readonly name?: string } = {},
+): Promise<EmbeddedPostgres> {
   const server = await startEmbeddedPostgres({
     dataDir,
     clock: systemClock,
     logger: createLogger({ level: 'warn', name: 'testing', destination: 'stderr' }),
+    ...(name === undefined ? {} : { name }),
     ...(binaries === undefined ? { settings: SETTINGS } : { binaries }),
   });
   if (!server.joined && binaries === undefined) await renewPassword(server);

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isLocked } from '../runtime/database/embedded/start-lock.ts';
 import { startFastPostgres } from './fast-postgres.ts';
 
 /** How long an unused server is kept for the next test process. */
@@ -15,8 +14,12 @@ export interface SharedServer {
   close(): Promise<void>;
 }
 
-/** The folder in the data folder that only one keeper works in. */
-export const KEEPER_FOLDER = 'keeper';
+const KEEPER_PREFIX = 'keeper ';
+
+/** What a keeper of the server calls itself among its users. */
+export const nameKeeper = (): string => `${KEEPER_PREFIX}${process.pid}`;
+
+export const isKeeper = (user: string): boolean => user.startsWith(KEEPER_PREFIX);
 
 const KEEPER = fileURLToPath(
   new URL(`./keep-server${import.meta.filename.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
@@ -46,8 +49,8 @@ export async function openSharedServer(
   if (url !== undefined && url !== '') return { url, close: () => Promise.resolve() };
   const folder = resolve(dataDir ?? cacheFolder());
   const server = await startFastPostgres(folder);
-  if (!(await isLocked(join(folder, KEEPER_FOLDER)))) startKeeper(folder, idleMs);
-  return { url: server.url, close: () => server.stop() };
+  if (!(await server.users()).some(isKeeper)) startKeeper(folder, idleMs);
+  return { url: server.url, close: async () => void (await server.stop()) };
 }
 
 function startKeeper(folder: string, idleMs: number): void {

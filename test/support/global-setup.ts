@@ -36,7 +36,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function makeRunFolder(): Promise<string> {
-  const folder = await mkdtemp(join(await chooseScratchFolder(), TEST_FOLDER_PREFIX));
+  const folder = await mkdtemp(join(await chooseScratchFolder(), `${TEST_FOLDER_PREFIX}${process.pid}-`));
   // As root the server runs as another user, who must be able to enter the folder.
   await chmod(folder, 0o755);
   // The workers use this as the system's folder.
@@ -52,6 +52,6 @@ async function makeRunFolder(): Promise<string> {
 function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
   return startFastPostgres(
     dataDir,
-    process.env['TEST_POSTGRES'] === 'installed' ? requireInstalledPostgres() : undefined,
+    process.env['TEST_POSTGRES'] === 'installed' ? { binaries: requireInstalledPostgres() } : {},
   );
 }

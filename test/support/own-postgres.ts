@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import type { Binaries } from '../../src/runtime/database/embedded/locate-binaries.ts';
+import type { Binaries } from '../../src/runtime/database/embedded/programs.ts';
 import { startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 

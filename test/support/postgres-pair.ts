@@ -47,7 +47,7 @@ const SETTINGS = {
 export async function startPostgresPair(synchronous: boolean): Promise<PostgresPair> {
   const bin = join(requireInstalledPostgres().directory, 'bin');
   const folder = await mkdtemp(join(tmpdir(), 'postgres-pair-'));
-  const account = await chooseAccount(undefined);
+  const account = await chooseAccount(folder);
   await chmod(folder, 0o755);
   if (account !== undefined) await chown(folder, account.uid, account.gid);
   const as = { cwd: folder, ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }) };

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chown, link, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
-import { binaryPath } from './locate-binaries.ts';
 import type { Placement } from './placement.ts';
+import { binaryPath } from './programs.ts';
 
 const run = promisify(execFile);
 
@@ -23,24 +23,43 @@ export function runAs(placement: Placement): { uid?: number; gid?: number } {
 
 /**
  * Creates the cluster (UTF-8, C locale, a random password for its only user) unless it exists. It is created
- * in a temporary folder and moved into place when complete, so that a crash leaves no partial cluster.
- * Returns the password.
+ * in a temporary folder and moved into place when complete, so that a crash leaves no partial cluster, and of several
+ * processes that do so at once, all use the first one. Returns the password.
  */
 export async function ensureCluster(placement: Placement, home: string, durable: boolean): Promise<string> {
+  const { cluster, storage } = placement;
   const passwordFile = join(home, 'password');
-  const version = await readFile(join(placement.cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
-  if (version !== undefined) {
-    refuseOtherVersion(placement, version.trim());
-    return await readPassword(passwordFile, placement);
+  if (!(await isThere(cluster))) {
+    const password = await ensurePassword(passwordFile, placement);
+    await create(placement, password, durable).catch(async (error: unknown) => {
+      if (!(await isThere(cluster))) throw error;
+    });
+    await removeDrafts(storage);
   }
-  if ((await stat(placement.cluster).catch(() => undefined)) !== undefined) {
+  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (version === undefined) {
     throw new EmbeddedPostgresFailed(
-      `${placement.cluster} is not readable as Postgres data; move it away, or check its owner`,
+      `${cluster} is not readable as Postgres data; move it away, or check its owner`,
     );
   }
-  const password = randomBytes(24).toString('base64url');
-  await writeFile(passwordFile, password, { mode: 0o600 });
-  await removeDrafts(placement.storage);
+  refuseOtherVersion(placement, version.trim());
+  return await readPassword(passwordFile, placement);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+/** The file appears with its complete content. If it exists, it remains: data that is being created may have it. */
+async function ensurePassword(file: string, placement: Placement): Promise<string> {
+  const draft = `${file}.${randomUUID()}`;
+  await writeFile(draft, randomBytes(24).toString('base64url'), { mode: 0o600, flush: true });
+  await link(draft, file).catch(() => undefined);
+  await rm(draft);
+  return await readPassword(file, placement);
+}
+
+async function create(placement: Placement, password: string, durable: boolean): Promise<void> {
   const draft = await mkdtemp(join(placement.storage, DRAFT_PREFIX));
   const dispatch = `${draft}.password`;
   try {
@@ -51,13 +70,9 @@ export async function ensureCluster(placement: Placement, home: string, durable:
   } finally {
     await rm(dispatch, { force: true });
   }
-  return password;
 }
 
-/**
- * Leftovers of starts that crashed. The initdb of one may still be writing to its own draft, so no draft is
- * reused, and one that cannot be removed yet is removed next time.
- */
+/** Leftovers of starts that crashed or were too late. The initdb of one may still be writing; then it fails. */
 async function removeDrafts(storage: string): Promise<void> {
   for (const name of await readdir(storage)) {
     if (!name.startsWith(DRAFT_PREFIX)) continue;

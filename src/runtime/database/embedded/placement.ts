@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { realpath, stat } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type Account, canReach, chooseAccount } from './account.ts';
-import { bringWithinReach, withLinks } from './copy-binaries.ts';
+import { type Account, canEnter, chooseAccount } from './account.ts';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
-import type { Binaries } from './locate-binaries.ts';
-import { listSharedFolders, makeSharedFolder } from './shared-folders.ts';
+import { type Binaries, preparePrograms } from './programs.ts';
 
 /** Where the parts of a server are, and which user it runs as. */
 export interface Placement {
@@ -20,66 +18,48 @@ export interface Placement {
   readonly note: string | undefined;
 }
 
-/**
- * Decides which user the server runs as and where its data and programs are: next to the project, unless the
- * current user is root. Postgres refuses to run as root, so it then runs as an unprivileged account; if that
- * account cannot access the project's folder, data and programs are placed where it can, in a folder named by
- * a hash of the path.
- */
-export async function place(home: string, fromNpm: Binaries): Promise<Placement> {
-  const installed = await withLinks(fromNpm, home);
-  const key = createHash('sha256')
-    .update(await realpath(home))
-    .digest('hex')
-    .slice(0, 16);
-  const elsewhere = process.getuid?.() === 0 ? await listSharedFolders() : [];
-  const storages = [home, ...elsewhere.map((folder) => join(folder, key))];
-  const holder = await findHolder(storages);
-  const account = await chooseAccount(holder);
-  if (account === undefined) return makePlacement(home, installed, account, undefined);
-  const storage = holder ?? (await chooseStorage(home, key, account));
-  await refuseUnreachable(storage, account);
-  const why = `Postgres does not run as root, so it runs as ${account.name}`;
-  const where = storage === home ? '' : `, who has no access to ${dirname(home)}`;
-  return makePlacement(
-    storage,
-    await bringWithinReach(installed, account),
-    account,
-    `${why}${where}; the data is in ${storage}`,
-  );
-}
+/** Where the data of root is if the project is in a folder that nobody else may enter. Only root can write there. */
+const OUTSIDE = '/var/lib/messaging-connector-of-root';
 
-function makePlacement(
-  storage: string,
-  binaries: Binaries,
-  account: Account | undefined,
-  note: string | undefined,
-): Placement {
+/**
+ * Decides which user the server runs as and where its data is: in `home`, unless the current user is root, as whom
+ * Postgres refuses to run, and the account that it then runs as has no access to that folder. `home` is a real path.
+ */
+export async function place(home: string, installed: Binaries): Promise<Placement> {
+  const found = await findStorage(home);
+  const account = await chooseAccount(join(found ?? home, 'cluster'));
+  const storage = account === undefined ? home : (found ?? (await chooseStorage(home, account)));
+  if (account !== undefined && !(await canEnter(account, storage))) {
+    throw new EmbeddedPostgresFailed(
+      `Postgres does not run as root, and user ${account.uid} has no access to ${storage}; ` +
+        'grant others access to the folders above it (chmod o+x), or start as an ordinary user',
+    );
+  }
+  const binaries = await preparePrograms(installed, storage, account);
+  const where = storage === home ? '' : `, who has no access to ${dirname(home)}`;
+  const note =
+    account &&
+    `Postgres does not run as root, so it runs as user ${account.uid}${where}; the data is in ${storage}`;
   return { storage, cluster: join(storage, 'cluster'), binaries, account, note };
 }
 
-/** The folder that already contains data. */
-async function findHolder(storages: readonly string[]): Promise<string | undefined> {
-  for (const storage of storages) {
+/** The folder that already contains the data of `home`. */
+export async function findStorage(home: string): Promise<string | undefined> {
+  for (const storage of [home, outside(home)]) {
     if ((await stat(join(storage, 'cluster')).catch(() => undefined)) !== undefined) return storage;
   }
   return undefined;
 }
 
-async function chooseStorage(home: string, key: string, account: Account): Promise<string> {
-  if (await canReach(home, account, 'enter')) return home;
-  const shared = await makeSharedFolder(key, account);
-  if (shared !== undefined) return shared;
-  throw new EmbeddedPostgresFailed(
-    `Postgres must run as ${account.name}, who has no access to ${home} or to a shared folder of the system; ` +
-      'start as an ordinary user',
-  );
+function outside(home: string): string {
+  return join(OUTSIDE, createHash('sha256').update(home).digest('hex').slice(0, 16));
 }
 
-async function refuseUnreachable(storage: string, account: Account): Promise<void> {
-  if (await canReach(storage, account, 'enter')) return;
-  throw new EmbeddedPostgresFailed(
-    `the data in ${storage} belongs to ${account.name}, who no longer has access to that folder; ` +
-      'grant others access to the folders above it (chmod o+x), or start as that user',
-  );
+async function chooseStorage(home: string, account: Account): Promise<string> {
+  if (await canEnter(account, home)) return home;
+  const storage = outside(home);
+  await mkdir(storage, { recursive: true }).catch(() => undefined);
+  // The umask may have removed permissions.
+  for (const folder of [OUTSIDE, storage]) await chmod(folder, 0o755).catch(() => undefined);
+  return storage;
 }

@@ -1,12 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import {
-  identifyProcess,
-  isRunning,
-  type ProcessIdentity,
-} from '../../../../src/runtime/database/embedded/process-identity.ts';
+import { setImmediate } from 'node:timers/promises';
+import { exists, findPostmaster as find } from '../../../../src/runtime/database/embedded/postmaster.ts';
 
 /** Another process that uses the embedded Postgres. */
 export interface EmbeddedProcess {
@@ -55,14 +51,12 @@ export async function startProcess(
   };
 }
 
-/** The server process of a cluster; undefined if none runs. */
-export async function findPostmaster(location: string): Promise<ProcessIdentity | undefined> {
-  const file = await readFile(join(location, 'cluster', 'postmaster.pid'), 'utf8').catch(() => '');
-  const pid = Number(file.split('\n')[0]);
-  return pid > 0 ? await identifyProcess(pid) : undefined;
+/** The pid of the server of a cluster; undefined if none runs. */
+export async function findPostmaster(location: string): Promise<number | undefined> {
+  return (await find(join(location, 'cluster')))?.pid;
 }
 
 /** Resolves when the process is gone. */
-export async function untilGone(identity: ProcessIdentity): Promise<void> {
-  while (await isRunning(identity));
+export async function untilGone(pid: number | undefined): Promise<void> {
+  while (pid !== undefined && exists(pid)) await setImmediate();
 }

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../../src/runtime/database/database.ts';
-import { locateBinaries } from '../../../../src/runtime/database/embedded/locate-binaries.ts';
+import { locateBinaries } from '../../../../src/runtime/database/embedded/programs.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../../src/runtime/database/embedded.ts';
 import { createLogger } from '../../../../src/runtime/logger/logger.ts';
 import { type EmbeddedProcess, findPostmaster, startProcess, untilGone } from './embedded-process.ts';
@@ -25,7 +27,7 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
 describe('embedded Postgres', () => {
   let folder: string;
   let dataDir: string;
-  const running: Pick<EmbeddedProcess, 'stop'>[] = [];
+  const running: { stop(): Promise<unknown> }[] = [];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'embedded-'));
@@ -113,8 +115,7 @@ describe('embedded Postgres', () => {
     const server = await findPostmaster(second.location);
     await second.stop();
     expect(server).toBeDefined();
-    if (server !== undefined) await untilGone(server);
-    expect(await readdir(join(dataDir, 'postgres', 'members'))).toEqual([]);
+    await untilGone(server);
   });
 
   it('is started by one and shared by the others when four start at once', async () => {
@@ -148,8 +149,8 @@ describe('embedded Postgres', () => {
     const first = await use();
     await remember(first.url, 'written before the crash');
     const server = await findPostmaster(first.location);
-    process.kill(server?.pid ?? 0, 'SIGKILL');
-    if (server !== undefined) await untilGone(server);
+    process.kill(server ?? 0, 'SIGKILL');
+    await untilGone(server);
     const second = await use();
     expect(second.joined).toBe(false);
     expect(await recall(second.url)).toContain('written before the crash');
@@ -158,7 +159,7 @@ describe('embedded Postgres', () => {
     expect(await recall(second.url)).toContain('written before the crash');
   });
 
-  it('starts although a stale pid file names an unrelated process', async () => {
+  it('starts although a stale pid file names an unrelated process, and a port that another program has', async () => {
     const first = await startHere();
     const cluster = join(first.location, 'cluster');
     const file = await readFile(join(cluster, 'postmaster.pid'), 'utf8');
@@ -168,8 +169,15 @@ describe('embedded Postgres', () => {
       // Postgres gives up only if the process has the same user.
       ...(IS_ROOT ? await stat(cluster).then(({ uid, gid }) => ({ uid, gid })) : {}),
     });
-    await writeFile(join(cluster, 'postmaster.pid'), file.replace(/^\d+/, String(unrelated.pid)));
+    const asked: unknown[] = [];
+    const program = createServer((socket) => asked.push(socket)).listen(0, '127.0.0.1');
+    await once(program, 'listening');
+    const lines = file.split('\n').with(0, String(unrelated.pid));
+    const stale = lines.with(3, String((program.address() as AddressInfo).port));
+    await writeFile(join(cluster, 'postmaster.pid'), stale.join('\n'));
     const second = await startHere();
+    expect(asked).toEqual([]);
+    program.close();
     expect(second.joined).toBe(false);
     expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
     await second.stop();
@@ -200,12 +208,47 @@ describe('embedded Postgres', () => {
     }
   });
 
-  it('uses a server whose start was not recorded because its starter crashed', async () => {
-    const first = await startProcess(dataDir);
-    await first.kill('SIGKILL');
-    await rm(join(dataDir, 'postgres', 'server.json'));
-    const second = await use();
-    expect(second).toMatchObject({ joined: true, url: first.url });
+  it('keeps those who use it after a crash of one of its processes ended their sessions', async () => {
+    const [first, second] = [await startHere(), await startHere()];
+    expect(await first.users()).toHaveLength(2);
+    const findCheckpointer = async (): Promise<unknown> =>
+      (await query(first.url, "select pid from pg_stat_activity where backend_type = 'checkpointer'"))[0]?.[
+        'pid'
+      ];
+    const killed = await findCheckpointer();
+    process.kill(Number(killed), 'SIGKILL');
+    const restarted = async (): Promise<void> => {
+      expect(await findCheckpointer()).not.toBe(killed);
+      expect(await first.users()).toHaveLength(2);
+    };
+    await vi.waitFor(restarted, { timeout: 30_000 });
+    expect(await second.stop()).toBe(false);
+    expect(await query(first.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await first.stop()).toBe(true);
+  });
+
+  it('works for each user while others create it, start it and stop it, in a folder with any name', async () => {
+    const odd = join(folder, "Daten für 'alle' 数据");
+    const use = async (): Promise<void> => {
+      for (let round = 0; round < 3; round += 1) {
+        const server = await startEmbeddedPostgres({
+          ...{ dataDir: odd, clock: systemClock, logger, settings: { fsync: 'off' } },
+        });
+        expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+        await server.stop();
+      }
+    };
+    await Promise.all([use(), use(), use()]);
+    expect((await readdir(join(odd, 'postgres'))).toSorted()).toEqual(['cluster', 'password', 'server.log']);
+    expect(await findPostmaster(join(odd, 'postgres'))).toBeUndefined();
+  });
+
+  it('says who cannot create the folder', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const dataDir = join(folder, 'file', '.data');
+    await expect(startEmbeddedPostgres({ dataDir, clock: systemClock, logger })).rejects.toThrow(
+      /cannot be created.*check who owns .*file.*DATABASE_URL/,
+    );
   });
 
   it('starts although crashes left incomplete clusters, and removes them', async () => {
@@ -285,7 +328,7 @@ describe('embedded Postgres', () => {
       }
     });
 
-    it('copies its programs to a folder in which this account can run them, if necessary', async () => {
+    it('copies its programs to that folder if this account cannot run them', async () => {
       const installed = await locateBinaries();
       const secret = await mkdtemp(join(folder, 'secret-'));
       await chmod(secret, 0o700);
@@ -298,13 +341,12 @@ describe('embedded Postgres', () => {
         settings: { fsync: 'off' },
         binaries: { directory: join(secret, 'native'), version },
       });
-      const copy = join(server.location, '..', `postgres-${version}`);
+      const copy = join(server.location, `programs-${version}`);
       try {
         expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
         expect((await stat(copy)).isDirectory()).toBe(true);
       } finally {
         await server.stop();
-        await rm(copy, { recursive: true });
         await rm(server.location, { recursive: true });
       }
     });

@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { findEmbeddedPostgres } from '../../../../src/runtime/database/embedded/find-running.ts';
 
 let folder: string;
@@ -13,7 +15,8 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** What a server writes to its folder: its process id, data folder, start time and port. */
-const describeServer = (pid: number): string => `${pid}\n/data\n1700000000\n54321\n`;
+const describeServer = (pid: number | undefined, cluster: string): string =>
+  `${pid}\n${cluster}\n1700000000\n54321\n`;
 
 it('finds nothing in a missing folder, and does not create it', async () => {
   expect(await findEmbeddedPostgres(join(folder, 'data'))).toEqual({ kind: 'absent' });
@@ -27,10 +30,18 @@ it('distinguishes a running server from a stopped one', async () => {
   await mkdir(join(home, 'cluster'), { recursive: true });
   await writeFile(join(home, 'password'), 'of-a-test\n');
   expect(await findEmbeddedPostgres(folder)).toEqual({ kind: 'stopped', location: home });
-  // No process has this id.
-  await writeFile(file, describeServer(2 ** 30));
-  expect(await findEmbeddedPostgres(folder)).toEqual({ kind: 'stopped', location: home });
-  await writeFile(file, describeServer(process.pid));
+  const cluster = join(home, 'cluster');
+  // No process has the first id, and the second is that of another program.
+  for (const pid of [2 ** 30, process.pid]) {
+    await writeFile(file, describeServer(pid, cluster));
+    expect(await findEmbeddedPostgres(folder)).toEqual({ kind: 'stopped', location: home });
+  }
+  const server = spawn(process.execPath, ['-e', 'process.stdin.resume()', cluster], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  onTestFinished(() => void server.kill());
+  await once(server, 'spawn');
+  await writeFile(file, describeServer(server.pid, cluster));
   const url = 'postgres://postgres:of-a-test@127.0.0.1:54321/postgres';
   expect(await findEmbeddedPostgres(folder)).toEqual({ kind: 'running', location: home, url });
 });

@@ -3,7 +3,7 @@ import { chmod, chown, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { withLinks } from '../../../../src/runtime/database/embedded/copy-binaries.ts';
+import { preparePrograms } from '../../../../src/runtime/database/embedded/programs.ts';
 
 const NOBODY = 65_534;
 let folder: string;
@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 it('are created if no install script has run', async () => {
-  expect(await withLinks(installed, home)).toEqual(installed);
+  expect(await preparePrograms(installed, home, undefined)).toEqual(installed);
   const link = join(installed.directory, 'lib/libpq.so.5');
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
   expect(readFileSync(link, 'utf8')).toBe('library');
@@ -41,12 +41,12 @@ it('are created once in a copy for a user who cannot write to the installed pack
   if (isRoot) await chown(home, NOBODY, NOBODY);
   if (isRoot) process.seteuid?.(NOBODY);
   try {
-    const copy = await withLinks(installed, home);
+    const copy = await preparePrograms(installed, home, undefined);
     expect(copy).toEqual({ directory: join(home, 'programs-18.4.0/native'), version: '18.4.0' });
     const link = join(copy.directory, 'lib/libpq.so.5');
     expect(readFileSync(link, 'utf8')).toBe('library');
     const { ino } = statSync(copy.directory);
-    expect(await withLinks(installed, home)).toEqual(copy);
+    expect(await preparePrograms(installed, home, undefined)).toEqual(copy);
     expect(statSync(copy.directory).ino).toBe(ino);
   } finally {
     if (isRoot) process.seteuid?.(0);
