@@ -2,7 +2,6 @@ import { backOffMs } from '../clock/back-off.ts';
 import type { Clock } from '../clock/clock.ts';
 import { repeat } from '../clock/repeat.ts';
 import { prefersPrepared } from './database-url.ts';
-import { DatabaseUnavailable } from './errors.ts';
 import { Session } from './session.ts';
 
 export interface ListenerOptions {
@@ -53,12 +52,15 @@ export function startListener(options: ListenerOptions): Listener {
       clock,
     };
     const session = await Session.open({ ...settings, onNotify: onPayload }, closing);
+    const ended = new AbortController();
+    session.onEnd(() => ended.abort());
+    const over = AbortSignal.any([closing, ended.signal]);
     try {
       await session.run(`listen "${channel}"`, []);
       failures = 1;
-      while (session.alive && !closing.aborted) {
-        await untilProbe(session, clock, closing);
-        if (session.alive && !closing.aborted) await probe(session, clock);
+      while (!over.aborted) {
+        await clock.sleep(PROBE_EVERY_MS, over).catch(() => undefined);
+        if (!over.aborted) await session.probe(PROBE_MS);
       }
     } finally {
       await session.close();
@@ -82,32 +84,4 @@ export function startListener(options: ListenerOptions): Listener {
       await hearing.stop();
     },
   };
-}
-
-/** Resolves when it is time for a probe, when the session ends or when the listener closes. */
-function untilProbe(session: Session, clock: Clock, closing: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      unlisten();
-      closing.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = clock.after(PROBE_EVERY_MS, done);
-    closing.addEventListener('abort', done, { once: true });
-    let unlisten = (): void => undefined;
-    unlisten = session.onEnd(done);
-  });
-}
-
-/** Throws if the session does not answer, after ending it. */
-async function probe(session: Session, clock: Clock): Promise<void> {
-  const cancel = clock.after(PROBE_MS, () =>
-    session.end(new DatabaseUnavailable('lost', 'the connection for notifications did not answer a probe')),
-  );
-  try {
-    await session.run('select 1', [], { decisive: false });
-  } finally {
-    cancel();
-  }
 }

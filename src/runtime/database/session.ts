@@ -195,6 +195,20 @@ export class Session {
     return result.status === 'fulfilled' ? result.value : [];
   }
 
+  /** Ends the session if it does not respond within `ms`, and throws why. */
+  async probe(ms: number): Promise<void> {
+    const silent = new DatabaseUnavailable(
+      'lost',
+      `the connection did not respond to a probe within ${ms} ms`,
+    );
+    const stop = this.#options.clock.after(ms, () => this.end(silent));
+    try {
+      await this.run('select 1', [], { decisive: false });
+    } finally {
+      stop();
+    }
+  }
+
   async #allow(deadlineMs: number): Promise<void> {
     if (this.#limitMs === deadlineMs) return;
     this.#limitMs = deadlineMs;

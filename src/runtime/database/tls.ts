@@ -23,7 +23,6 @@ const MODES: Readonly<Record<string, Tls>> = {
 const YES = 'S'.charCodeAt(0);
 /** The 8-byte message that requests TLS: its length and 80877103. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-const PARAMETERS = /([?&])(?:sslmode|ssl)=[^&#]*(&|(?=#|$))/g;
 
 function modeOf(url: string): string | null {
   const { searchParams } = parseUrl(url);
@@ -37,11 +36,6 @@ function modeOf(url: string): string | null {
 export function tlsOf(url: string): Tls {
   const mode = modeOf(url);
   return mode === null ? 'never' : (MODES[mode] ?? {});
-}
-
-/** The URL without the parameters that `tlsOf` reads, for a driver that would interpret them differently. */
-export function withoutSslmode(url: string): string {
-  return url.replace(PARAMETERS, '$1').replace(/[?&]$/, '');
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts';
 import { repeat } from '../clock/repeat.ts';
 import type { Logger } from '../logger/logger.ts';
-import { DatabaseUnavailable, isConnectionFailure, QueryDeadlineExceeded, sqlState } from './errors.ts';
+import { DatabaseUnavailable, isConnectionFailure, sqlState } from './errors.ts';
 import type { Pool } from './pool.ts';
 import type { Session } from './session.ts';
 
@@ -44,7 +44,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
   const probe = async (): Promise<void> => {
     const idle = pool.takeIdle();
     if (idle !== undefined) {
-      const answered = await answers(idle, options);
+      const answered = await answers(idle, options.probeMs);
       pool.release(idle);
       if (answered) return;
     }
@@ -90,17 +90,14 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
 }
 
 /** True if the session responds in time; otherwise it is ended. */
-async function answers(session: Session, { clock, probeMs }: WatchdogOptions): Promise<boolean> {
-  const stop = clock.after(probeMs, () => session.end(new QueryDeadlineExceeded(probeMs, 'probe', false)));
+async function answers(session: Session, probeMs: number): Promise<boolean> {
   try {
-    await session.run('select 1', [], { decisive: false });
+    await session.probe(probeMs);
     return true;
   } catch (error) {
     if (!isConnectionFailure(error)) return true;
     session.end(new DatabaseUnavailable('lost', 'the connection did not respond to a probe'));
     return false;
-  } finally {
-    stop();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 import { describeFault } from '../logger/describe-fault.ts';
 import type { Logger } from '../logger/logger.ts';
 
@@ -74,21 +75,11 @@ export function createLifecycle(options: {
   async function run(step: Step): Promise<void> {
     const leftMs = Math.max(0, (endsAt ?? clock.elapsed()) - clock.elapsed());
     const limitMs = steps.length === 0 ? leftMs : leftMs / 2;
-    const late = Symbol('late');
-    let cancel = (): void => undefined;
-    const deadline = new Promise<typeof late>((resolve) => {
-      cancel = clock.after(limitMs, () => resolve(late), { keepAlive: true });
-    });
     try {
       const closed = Promise.resolve(step.close());
-      // A step that was abandoned may still fail, and its error would be unhandled.
-      closed.catch(() => undefined);
-      if ((await Promise.race([closed, deadline])) === late)
-        fail(step, new Error('it did not finish in time'));
+      await within(clock, limitMs, closed, () => new Error('it did not finish in time'));
     } catch (error) {
       fail(step, error);
-    } finally {
-      cancel();
     }
   }
 

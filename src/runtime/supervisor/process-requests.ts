@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 
 /** Requests to another process, each with a number that comes back in its reply. */
 export interface ProcessRequests {
@@ -15,16 +16,12 @@ export function createProcessRequests(clock: Clock, deadlineMs: number): Process
     async send(transmit) {
       last += 1;
       const request = last;
-      const answered = Promise.withResolvers<string | undefined>();
-      const cancel = clock.after(deadlineMs, () => answered.resolve(undefined));
+      const answered = Promise.withResolvers<string>();
       open.set(request, answered.resolve);
       transmit(request);
-      try {
-        return await answered.promise;
-      } finally {
-        cancel();
-        open.delete(request);
-      }
+      const reply = await within(clock, deadlineMs, answered.promise).catch(() => undefined);
+      open.delete(request);
+      return reply;
     },
     resolve: (request, text) => open.get(request)?.(text),
   };

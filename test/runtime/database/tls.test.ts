@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { tlsOf, withoutSslmode } from '../../../src/runtime/database/tls.ts';
+import { tlsOf } from '../../../src/runtime/database/tls.ts';
 import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { startOwnPostgres } from '../../support/own-postgres.ts';
@@ -123,16 +123,6 @@ describe('a Postgres on another machine', () => {
   ])('causes no warning if the mode is explicit or the server is local: %s', (url) => {
     expect(warningsOf(url)).toEqual([]);
   });
-});
-
-it.each([
-  ['postgres://h/d?sslmode=require', 'postgres://h/d'],
-  ['postgres://h/d?sslmode=require&prepare=false', 'postgres://h/d?prepare=false'],
-  ['postgres://h/d?prepare=false&sslmode=require', 'postgres://h/d?prepare=false'],
-  ['postgres://h/d?prepare=false&ssl=true&options=x', 'postgres://h/d?prepare=false&options=x'],
-  ['postgres://h/d', 'postgres://h/d'],
-])('only the mode is removed from %s', (url, rest) => {
-  expect(withoutSslmode(url)).toBe(rest);
 });
 
 it('an unknown mode counts as the strictest one', () => {
