@@ -17,7 +17,7 @@ export default defineConfig({
       {
         test: {
           name: 'service',
-          include: ['test/**/*.test.ts'],
+          include: ['{test,packages/*/test}/**/*.test.ts'],
           exclude: [...unit, ...processes, ...docs, ...campaign],
         },
       },

@@ -10,8 +10,6 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   consumers: () => import('./consumers-command.ts'),
   console: () => import('./console-command.ts'),
   scenario: () => import('./scenario-command.ts'),
-  conformance: () => import('./conformance-command.ts'),
-  certify: () => import('./certify-command.ts'),
 };
 
 const WRONG_USE = 2;

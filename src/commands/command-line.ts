@@ -15,6 +15,8 @@ interface OptionDefinition {
 export interface CommandDefinition {
   /** Its name, as in `COMMANDS`, and the words that always follow it. */
   readonly name: string;
+  /** The program that runs it where its package is installed; default: `messaging-connector` and its name. */
+  readonly program?: string;
   readonly summary: string;
   /**
    * Its arguments besides the options: `<required>`, then `[optional]`. The last one may be `<all...>`, which receives
@@ -63,9 +65,9 @@ export function helpText(command: CommandDefinition): string {
 }
 
 /** How the command is called. */
-function usageOf({ name, words = '' }: CommandDefinition): string {
+function usageOf({ name, program, words = '' }: CommandDefinition): string {
   const [word = '', ...more] = name.split(' ');
-  return invoke(word, [...more, words, '[options]'].filter((part) => part !== '').join(' '));
+  return invoke(word, [...more, words, '[options]'].filter((part) => part !== '').join(' '), program);
 }
 
 /**

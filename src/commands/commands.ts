@@ -9,8 +9,6 @@ export const COMMANDS = {
   consumers: 'manages what receives the changes of a running connector: list, create, pause, replay, …',
   console: 'serves the console beside a connector in production; it only reads unless --write is given.',
   scenario: 'replays a recorded scenario, or shrinks it to the causes of a failure.',
-  conformance: 'checks an implementation of the service over its public API.',
-  certify: 'checks a webhook receiver in any language: what it answers, and what it makes of deliveries.',
 } as const;
 
 export type CommandName = keyof typeof COMMANDS;

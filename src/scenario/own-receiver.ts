@@ -1,9 +1,9 @@
+import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { signDelivery } from '../conformance/service/signature.ts';
 import { tunnelHostList } from '../contract/sandbox/deliveries.ts';
 import { sandboxInfo } from '../contract/sandbox/info.ts';
-import { HEADERS } from '../contract/service/headers.ts';
+import { HEADERS, SIGNATURE_PREFIX } from '../contract/service/headers.ts';
 import type { CallPort } from './world.ts';
 
 /** A webhook receiver that takes part in a replay. */
@@ -66,8 +66,8 @@ export async function startRelay({ url, secret }: OwnReceiver): Promise<Relay> {
       [HEADERS.signature]: String(request.headers[HEADERS.signature.toLowerCase()] ?? ''),
     };
     const first = await post(`${connector}${request.url}`, headers, body, over.signal);
-    const signature = signDelivery(secret, timestamp, body);
-    const signed = isSuccess(first) ? { ...headers, [HEADERS.signature]: signature } : headers;
+    const hash = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
+    const signed = isSuccess(first) ? { ...headers, [HEADERS.signature]: SIGNATURE_PREFIX + hash } : headers;
     const second = await post(url, signed, body, over.signal);
     response.statusCode = isSuccess(second) ? first : second;
     response.end();

@@ -1,4 +1,4 @@
-import { escapeMarkup } from '../conformance/report/escape-markup.ts';
+import { escapeMarkup } from '../runtime/page/escape-markup.ts';
 import { showOffset, summarize } from './describe-cause.ts';
 import { type Difference, describeDifference, nameObserved } from './observe.ts';
 import type { Scenario } from './scenario.ts';

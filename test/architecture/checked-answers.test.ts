@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { checkAnswer } from '../support/check-answer.ts';
-import { readSources, type SourceFile } from './source-files.ts';
+import { readSources, type SourceFile, TESTS } from './source-files.ts';
 import { lineAt, splitSource } from './source-parts.ts';
 
 /** Files that call the API directly, and why. All others use callers that check. */
 const CALLERS: Readonly<Record<string, string>> = {
   'test/support/platform.ts': 'checks every answer',
-  'test/conformance/broken-proxy.ts': 'passes answers on, to break them on purpose',
-  'test/conformance/gallery/integrations.ts':
+  'packages/conformance/test/broken-proxy.ts': 'passes answers on, to break them on purpose',
+  'packages/certify/test/gallery/integrations.ts':
     'is the integration that is judged, and faults forge its answers',
 };
 
@@ -32,7 +32,7 @@ function findCalls(file: SourceFile): string[] {
 }
 
 const parse = (source: string): SourceFile => ({ path: 'test/x.test.ts', source, ...splitSource(source) });
-const files = readSources('test');
+const files = readSources(...TESTS);
 
 describe('answers of the API in tests', () => {
   it('are checked: no test bypasses the callers that check (use `call` of test/support/platform.ts)', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findImports } from './import-rules.ts';
-import { readSources, readSql, type SourceFile } from './source-files.ts';
+import { readSources, readSql, SOURCES, type SourceFile } from './source-files.ts';
 import { lineAt, splitSource } from './source-parts.ts';
 
 /**
@@ -48,7 +48,7 @@ function parse(source: string): SourceFile {
   return { path: 'src/x/y.ts', source, ...splitSource(source) };
 }
 
-const files = readSources('src').filter(({ path }) => !EXEMPT.test(path));
+const files = readSources(...SOURCES).filter(({ path }) => !EXEMPT.test(path));
 
 describe('time', () => {
   it('is read only through the clock (take a Clock as a parameter)', () => {

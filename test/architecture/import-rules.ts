@@ -10,13 +10,17 @@ export interface Import {
   readonly target: string | undefined;
 }
 
-/** A folder of `src/`: the folders and packages that it may import besides itself. Undefined: all. */
+/** A folder of `src/` or a package: the folders, files and packages that it may import besides itself. */
 export interface FolderRule {
   readonly folders: readonly string[];
+  /** Undefined: all. */
   readonly packages?: RegExp;
   /** Its files import no other file. */
   readonly alone?: true;
 }
+
+/** What the packages that are commands use of `src`. */
+const OF_TOOLS = ['runtime', 'src/commands/command-line.ts'];
 
 /** Which folder may import which. */
 export const FOLDERS: Readonly<Record<string, FolderRule>> = {
@@ -26,8 +30,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   connector: { folders: ['contract', 'patterns', 'runtime'] },
   platform: { folders: ['contract', 'runtime'] },
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
-  conformance: { folders: ['contract'] },
-  scenario: { folders: ['contract', 'conformance'] },
+  scenario: { folders: ['contract', 'runtime'] },
   // Browser code. It imports only types and `contract/console` of the contract: a test checks the build.
   console: { folders: ['contract'], packages: /^(?:react|react-dom|@tanstack|zod)(?:\/|$)/ },
   'console-host': { folders: ['contract', 'runtime'] },
@@ -44,11 +47,16 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
       'connector',
       'platform',
       'sandbox',
-      'conformance',
       'scenario',
       'console-host',
     ],
   },
+  // No folder of `src` may import a package.
+  'packages/certify': {
+    folders: [...OF_TOOLS, 'src/sandbox/deliveries/sign-wrongly.ts'],
+    packages: /^(?:node:|(?:postgres|zod)$)/,
+  },
+  'packages/conformance': { folders: [...OF_TOOLS, 'packages/certify'], packages: /^(?:node:|zod$)/ },
 };
 
 /** The entry point of the package. It only re-exports. */
@@ -77,9 +85,14 @@ export function findImports(file: {
     }));
 }
 
-function folderOf(path: string): string | undefined {
-  return /^src\/([^/]+)\//.exec(path)?.[1];
+/** A folder of `src`, or a package, and the path in it. */
+function split(path: string): { readonly folder?: string; readonly rest: string } {
+  const [, inSrc, inPackages, rest = ''] = /^(?:src\/([^/]+)|(packages\/[^/]+)\/src)\/(.+)$/.exec(path) ?? [];
+  const folder = inSrc ?? inPackages;
+  return folder === undefined ? { rest } : { folder, rest };
 }
+
+const folderOf = (path: string): string | undefined => split(path).folder;
 
 /** Why an import is not allowed; undefined when it is. */
 export function judgeImport(found: Import): string | undefined {
@@ -94,7 +107,8 @@ export function judgeImport(found: Import): string | undefined {
   const to = folderOf(found.target);
   if (to === undefined) return `${found.target} lies outside src`;
   if (to === from) return rule.alone === true ? `each file of ${from} stands alone` : undefined;
-  return rule.folders.includes(to) ? undefined : `${from} may not import ${to}`;
+  const allowed = rule.folders.includes(to) || rule.folders.includes(found.target);
+  return allowed ? undefined : `${from} may not import ${to}`;
 }
 
 /** The first import cycle, as its files in order; undefined if there is none. */
@@ -124,9 +138,9 @@ export function findCycle(imports: readonly Import[]): string[] | undefined {
 
 /** The folder of a file inside its part of `src`; files directly in the part count as a folder. */
 function insideOf(path: string): string | undefined {
-  const [src, part, ...rest] = path.split('/');
-  if (src !== 'src' || part === undefined || rest.length === 0) return undefined;
-  return rest.length === 1 ? part : `${part}/${rest[0]}`;
+  const { folder, rest } = split(path);
+  const [inner, ...more] = rest.split('/');
+  return folder === undefined || more.length === 0 ? folder : `${folder}/${inner}`;
 }
 
 /** Imports between the folders of one part of `src`, as if each folder were a file. */

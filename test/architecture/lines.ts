@@ -2,7 +2,7 @@ import { Console } from 'node:console';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../support/root.ts';
-import { listFiles } from './source-files.ts';
+import { listFiles, TESTS } from './source-files.ts';
 
 /** Lines of code that a part of the project may have. A number is only ever lowered. */
 const LIMITS: readonly (readonly [
@@ -16,12 +16,12 @@ const LIMITS: readonly (readonly [
   ['src/platform', 14240],
   ['src/sandbox', 4930],
   ['src/contract', 7590],
-  ['src/commands, cli', 6200, ['src/commands', 'src/cli']],
+  ['src/commands, cli', 5400, ['src/commands', 'src/cli']],
   ['src/scenario, testing', 2020, ['src/scenario', 'src/testing']],
   ['src/console, console-host', 12540, ['src/console', 'src/console-host']],
-  ['src/conformance', 9670],
+  ['packages/certify, conformance', 10600, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test', 87900],
+  ['test, of packages too', 88010, TESTS],
   ['bench', 2850],
   ['drizzle', 6320, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

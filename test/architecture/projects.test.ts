@@ -2,9 +2,9 @@ import { matchesGlob } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PROJECTS, projectsOf } from '../support/projects.ts';
 import { findImports } from './import-rules.ts';
-import { readSources } from './source-files.ts';
+import { readSources, TESTS } from './source-files.ts';
 
-const sources = readSources('test');
+const sources = readSources(...TESTS);
 const imports = Map.groupBy(sources.flatMap(findImports), ({ from }) => from);
 const files = sources.map(({ path }) => path).filter((path) => path.endsWith('.test.ts'));
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { ROOT } from '../support/root.ts';
 import { splitSource } from './source-parts.ts';
@@ -12,6 +12,12 @@ export interface SourceFile {
   readonly texts: readonly { readonly text: string; readonly at: number }[];
 }
 
+/** The folders with code, of the project and of its packages, and those with tests. */
+export const [SOURCES, TESTS] = ['src', 'test'].map((kind) => [
+  kind,
+  ...globSync(`packages/*/${kind}`, { cwd: ROOT }),
+]) as [string[], string[]];
+
 /** The files under a folder with these endings, from the root of the repository. */
 export function listFiles(folder: string, endings: RegExp): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
@@ -21,12 +27,14 @@ export function listFiles(folder: string, endings: RegExp): string[] {
     .sort();
 }
 
-/** All TypeScript and JavaScript files under a folder. */
-export function readSources(folder: string): SourceFile[] {
-  return listFiles(folder, /\.(?:tsx?|mjs)$/).map((path) => {
-    const source = readFileSync(join(ROOT, path), 'utf8');
-    return { path, source, ...splitSource(source) };
-  });
+/** All TypeScript and JavaScript files under some folders. */
+export function readSources(...folders: readonly string[]): SourceFile[] {
+  return folders
+    .flatMap((folder) => listFiles(folder, /\.(?:tsx?|mjs)$/))
+    .map((path) => {
+      const source = readFileSync(join(ROOT, path), 'utf8');
+      return { path, source, ...splitSource(source) };
+    });
 }
 
 /** All SQL files under a folder, without their comments. */

@@ -1,4 +1,4 @@
-import { readSources } from '../architecture/source-files.ts';
+import { readSources, TESTS } from '../architecture/source-files.ts';
 import type { RequirementId } from '../requirements.ts';
 
 interface Edit {
@@ -31,7 +31,7 @@ export interface MutatedFile {
 }
 
 const sources = readSources('src');
-const testFiles = readSources('test').filter(({ path }) => path.endsWith('.test.ts'));
+const testFiles = readSources(...TESTS).filter(({ path }) => path.endsWith('.test.ts'));
 
 /** Some tests of a file; with an empty name, all of them. */
 export interface NamedTest {

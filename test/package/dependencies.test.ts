@@ -9,6 +9,8 @@ import { spawnCommand } from '../support/spawn-command.ts';
 
 const versions = z.record(z.string(), z.string());
 const manifest = z.object({
+  name: z.string(),
+  workspaces: z.array(z.string()).default([]),
   dependencies: versions.default({}),
   devDependencies: versions.default({}),
   optionalDependencies: versions.default({}),
@@ -28,6 +30,7 @@ const lockFile = z.object({ packages: z.record(z.string(), entry) });
 const read = (file: string): unknown => JSON.parse(readProjectFile(file));
 const PACKAGE = manifest.parse(read('package.json'));
 const NODE = manifest.parse(read('packages/node/package.json')).optionalDependencies;
+const WORKSPACES = PACKAGE.workspaces.map((folder) => manifest.parse(read(`${folder}/package.json`)));
 const { packages } = lockFile.parse(read('package-lock.json'));
 const locked = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
 
@@ -40,13 +43,10 @@ describe('package-lock.json', () => {
   });
 
   it('pins exactly the versions that the manifests name', () => {
-    const named = {
-      ...PACKAGE.dependencies,
-      ...PACKAGE.devDependencies,
-      ...PACKAGE.optionalDependencies,
-      ...NODE,
-    };
-    for (const [name, version] of Object.entries(named)) {
+    const named = [PACKAGE, ...WORKSPACES].flatMap((of) =>
+      [of.dependencies, of.devDependencies, of.optionalDependencies].flatMap((some) => Object.entries(some)),
+    );
+    for (const [name, version] of named) {
       expect([name, version]).toEqual([name, packages[`node_modules/${name}`]?.version]);
     }
   });
@@ -117,9 +117,8 @@ describe('npm run sbom', () => {
         .map(([path, { version, integrity }]) => [purl(path, version), integrity]),
     );
     for (const [name, integrity] of wanted) expect([name, found.get(name)]).toEqual([name, integrity]);
-    // Only the workspace was not fetched.
-    expect([...found.keys()].filter((name) => !wanted.has(name))).toEqual([
-      expect.stringMatching(/^pkg:npm\/node-of-the-commands@/),
-    ]);
+    // Only the workspaces were not fetched.
+    const others = [...found.keys()].filter((name) => !wanted.has(name));
+    expect(others.sort()).toEqual(WORKSPACES.map(({ name }) => `pkg:npm/${name}@0.1.0`).sort());
   });
 });

@@ -10,27 +10,12 @@ import { signHeaders } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { loadedBy } from '../support/loaded-modules.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { importsOf, mustSucceed, NPM_ENV } from '../support/npm.ts';
 import { OLD_NODE_REFUSED, OLD_NODES } from '../support/old-node.ts';
 import { ROOT } from '../support/root.ts';
 import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
 const WEBHOOK_SECRET = 'registered-by-hand';
-
-/** The variables that tell npm its registry. */
-const NPM_ENV = Object.fromEntries(
-  Object.entries(process.env).flatMap(([name, value]) =>
-    value !== undefined &&
-    /^(?:npm_config_(?:registry|cache|userconfig|cafile)|(?:https?|no)_proxy|node_extra_ca_certs)$/i.test(
-      name,
-    )
-      ? [[name, value] as const]
-      : [],
-  ),
-);
-
-/** The package that a compiled file imports. */
-const PACKAGE_IMPORT =
-  /(?:^(?:import|export)\b.* from |^import |\bimport\()'(?!node:|\.)((?:@[\w.-]+\/)?[\w.-]+)/gm;
 
 interface Manifest {
   readonly version: string;
@@ -53,11 +38,6 @@ function inFolder(
 
 const bin = (words: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended> =>
   inFolder(join(folder, 'node_modules/.bin/messaging-connector'), words, env).ended;
-
-async function mustSucceed(command: ReturnType<typeof spawnCommand>): Promise<void> {
-  const { code, stdout, stderr } = await command.ended;
-  if (code !== 0) throw new Error(`ended with ${code}\n${stdout}\n${stderr}`);
-}
 
 beforeAll(async () => {
   const base = mkdtempSync(join(tmpdir(), 'package-'));
@@ -100,7 +80,7 @@ describe('the packed file', () => {
       /^dist\/index\.(?:js|d\.ts)$/,
       /^dist\/cli\/(?:package\.json|launch\.mjs|launch\.d\.mts)$/,
       /^dist\/runtime\/node-version\/[\w-]+\.(?:mjs|d\.mts)$/,
-      /^dist\/(?:cli|commands|conformance|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
+      /^dist\/(?:cli|commands|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css))$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/[\w-]+\.(?:md|json|yml)$/,
@@ -120,13 +100,11 @@ describe('the packed file', () => {
 
   it('imports only its dependencies', () => {
     const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-    // The examples import this package.
+    // Not the examples, which import this package.
     const modules = files().filter((name) => /^dist\/.*\.m?js$/.test(name));
-    const used = modules.flatMap((file) => {
-      const source = readFileSync(join(installed, file), 'utf8');
-      return [...source.matchAll(PACKAGE_IMPORT)].map(([, name = '']) => name);
-    });
-    expect([...new Set(used)].sort()).toEqual(Object.keys(dependencies).sort());
+    expect(importsOf(...modules.map((name) => join(installed, name)))).toEqual(
+      Object.keys(dependencies).sort(),
+    );
   });
 
   it('contains the vectors of the repository', async () => {
@@ -203,7 +181,7 @@ describe('a program that imports messaging-connector', () => {
 
   it('loads the connector but not the service', async () => {
     const loaded = await loadedBy('messaging-connector', folder);
-    expect(loaded.filter((url) => /\/dist\/(?:platform|sandbox|conformance)\//.test(url))).toEqual([]);
+    expect(loaded.filter((url) => /\/dist\/(?:platform|sandbox)\//.test(url))).toEqual([]);
     expect(loaded.some((url) => url.endsWith('/dist/connector/connector.js'))).toBe(true);
   });
 

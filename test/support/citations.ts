@@ -1,5 +1,5 @@
 import { parseAst } from 'vitest/node';
-import { readSources } from '../architecture/source-files.ts';
+import { TESTS as FOLDERS, readSources } from '../architecture/source-files.ts';
 
 /** A test that names the sentences of the specification that it proves. */
 export interface Citation {
@@ -107,7 +107,7 @@ export function readFileCitations(file: string, text: string): FileCitations {
 
 /** Reads the citations of every file of the test run. */
 export function readCitations(): FileCitations {
-  const read = readSources('test')
+  const read = readSources(...FOLDERS)
     .filter(({ path, source }) => path.endsWith('.test.ts') && source.includes('proves('))
     .map(({ path, source }) => readFileCitations(path, source));
   return {

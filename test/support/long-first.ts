@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Projects whose files start processes and wait for them, the longest first. */
 const ORDER = ['campaign', 'docs', 'process', 'service', 'unit'];
 /** Files that take longer than their size suggests, by which files are sorted in a checkout without earlier runs. */
-const LONG = /test\/(?:conformance\/service-suite|scenario\/replay)\.test\.ts$/;
+const LONG = /(?:service-suite|scenario\/replay)\.test\.ts$/;
 
 /**
  * Begins with the projects whose files take long, and in each with its long files, so that a run does not end with one

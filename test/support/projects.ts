@@ -6,7 +6,7 @@ export const PROJECTS = {
   unit: [
     'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
-    'test/conformance/{judgement,reports,requests}.test.ts',
+    'packages/*/test/{judgement,reports,requests}.test.ts',
     'test/docs/{fidelity,links,secrets}.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat}.test.ts',
@@ -39,7 +39,7 @@ export const PROJECTS = {
     'test/index.test.ts',
     'test/{cli,console}/**/*.test.ts',
     'test/package/dependencies.test.ts',
-    'test/conformance/command.test.ts',
+    'packages/conformance/test/command.test.ts',
     'test/connector/{canary,canary-of-parts,shared-redis}.test.ts',
     'test/connector/api/consumers.test.ts',
     'test/connector/consumers/{sinks/*,two-connectors}.test.ts',
@@ -57,7 +57,9 @@ export const PROJECTS = {
   ],
   /** Runs what users run as it is shown: commands of the documents, docker-compose.yml, examples. */
   docs: [
-    'test/docs/{certify,compose,conformance,contributing,deploy,oauth,operations,patterns,proxy}.test.ts',
+    'packages/certify/test/command.test.ts',
+    'packages/conformance/test/docs.test.ts',
+    'test/docs/{compose,contributing,deploy,oauth,operations,patterns,proxy}.test.ts',
     'test/docs/{readme,sandbox,scenarios,tools,your-crm}.test.ts',
     'test/examples/*.test.ts',
     'test/testing/examples.test.ts',
@@ -68,9 +70,9 @@ export const PROJECTS = {
    */
   campaign: [
     'test/campaign/**/*.test.ts',
-    'test/conformance/{integration,receiver,service}-gallery.test.ts',
-    'test/conformance/own-{integration,receiver}.test.ts',
-    'test/package/{image,package,platform-image}.test.ts',
+    'packages/*/test/*-gallery.test.ts',
+    'packages/certify/test/own-*.test.ts',
+    'test/package/{image,package,platform-image,tools}.test.ts',
   ],
 } as const;
 

@@ -3,13 +3,15 @@ import { existsSync, readFileSync } from 'node:fs';
 
 const ROOT = new URL('../../../', import.meta.url);
 
+/** @returns {{ name: string, engines: { node: string } }} */
+const manifest = () => JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
+
 /**
  * The oldest Node that this package runs on, from `engines` in `package.json` (`>=22.19`).
  * @returns {string}
  */
 export function oldestNode() {
-  const manifest = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
-  return manifest.engines.node.replace('>=', '');
+  return manifest().engines.node.replace('>=', '');
 }
 
 /**
@@ -26,5 +28,5 @@ export function refuseOldNode(version = process.versions.node, oldest = oldestNo
   const own = existsSync(new URL('packages/node', ROOT))
     ? 'Run "npm ci", which installs one for npm scripts and as node_modules/.bin/node, or install one yourself'
     : 'Install a newer version';
-  return `messaging-connector needs Node ${oldest} or newer, and this is Node ${version} (${process.execPath}). ${own}: https://nodejs.org`;
+  return `${manifest().name} needs Node ${oldest} or newer, and this is Node ${version} (${process.execPath}). ${own}: https://nodejs.org`;
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { escapeMarkup } from './escape-markup.ts';
 import { PAGE_STYLE } from './page-style.ts';
 
 /** HTML that is safe to show; only `html` creates it. */
@@ -10,23 +11,11 @@ export class Markup {
   }
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeText(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);
-}
-
 type Value = string | number | Markup | readonly Markup[];
 
 function show(value: Value): string {
   if (value instanceof Markup) return value.text;
-  return typeof value === 'object' ? value.map(({ text }) => text).join('') : escapeText(String(value));
+  return typeof value === 'object' ? value.map(({ text }) => text).join('') : escapeMarkup(String(value));
 }
 
 /**

@@ -1,0 +1,61 @@
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { type CommandOptions, UsageError } from '../../../../src/commands/command-line.ts';
+import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
+import { writeHtml } from '../report/html-report.ts';
+import { writeJunit } from '../report/junit-report.ts';
+import type { Report } from '../report/report.ts';
+import { writeText } from '../report/text-report.ts';
+
+/** The exit code for each verdict. */
+export const EXIT = { conforms: 0, violates: 1, unknown: 2, harness: 3, interrupted: 130 } as const;
+
+/**
+ * npm forwards the Ctrl-C that the terminal has already sent to every process: one key press, two signals.
+ */
+const ECHO_MS = 200;
+
+export const print = (text: string): void => void process.stdout.write(text);
+export const complain = (text: string): void => void process.stderr.write(text);
+
+/** Aborts on the first Ctrl-C, so that a report is written; the second one exits at once. */
+export function abortOnSignals(stopping: string): AbortSignal {
+  const over = new AbortController();
+  const began = { at: 0 };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      const now = systemClock.elapsed();
+      if (over.signal.aborted && now - began.at > ECHO_MS) process.exit(EXIT.interrupted);
+      if (over.signal.aborted) return;
+      began.at = now;
+      complain(`\n${stopping}\n`);
+      over.abort();
+    });
+  }
+  return over.signal;
+}
+
+/** The options of a suite that say where its report goes. */
+export const REPORT_OPTIONS = {
+  json: { type: 'boolean', description: 'print the report as JSON; progress goes to standard error' },
+  junit: { type: 'string', value: 'FILE', description: 'write the report as JUnit XML' },
+  html: { type: 'string', value: 'FILE', description: 'write the report as one HTML page' },
+} as const;
+
+/** Fails now for a file that cannot be written, instead of after the run. @throws UsageError */
+export function demandWritable(...paths: readonly (string | boolean | undefined)[]): void {
+  for (const path of paths) {
+    if (typeof path !== 'string') continue;
+    try {
+      closeSync(openSync(path, 'a'));
+    } catch (error) {
+      throw new UsageError(`${path} cannot be written: ${(error as NodeJS.ErrnoException).code}.`);
+    }
+  }
+}
+
+/** Prints a report, and writes it where the options say. */
+export function putReport(report: Report, { json, junit, html }: CommandOptions): void {
+  if (typeof junit === 'string') writeFileSync(junit, writeJunit(report));
+  if (typeof html === 'string') writeFileSync(html, writeHtml(report));
+  print(json === true ? `${JSON.stringify(report)}\n` : `\n${writeText(report)}`);
+}

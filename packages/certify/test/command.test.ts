@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type DataFolder, makeDataFolder } from '../../../test/support/data-folder.ts';
+import { startTestLoop } from '../../../test/support/loop.ts';
+import { readProjectFile } from '../../../test/support/markdown.ts';
+import { ROOT } from '../../../test/support/root.ts';
+import { type Ended, spawnCommand } from '../../../test/support/spawn-command.ts';
+import { RECEIVER_CHECKS } from '../src/receiver/run-receiver-suite.ts';
+import { buildCertifyPage, CERTIFY_PAGE } from './gallery/matrix.ts';
+import { type GalleryReceiver, SECRET, startGalleryReceiver } from './gallery/receiver.ts';
+
+const PAGE = readProjectFile(CERTIFY_PAGE);
+const CLI = join(ROOT, 'packages/certify/src/cli.mjs');
+
+describe('docs/certify.md', () => {
+  it('has the matrix that `npm run docs` writes (run it and commit the page)', () => {
+    expect(PAGE.split('\n')).toEqual(buildCertifyPage().split('\n'));
+  });
+
+  it('shows a finding as an existing check words it', () => {
+    const [, id = '', section = '', rule = ''] =
+      /^FAIL {2}(\S+) {2}violates: (.+)\n {2}(.+)$/m.exec(PAGE) ?? [];
+    const [, hint] = /^ {2}hint {6}(.+)$/m.exec(PAGE) ?? [];
+    expect(RECEIVER_CHECKS.find((check) => check.id === id)).toMatchObject({ section, rule, hint });
+  });
+});
+
+describe('npm run certify', () => {
+  let right: GalleryReceiver;
+  let wrong: GalleryReceiver;
+  let folder: DataFolder;
+  beforeAll(async () => {
+    right = await startGalleryReceiver({});
+    wrong = await startGalleryReceiver({
+      otherMethod: 500,
+      answer: ({ event }) => (event === 'message.reaction' ? 500 : 200),
+    });
+    folder = await makeDataFolder();
+  });
+  afterAll(async () => {
+    await Promise.all([right.close(), wrong.close()]);
+    await folder.remove('');
+  });
+
+  const certify = (url: string, ...words: readonly string[]): Promise<Ended> =>
+    spawnCommand('node', [CLI, url, ...words], { env: { CERTIFY_SECRET: SECRET } }).ended;
+
+  it('names each option of the page in its help', async () => {
+    const { stdout } = await certify('--help');
+    const named = [...PAGE.matchAll(/`--([a-z-]+)/g)].map(([, name = '']) => name);
+    expect(named.filter((name) => !stdout.includes(`--${name}`))).toEqual([]);
+    expect(named.length).toBeGreaterThan(10);
+  });
+
+  it('exits with 0 for a correct receiver, and lists what was not requested', async () => {
+    const { code, stdout } = await certify(right.url);
+    expect(code).toBe(0);
+    expect(stdout).toContain('--old-secret: 1 check');
+    expect(stdout).toContain('43 of 43 checks kept, 1 of 44 not checked.');
+  });
+
+  it('exits with 1 for a faulty one, with a hint and a curl command, and without the secret', async () => {
+    const { code, stdout, stderr } = await certify(wrong.url, '--only', 'payload,method');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /FAIL {2}payload\.unknown-event {2}violates: Versioning\n[\s\S]*hint {6}Answer 2xx to every genuine[\s\S]*repeat {4}curl -i/,
+    );
+    expect(stdout).toContain(
+      'The receiver violates the specification: 9 of 11 checks kept, 1 violated, 1 advised',
+    );
+    expect(`${stdout}${stderr}`).not.toContain(SECRET);
+  });
+
+  it('reruns failed checks when Enter is pressed, until q', async () => {
+    const command = spawnCommand('node', [CLI, wrong.url, '--only', 'payload', '--watch'], {
+      env: { CERTIFY_SECRET: SECRET },
+      stdin: true,
+    });
+    await command.said(/Enter runs what failed again/);
+    command.type('\n');
+    await command.said(/: 0 of 1 checks kept, 1 violated/);
+    command.type('q\n');
+    const { code, stdout } = await command.ended;
+    expect(code).toBe(1);
+    expect(stdout.match(/^FAIL +payload\.unknown-event /gm)).toHaveLength(4);
+  });
+
+  it('reads the effects from the database of the receiver with --observe-sql', async () => {
+    const loop = await startTestLoop({ webhookSecret: SECRET });
+    const observed = (query: string): Promise<Ended> =>
+      certify(
+        `${loop.connectorUrl}/webhooks/messaging`,
+        ...['--only', 'effects.once,effects.status.rises', '--connection', 'cknown', '--patience', '2'],
+        ...['--database-url', loop.databaseUrl, '--observe-sql', query],
+      );
+    const [right, none] = await Promise.all([
+      observed('SELECT id, status, text FROM connector.messages'),
+      observed('SELECT id, status FROM connector.messages WHERE false'),
+    ]);
+    await loop.close();
+    expect([right.code, right.stdout]).toEqual([0, expect.stringContaining('4 of 4 checks kept')]);
+    expect([none.code, none.stdout]).toEqual([1, expect.stringMatching(/^FAIL +effects\.once /m)]);
+  });
+
+  it('accepts the findings that a baseline lists, and rejects an outdated baseline', async () => {
+    const file = `${folder.path}.txt`;
+    const only = ['--only', 'payload', '--baseline', file];
+    expect(await certify(wrong.url, ...only)).toMatchObject({ code: 0 });
+    expect(readFileSync(file, 'utf8')).toMatch(/^# .*\npayload\.unknown-event\n$/);
+    expect(await certify(wrong.url, ...only)).toMatchObject({ code: 0 });
+    const { code, stderr } = await certify(right.url, ...only);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`payload.unknown-event no longer fails: remove it from ${file}`);
+    rmSync(file);
+  });
+
+  it('exits with 2 if nothing could be judged: wrong usage, no receiver, a failing observer', async () => {
+    const server = createServer((_request, response) => void response.end('none'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const ended = await Promise.all([
+      certify('nowhere'),
+      certify('http://127.0.0.1:9/webhooks'),
+      certify(right.url, '--only', 'nothing'),
+      certify(right.url, '--only', 'effects.once', '--observe-command', 'echo none'),
+      certify(right.url, '--patience', 'long'),
+      certify('http://receiver.invalid/webhooks'),
+      certify('http://receiver.invalid/webhooks', '--only', 'nothing'),
+    ]);
+    server.close();
+    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2, 2, 2]);
+    const [use, none, only, observer, patience, elsewhere, onlyElsewhere] = ended;
+    expect(onlyElsewhere?.stderr).toContain('--only matches no check');
+    expect(use?.stderr).toContain('The address of the receiver is missing');
+    expect(none?.stderr).toContain('does not answer (none: ECONNREFUSED)');
+    expect(only?.stderr).toContain('--only matches no check');
+    expect(patience?.stderr).toContain('--patience must be a number of seconds');
+    expect(observer?.stdout).toContain('the observer failed');
+    expect(elsewhere?.stderr).toContain('To show that it is yours, serve this text at');
+  });
+});
+
+describe('the package', () => {
+  it.each([
+    '.github/actions/certify/action.yml',
+    'examples/receivers/README.md',
+    'README.md',
+    'docs/certify.md',
+  ])('is never downloaded under a name that nobody owns: %s', (file) => {
+    const calls = readProjectFile(file).match(/npx[^\n]* messaging-\w+/g) ?? [];
+    for (const call of calls) expect(call).toContain('npx --no-install messaging-');
+  });
+});
+
+describe('the action for GitHub', () => {
+  it('passes its inputs to the command as environment variables, so that none is run as a script', () => {
+    const action = parse(readProjectFile('.github/actions/certify/action.yml')) as {
+      inputs: Record<string, unknown>;
+      runs: { steps: { run: string; env: Record<string, string> }[] };
+    };
+    for (const { run, env } of action.runs.steps) {
+      expect(run).not.toContain('${{');
+      for (const value of Object.values(env)) {
+        expect(Object.keys(action.inputs)).toContain(/inputs\.(\w+)/.exec(value)?.[1]);
+      }
+    }
+  });
+});

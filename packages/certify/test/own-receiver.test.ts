@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ConnectorMessageList } from '../../../src/contract/connector/messages.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
+import { PROFILES } from '../src/receiver/profile.ts';
+import { runReceiverSuite } from '../src/receiver/run-receiver-suite.ts';
+import { createObserver } from '../src/runner/observer.ts';
+
+const SECRET = 'whsec_b3VyLW93bi1zZWNyZXQ=';
+
+describe('the connector, graded like any other receiver', () => {
+  let loop: TestLoop;
+  beforeAll(async () => {
+    loop = await startTestLoop({ webhookSecret: SECRET });
+  });
+  afterAll(() => loop.close());
+
+  it('passes levels W and E', async () => {
+    const [profile] = Object.values(PROFILES);
+    if (profile === undefined) throw new Error('there is no profile');
+    const { results, verdict } = await runReceiverSuite({
+      inputs: {
+        url: `${loop.connectorUrl}/webhooks/messaging`,
+        secret: SECRET,
+        oldSecret: 'whsec_b2xkZXI=',
+        profile,
+        observer: createObserver(
+          async () => await loop.connector<ConnectorMessageList>('GET', '/v1/messages?limit=1000'),
+        ),
+      },
+      tiers: ['W', 'E'],
+      clock: systemClock,
+      signal: new AbortController().signal,
+    });
+    expect(results.filter(({ result }) => result !== 'pass').map(({ id, unlock }) => [id, unlock])).toEqual([
+      ['effects.killed', '--restart-command'],
+    ]);
+    expect(verdict).toBe('conforms');
+  });
+});

@@ -1,0 +1,108 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { signWrongly } from '../../../src/sandbox/deliveries/sign-wrongly.ts';
+import type { ReceiverInputs } from '../src/receiver/context.ts';
+import { PROFILES } from '../src/receiver/profile.ts';
+import type { Tier } from '../src/receiver/receiver-check.ts';
+import { RECEIVER_CHECKS, runReceiverSuite } from '../src/receiver/run-receiver-suite.ts';
+import type { Clock } from '../src/runner/clock.ts';
+import { createObserver } from '../src/runner/observer.ts';
+import { OLD_SECRET, SECRET, startGalleryReceiver, type Ways } from './gallery/receiver.ts';
+import { RIGHT_RECEIVERS, WRONG_RECEIVERS } from './gallery/receivers.ts';
+
+/** A clock on which every wait ends at once. */
+function impatientClock(): Clock {
+  let waited = 0;
+  return {
+    ...systemClock,
+    elapsed: () => systemClock.elapsed() + waited,
+    // Pauses are short, deadlines long.
+    after: (ms, run, options) => systemClock.after(ms < 1_000 ? 20 : ms, run, options),
+    async sleep(ms) {
+      waited += ms;
+      await setImmediate();
+    },
+  };
+}
+
+const TIERS: readonly Tier[] = ['W', 'E'];
+const tierOf = (id: string): Tier | undefined => RECEIVER_CHECKS.find((check) => check.id === id)?.tier;
+
+/** Runs all checks on a receiver with these ways. */
+async function certify(
+  ways: Ways,
+  inputs: Partial<ReceiverInputs> = { connectionId: 'ccertify' },
+  tiers: readonly Tier[] = ['W', 'E'],
+) {
+  const clock = impatientClock();
+  const receiver = await startGalleryReceiver(ways, () => clock.elapsed());
+  const [profile] = Object.values(PROFILES);
+  if (profile === undefined) throw new Error('there is no profile');
+  try {
+    return await runReceiverSuite({
+      inputs: {
+        url: receiver.url,
+        secret: SECRET,
+        oldSecret: OLD_SECRET,
+        profile,
+        observer: createObserver(receiver.observe),
+        restart: receiver.restart,
+        signWrongly,
+        ...inputs,
+      },
+      tiers,
+      clock,
+      signal: new AbortController().signal,
+    });
+  } finally {
+    await receiver.close();
+  }
+}
+
+describe('the gallery of correct receivers', () => {
+  it.each(RIGHT_RECEIVERS)('$name: passes every check', async ({ ways, inputs, remarks = [] }) => {
+    const { verdict, results, notRun } = await certify(ways, inputs);
+    const others = results.filter(({ result }) => result !== 'pass');
+    expect(others.map(({ id, result, actual }) => [`${id} ${result}`, actual])).toEqual(
+      remarks.map((remark) => [remark, others[0]?.actual]),
+    );
+    expect(notRun).toEqual([]);
+    expect(results).toHaveLength(RECEIVER_CHECKS.length);
+    expect(verdict).toBe('conforms');
+  });
+
+  it('says which option a receiver needs that ignores unknown connections', async () => {
+    const { verdict, results } = await certify({ concerns: () => false }, {});
+    const [first] = results.filter(({ result }) => result !== 'pass');
+    expect(first).toMatchObject({ id: 'effects.stored', result: 'skip' });
+    expect(first?.reason).toContain('pass one that it knows with --connection');
+    expect(verdict).toBe('unknown');
+  });
+});
+
+describe('the gallery of faulty receivers', () => {
+  it.each(WRONG_RECEIVERS)('$name: fails exactly its checks, and is told why', async (wrong) => {
+    // The answers of those with wrong effects are those of a correct receiver.
+    const judged = TIERS.filter((tier) => wrong.fails.some((id) => tierOf(id) === tier));
+    const { results, verdict } = await certify(wrong.ways, undefined, judged);
+    const failed = results.filter(({ result }) => result === 'fail' || result === 'harness');
+    expect(failed.map(({ id, result }) => `${id} ${result}`).sort()).toEqual(
+      wrong.fails.map((id) => `${id} fail`).sort(),
+    );
+    for (const { id, hint, repeat } of failed) {
+      expect(hint, id).toMatch(wrong.told);
+      expect(typeof repeat).toBe('string');
+    }
+    // What could not be judged is named, and a violated `must` is a violation.
+    expect(verdict).toBe(failed.some(({ level }) => level === 'must') ? 'violates' : 'conforms');
+  });
+
+  it('covers every check', () => {
+    const failed = new Set([
+      ...WRONG_RECEIVERS.flatMap(({ fails }) => fails),
+      ...RIGHT_RECEIVERS.flatMap(({ remarks = [] }) => remarks.map((remark) => remark.split(' ')[0])),
+    ]);
+    expect(RECEIVER_CHECKS.map(({ id }) => id).filter((id) => !failed.has(id))).toEqual([]);
+  });
+});

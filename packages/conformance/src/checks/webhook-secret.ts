@@ -1,0 +1,95 @@
+import { Violation } from '../../../certify/src/runner/check.ts';
+import { rotateWebhook, secretOf, setWebhook, setWebhookAgain, webhookBefore } from '../fixtures/webhook.ts';
+import { expectEqual, expectStatus } from '../service/judge.ts';
+import type { ServiceCheck } from '../service/service-check.ts';
+import { demandShape, isObject } from '../service/shape.ts';
+import { EVENT_NAMES, webhookRotated, webhookSet } from '../service/spec-shapes.ts';
+
+const SECTION = 'Rules per endpoint, 12 to 14';
+const NEEDS = ['full', 'webhook'] as const;
+
+/** Setting the webhook and its secret. Implements `Webhook configuration`. */
+export const webhookSecretChecks: readonly ServiceCheck[] = [
+  {
+    id: 'webhook.put.shape',
+    section: SECTION,
+    rule: 'PUT /webhook returns 200 with url, the four events and a secret.',
+    level: 'must',
+    needs: NEEDS,
+    async run(context, probe) {
+      const { url } = (await webhookBefore(context)).json as { readonly url?: unknown };
+      probe.note(`the webhook was ${typeof url === 'string' ? url : 'not set'}; set it again afterwards`);
+      const exchange = await setWebhook(context);
+      expectStatus(exchange, 200);
+      demandShape(exchange, webhookSet, probe);
+      const answer = isObject(exchange.json) ? exchange.json : {};
+      expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
+      const events = Array.isArray(answer['events']) ? answer['events'].map(String) : [];
+      const missing = EVENT_NAMES.filter((name) => !events.includes(name));
+      if (missing.length > 0) throw new Violation(`events with ${missing.join(', ')}`, events.join(', '));
+    },
+  },
+  {
+    id: 'webhook.put.then-get',
+    section: 'Webhook configuration',
+    rule: 'After a PUT, GET /webhook returns the URL, secretSet true and no secret.',
+    level: 'must',
+    needs: NEEDS,
+    async run(context) {
+      const secret = secretOf(context, await setWebhook(context));
+      const exchange = await context.api.request('GET', '/webhook');
+      expectStatus(exchange, 200);
+      const answer = isObject(exchange.json) ? exchange.json : {};
+      expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
+      expectEqual('secretSet', true, answer['secretSet'], exchange);
+      if (exchange.text.includes(secret)) throw new Violation('no secret', 'the secret', exchange);
+    },
+  },
+  {
+    id: 'webhook.put.new-secret',
+    section: SECTION,
+    rule: 'A PUT with the current URL issues a new secret.',
+    level: 'reading',
+    needs: NEEDS,
+    async run(context) {
+      const first = secretOf(context, await setWebhook(context));
+      const exchange = await setWebhookAgain(context);
+      if ([first].includes(secretOf(context, exchange))) {
+        throw new Violation('a different secret', 'the same secret', exchange);
+      }
+    },
+  },
+];
+
+/** Rotation. Implements `Rules per endpoint`, 14. */
+export const webhookRotationChecks: readonly ServiceCheck[] = [
+  {
+    id: 'webhook.rotate.shape',
+    section: SECTION,
+    rule: 'POST /webhook/rotate returns 200 with a different secret.',
+    level: 'must',
+    needs: NEEDS,
+    async run(context, probe) {
+      const old = secretOf(context, await setWebhookAgain(context));
+      const exchange = await rotateWebhook(context);
+      expectStatus(exchange, 200);
+      demandShape(exchange, webhookRotated, probe);
+      if ([old].includes(secretOf(context, exchange))) {
+        throw new Violation('a different secret', 'the same secret', exchange);
+      }
+    },
+  },
+  {
+    id: 'webhook.rotate.keeps-address',
+    section: SECTION,
+    rule: 'A rotation leaves the URL unchanged.',
+    level: 'must',
+    needs: NEEDS,
+    async run(context) {
+      await rotateWebhook(context);
+      const exchange = await context.api.request('GET', '/webhook');
+      const answer = isObject(exchange.json) ? exchange.json : {};
+      expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
+    },
+  },
+];

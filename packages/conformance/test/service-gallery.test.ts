@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestService, type TestService } from '../../../test/support/service.ts';
+import { SERVICE_CHECKS } from '../src/suite.ts';
+import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
+import { BROKEN_GRANTS, BROKEN_OAUTH } from './broken-oauth.ts';
+import { type Breakage, gradeThrough, startBrokenProxy } from './broken-proxy.ts';
+import { BROKEN_RULES } from './broken-rules.ts';
+import {
+  type GradedWorkspace,
+  grade,
+  makeDeliveredWorkspace,
+  makeGradedWorkspace,
+} from './graded-service.ts';
+
+const FAILED = ['fail', 'differs'];
+/** A short wait for what never comes. */
+const SHORT_MS = 3_000;
+const NEVER_COME = ['delivery.arrives', 'delivery.three-attempts', 'delivery.redirect'];
+
+/** The checks to run for a rule. Those that review the run need a run to review. */
+function selectionFor(found: string): readonly string[] {
+  return found.startsWith('wire.') ? ['wire.'] : [found];
+}
+
+let service: TestService;
+let graded: GradedWorkspace;
+
+beforeAll(async () => {
+  service = await startTestService();
+  graded = await makeGradedWorkspace(service);
+});
+
+afterAll(async () => {
+  await graded.close();
+  await service.close();
+});
+
+describe('a broken service', () => {
+  it.each(BROKEN_RULES.map(({ what, found, breakage }) => [what, found, breakage] as const))(
+    'is detected: %s → %s',
+    async (_, found, breakage) => {
+      const { report } = await gradeThrough(graded, breakage(graded.inputs), { only: selectionFor(found) });
+      expect(report.results.find(({ id }) => id === found)).toMatchObject({
+        result: expect.stringMatching(/^(fail|differs)$/),
+        expected: expect.not.stringContaining('that the check can read'),
+        actual: expect.not.stringMatching(/no response|none by then/),
+      });
+    },
+  );
+
+  it.each(BROKEN_OAUTH.map(({ what, found, breakage }) => [what, found, breakage] as const))(
+    'is detected by its OAuth: %s → %s',
+    async (_, found, breakage) => {
+      const proxy = await startBrokenProxy(service.info.authUrl, breakage());
+      const inputs = { ...graded.inputs, authUrl: proxy.baseUrl };
+      const report = await grade({ ...graded, inputs }, { only: [found] });
+      await proxy.close();
+      expect(report.results.find(({ id }) => id === found)).toMatchObject({
+        result: expect.stringMatching(/^(fail|differs)$/),
+        expected: expect.not.stringContaining('that the check can read'),
+      });
+    },
+  );
+
+  it.each(BROKEN_GRANTS.map(({ what, found, breakage }) => [what, found, breakage] as const))(
+    'is detected by its grants: %s → %s',
+    async (_, found, breakage) => {
+      const { report } = await gradeThrough(graded, breakage(), { only: [found] });
+      expect(report.results).toMatchObject([{ id: found, result: 'fail' }]);
+    },
+  );
+
+  it('is detected by every delivery that breaks a rule', async () => {
+    const grades = BROKEN_DELIVERIES.map(async ({ what, found, courier }) => {
+      const started: Awaited<ReturnType<typeof startCourier>>[] = [];
+      const own = await makeDeliveredWorkspace(service, async (target) => {
+        started.push(await startCourier(target, courier));
+        return started[0]?.url ?? target;
+      });
+      const report = await grade(own, {
+        only: [found],
+        ...(NEVER_COME.includes(found) ? { arrivesMs: SHORT_MS } : {}),
+      });
+      await own.close();
+      await started[0]?.close();
+      return [`${what} → ${found}`, report.results[0]?.result];
+    });
+    const results = await Promise.all(grades);
+    expect(results.filter(([, result]) => !FAILED.includes(String(result)))).toEqual([]);
+  });
+
+  it('is detected if a rotation changes nothing', async () => {
+    const secret = 'a-secret-that-nobody-signs-with';
+    const breakage: Breakage = {
+      ask: ({ path }) =>
+        path === '/webhook/rotate'
+          ? { status: 200, headers: { 'content-type': 'application/json' }, body: { secret } }
+          : undefined,
+    };
+    const { report } = await gradeThrough(graded, breakage, { only: ['delivery.rotated'] });
+    expect(report.results[0]).toMatchObject({ result: 'fail', actual: 'the old one' });
+  });
+
+  it('is detected if two workspaces are the same', async () => {
+    const inputs = { ...graded.inputs, secondApiKey: graded.inputs.apiKey };
+    const report = await grade({ ...graded, inputs }, { only: ['isolation.', 'create.key.per-workspace'] });
+    const kept = report.results.filter(({ result }) => !FAILED.includes(result)).map(({ id }) => id);
+    expect(kept).toEqual([]);
+  });
+
+  it('is detected if the legacy address answers differently', async () => {
+    const legacy = await startBrokenProxy(service.info.legacyBaseUrl, {
+      answer: ({ body }) => {
+        if (Array.isArray(body.messages)) body.messages[0].text = 'Other words';
+        else body.legacy = true;
+      },
+    });
+    const inputs = { ...graded.inputs, legacyBaseUrl: legacy.baseUrl };
+    const report = await grade({ ...graded, inputs }, { only: ['legacy.'] });
+    await legacy.close();
+    expect(report.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+      'legacy.reads fail',
+      'legacy.messages fail',
+      'legacy.refusals fail',
+    ]);
+  });
+
+  it('is detected by checks that exist', () => {
+    const ids = SERVICE_CHECKS.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const named = [...BROKEN_RULES, ...BROKEN_DELIVERIES, ...BROKEN_OAUTH, ...BROKEN_GRANTS].map(
+      ({ found }) => found,
+    );
+    expect(named.filter((id) => !ids.includes(id))).toEqual([]);
+    const ofOauth = ids.filter((id) => /^(?:oauth|tools)\./.test(id));
+    expect(ofOauth.filter((id) => !named.includes(id))).toEqual([]);
+  });
+});
+
+describe('the service of this repository', () => {
+  it('waits for an answer to a delivery as specified', async () => {
+    const own = await makeDeliveredWorkspace(service);
+    const report = await grade(own, { only: ['delivery.timeout', 'delivery.success'] });
+    await own.close();
+    expect(report.results).toMatchObject([
+      { id: 'delivery.timeout', result: 'pass' },
+      { id: 'delivery.success', result: 'pass' },
+    ]);
+  });
+});

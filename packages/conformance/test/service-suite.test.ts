@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callJson } from '../../../test/support/loop-client.ts';
+import { startTestService, type TestService } from '../../../test/support/service.ts';
+import { gradeThrough } from './broken-proxy.ts';
+import {
+  type GradedWorkspace,
+  grade,
+  makeDeliveredWorkspace,
+  makeGradedWorkspace,
+} from './graded-service.ts';
+
+const SLOW_MS = 180_000;
+const FAILED = ['fail', 'differs'];
+
+let service: TestService;
+let graded: GradedWorkspace;
+
+beforeAll(async () => {
+  service = await startTestService();
+  graded = await makeGradedWorkspace(service);
+});
+
+afterAll(async () => {
+  await graded.close();
+  await service.close();
+});
+
+describe('the suite', () => {
+  it(
+    'finds no violation in the service of this repository',
+    async () => {
+      // Checks that wait for a timeout have a test of their own, among the campaigns.
+      const report = await grade({ ...graded, inputs: { ...graded.inputs, patient: false } });
+      const failed = report.results.filter(({ result }) => FAILED.includes(result));
+      expect(failed).toEqual([]);
+      expect(report.leftBehind).toEqual([]);
+      expect(report.verdict).toBe('conforms');
+      const skipped = report.results.filter(({ result }) => result === 'skip').map(({ id }) => id);
+      expect(skipped).toEqual([
+        'scope.read.needed',
+        'oauth.refresh.life',
+        'delivery.timeout',
+        'event.connection.disconnected',
+        'event.connection.connected',
+      ]);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('the service of this repository', () => {
+  it(
+    'is not changed by the read-only profile',
+    async () => {
+      const { report, passed } = await gradeThrough(graded, {}, {}, { profile: 'read-only' });
+      expect(report.counts).toMatchObject({ fail: 0, differs: 0 });
+      const changed = passed.filter(({ request, status }) => request.method !== 'GET' && status < 400);
+      expect(changed).toEqual([]);
+      expect(report.counts.pass).toBeGreaterThan(80);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'reports an outage and its end as specified',
+    async () => {
+      const own = await makeDeliveredWorkspace(service);
+      const { connectionId, listener, inputs } = own;
+      await callJson(`${inputs.baseUrl}/webhook`, {
+        method: 'PUT',
+        token: inputs.apiKey,
+        body: { url: inputs.webhookUrl },
+      });
+      const sandbox = (path: string, body: unknown) =>
+        callJson(`${service.info.sandboxUrl}/sandbox/v1${path}`, { method: 'POST', body });
+      await sandbox(`/connections/${connectionId}/outage`, { cause: 'session_lost' });
+      await sandbox('/clock/advance', { ms: 1_200_000 });
+      await sandbox(`/connections/${connectionId}/recover`, {});
+      await sandbox('/clock/advance', { ms: 600_000 });
+      await service.service.settle();
+      expect(listener.requests.map(({ json }) => (json as { event: string }).event)).toEqual([
+        'connection.disconnected',
+        'connection.connected',
+      ]);
+      const only = [
+        'event.connection',
+        'event.names',
+        'event.no-further',
+        'delivery.headers',
+        'delivery.method',
+      ];
+      const report = await grade(own, { only });
+      await own.close();
+      expect(report.counts).toEqual({ pass: 6, fail: 0, differs: 0, skip: 0, harness: 0 });
+    },
+    SLOW_MS,
+  );
+});

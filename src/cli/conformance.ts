@@ -1,1 +1,0 @@
-void import('./launch.mjs').then(({ launch }) => launch(() => import('../commands/conformance-command.ts')));

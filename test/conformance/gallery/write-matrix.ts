@@ -1,6 +1,0 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROOT } from '../../support/root.ts';
-import { buildCertifyPage, CERTIFY_PAGE } from './matrix.ts';
-
-writeFileSync(join(ROOT, CERTIFY_PAGE), buildCertifyPage());
