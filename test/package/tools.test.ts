@@ -47,9 +47,7 @@ describe.each([
 
   it('imports only its dependencies', () => {
     const manifest = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'));
-    expect(importsOf(join(installed(), manifest.bin[name]))).toEqual(
-      Object.keys(manifest.dependencies ?? {}),
-    );
+    expect(importsOf(join(installed(), manifest.bin[name]))).toEqual(Object.keys(manifest.dependencies));
   });
 
   it('is called by its name, and prints its version', async () => {

@@ -24,7 +24,14 @@ describe('docs/conformance.md', () => {
 
   it('names only options that exist', () => {
     const named = [...PAGE.matchAll(/--([a-z][a-z-]+)/g)].map(([, name = '']) => name);
-    const known = [...Object.keys(SERVICE_COMMAND.options), 'help', 'data-dir', 'field', 'no-install', 'workspace'];
+    const known = [
+      ...Object.keys(SERVICE_COMMAND.options),
+      'help',
+      'data-dir',
+      'field',
+      'no-install',
+      'workspace',
+    ];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
     expect(named.length).toBeGreaterThan(15);
   });

@@ -1,8 +1,8 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
 import { listConnections, readConnections } from '../fixtures/connections.ts';
 import type { ServiceContext } from '../service/context.ts';
+import { isObject } from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject } from '../service/shape.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { account } from '../service/spec-shapes.ts';
 

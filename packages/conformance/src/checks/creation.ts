@@ -12,11 +12,11 @@ import {
 } from '../fixtures/own-connections.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { secondWorkspace } from '../service/context.ts';
-import { expectEqual, expectRefusal, expectStatus, nameAnswer } from '../service/judge.ts';
+import { expectEqual, expectRefusal, expectStatus, isObject, nameAnswer } from '../service/judge.ts';
 import { readPng } from '../service/png.ts';
 import { LONG_KEY } from '../service/requests.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { demandShape, isObject } from '../service/shape.ts';
+import { demandShape } from '../service/shape.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { createdConnection } from '../service/spec-shapes.ts';
 

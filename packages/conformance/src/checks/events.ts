@@ -9,9 +9,9 @@ import {
 import { demandMessage } from '../fixtures/messages.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { expectEqual } from '../service/judge.ts';
+import { expectEqual, isObject } from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { compareShape, demandValue, isObject } from '../service/shape.ts';
+import { compareShape, demandValue } from '../service/shape.ts';
 import { payloads } from '../service/spec-shapes.ts';
 
 const NEEDS = ['full', 'webhook', 'recipient'] as const;
@@ -82,7 +82,7 @@ export const eventChecks: readonly ServiceCheck[] = [
         const shape = payloads[readEvent(request)?.event ?? ''];
         if (shape === undefined) continue;
         inspectDelivery(context, request);
-        const extras = [...compareShape(request.json, shape).extras];
+        const { extras } = compareShape(request.json, shape);
         if (extras.length > 0) throw new Violation('no further fields', extras.join(', '));
       }
     },

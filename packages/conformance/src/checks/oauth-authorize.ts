@@ -10,9 +10,8 @@ import {
   redirectOf,
   STATE,
 } from '../fixtures/oauth.ts';
-import { expectStatus, nameAnswer } from '../service/judge.ts';
+import { expectStatus, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject, nameValue } from '../service/shape.ts';
 
 const SECTION = 'OAuth 2.0';
 const AUTH = ['auth'] as const;

@@ -16,10 +16,17 @@ import {
 } from '../fixtures/oauth.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { secondWorkspace } from '../service/context.ts';
-import { expectEqual, expectRefusal, expectRefused, expectStatus, nameAnswer } from '../service/judge.ts';
+import {
+  expectEqual,
+  expectRefusal,
+  expectRefused,
+  expectStatus,
+  isObject,
+  nameAnswer,
+  nameValue,
+} from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject, nameValue } from '../service/shape.ts';
 
 const SECTION = 'OAuth 2.0';
 const OAUTH = ['oauth'] as const;

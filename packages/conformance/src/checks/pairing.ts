@@ -3,11 +3,11 @@ import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { connectionOf, liveConnection } from '../fixtures/connections.ts';
 import { ownConnection, readDetail, spareConnection } from '../fixtures/own-connections.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '../service/judge.ts';
+import { codeOf, expectEqual, expectRefusal, expectStatus, isObject, nameAnswer } from '../service/judge.ts';
 import { readPng } from '../service/png.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { demandShape, isObject } from '../service/shape.ts';
+import { demandShape } from '../service/shape.ts';
 import { DETAIL_ALIASES, pairingCode, pairingDetail } from '../service/spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 7';

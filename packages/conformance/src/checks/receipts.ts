@@ -8,11 +8,12 @@ import {
   expectEqual,
   expectRefusal,
   expectStatus,
+  isObject,
   nameAnswer,
   skipUnusable,
 } from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { demandShape, isObject } from '../service/shape.ts';
+import { demandShape } from '../service/shape.ts';
 import { readReceipt } from '../service/spec-shapes.ts';
 
 const SENDING = { needs: ['full', 'recipient'], timeoutMs: SEND_TIMEOUT_MS } as const;

@@ -2,10 +2,16 @@ import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { NoAnswer } from '../../../certify/src/runner/http-client.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectRefusal, expectRefused, nameAnswer, type Refusal } from '../service/judge.ts';
+import {
+  codeOf,
+  expectRefusal,
+  expectRefused,
+  isObject,
+  nameAnswer,
+  type Refusal,
+} from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject } from '../service/shape.ts';
 
 const SECTION = 'Rules per endpoint, 10';
 const LIMITS = 'Limits';

@@ -5,9 +5,17 @@ import { liveConnection, sendingConnection } from '../fixtures/connections.ts';
 import { askPage, demandMessage, findMessage, readPage } from '../fixtures/messages.ts';
 import { firstText, messageIdOf, SEND_TIMEOUT_MS, sendText } from '../fixtures/sends.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { expectEqual, expectRefusal, expectStatus, nameAnswer, skipUnusable } from '../service/judge.ts';
+import {
+  expectEqual,
+  expectRefusal,
+  expectStatus,
+  isObject,
+  nameAnswer,
+  nameValue,
+  skipUnusable,
+} from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { demandShape, demandValue, isObject, nameValue } from '../service/shape.ts';
+import { demandShape, demandValue } from '../service/shape.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { message, sendAnswer } from '../service/spec-shapes.ts';
 

@@ -4,10 +4,9 @@ import { type Exchange, parseJson } from '../../../certify/src/runner/exchange.t
 import { readConnections } from '../fixtures/connections.ts';
 import { authServer, expectChallenge, grant, withToken } from '../fixtures/oauth.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectStatus, nameAnswer } from '../service/judge.ts';
+import { codeOf, expectStatus, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject, nameValue } from '../service/shape.ts';
 import { readingGrant } from './oauth-tokens.ts';
 
 const SECTION = 'Tool server';

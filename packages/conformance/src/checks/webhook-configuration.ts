@@ -2,9 +2,8 @@ import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { webhookBefore } from '../fixtures/webhook.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { expectEqual, expectRefusal, nameAnswer } from '../service/judge.ts';
+import { expectEqual, expectRefusal, isObject, nameAnswer } from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject } from '../service/shape.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { EVENT_NAMES, webhook } from '../service/spec-shapes.ts';
 

@@ -1,8 +1,8 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
 import { rotateWebhook, secretOf, setWebhook, setWebhookAgain, webhookBefore } from '../fixtures/webhook.ts';
-import { expectEqual, expectStatus } from '../service/judge.ts';
+import { expectEqual, expectStatus, isObject } from '../service/judge.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { demandShape, isObject } from '../service/shape.ts';
+import { demandShape } from '../service/shape.ts';
 import { EVENT_NAMES, webhookRotated, webhookSet } from '../service/spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 12 to 14';

@@ -1,10 +1,9 @@
 import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectRefusal, nameAnswer } from '../service/judge.ts';
+import { codeOf, expectRefusal, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import { UNKNOWN_ID } from '../service/requests.ts';
 import type { ServiceCheck } from '../service/service-check.ts';
-import { isObject, nameValue } from '../service/shape.ts';
 
 /** Each documented code and its status. */
 const STATUS_OF: Readonly<Record<string, number>> = {

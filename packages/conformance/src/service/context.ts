@@ -6,8 +6,7 @@ import { createJournal, type Journal } from '../../../certify/src/runner/journal
 import { createOnce, type Once } from '../../../certify/src/runner/once.ts';
 import { createSecretBook, type SecretBook } from '../../../certify/src/runner/secret-book.ts';
 import type { ServiceInputs } from './inputs.ts';
-import { codeOf } from './judge.ts';
-import { isObject } from './shape.ts';
+import { codeOf, isObject } from './judge.ts';
 import type { WebhookListener } from './webhook-listener.ts';
 
 /** What every check of the service can use. */

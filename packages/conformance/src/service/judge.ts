@@ -1,6 +1,20 @@
 import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
-import { isObject, nameValue } from './shape.ts';
+
+/** True for a JSON object. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Describes a value without revealing private ones. */
+export function nameValue(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === 'object') return `an object with ${Object.keys(value).join(', ') || 'no fields'}`;
+  if (typeof value !== 'string') return typeof value;
+  return value.length <= 40 ? JSON.stringify(value) : `a string of ${value.length} characters`;
+}
 
 /** The code of an error; undefined if the body has none. */
 export function codeOf({ json }: Exchange): string | undefined {

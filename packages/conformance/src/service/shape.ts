@@ -1,126 +1,77 @@
+import { z } from 'zod';
 import { type Probe, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
+import { nameValue } from './judge.ts';
 
-/** The result of checking a value. */
-interface Comparison {
-  /** Where a value is not as required. */
-  readonly faults: { readonly path: string; readonly expected: string; readonly actual: string }[];
-  /** Fields that no table lists. */
-  readonly extras: Set<string>;
-}
-
-/** Describes what is wrong with a value. */
-export type Shape = (value: unknown, path: string, comparison: Comparison) => void;
+/** What a value must be. */
+export type Shape = z.ZodType;
 
 const MAX_FAULTS = 5;
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
-function simple(expected: string, holds: (value: unknown) => boolean): Shape {
-  return (value, path, comparison) => {
-    if (!holds(value)) comparison.faults.push({ path, expected, actual: nameValue(value) });
-  };
+/** A value that a schema accepts, and what a finding calls it. */
+function kind(expected: string, schema: Shape): Shape {
+  return z.custom((value) => schema.safeParse(value).success, expected).describe(expected);
 }
 
-/** Describes a value without revealing private ones. */
-export function nameValue(value: unknown): string {
-  if (value === undefined) return 'nothing';
-  if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value);
-  if (Array.isArray(value)) return `an array of ${value.length}`;
-  if (typeof value === 'object') return `an object with ${Object.keys(value).join(', ') || 'no fields'}`;
-  if (typeof value !== 'string') return typeof value;
-  return value.length <= 40 ? JSON.stringify(value) : `a string of ${value.length} characters`;
-}
-
-export const string = simple('a string', (value) => typeof value === 'string');
-export const filled = simple('a non-empty string', (v) => typeof v === 'string' && v !== '');
-export const digits = simple(
-  'a string of international digits, without +',
-  (value) => typeof value === 'string' && /^\d{5,15}$/.test(value),
-);
-export const uri = simple('a URI', (value) => typeof value === 'string' && URL.canParse(value));
-export const dateTime = simple(
+export const string = kind('a string', z.string());
+export const filled = kind('a non-empty string', z.string().min(1));
+export const digits = kind('a string of international digits, without +', z.string().regex(/^\d{5,15}$/));
+export const uri = kind('a URI', z.url());
+export const dateTime = kind(
   'an ISO 8601 date-time',
-  (value) => typeof value === 'string' && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
+  z
+    .string()
+    .regex(DATE_TIME)
+    .refine((text) => !Number.isNaN(Date.parse(text))),
 );
-export const epochMs = simple(
-  'epoch milliseconds, a number of 13 digits',
-  (value) => typeof value === 'number' && value >= 1e12 && value < 1e13,
-);
-export const count = simple(
-  'an integer of at least 0',
-  (value) => typeof value === 'number' && Number.isInteger(value) && value >= 0,
-);
-export const flag = simple('a boolean', (value) => typeof value === 'boolean');
-export const yes = simple('true', (value) => value === true);
+export const epochMs = kind('epoch milliseconds, a number of 13 digits', z.number().min(1e12).lt(1e13));
+export const count = kind('an integer of at least 0', z.int().min(0));
+export const flag = kind('a boolean', z.boolean());
+export const yes = kind('true', z.literal(true));
 
 /** One of several values. */
-export function oneOf(values: readonly unknown[]): Shape {
-  return simple(`one of ${values.map(nameValue).join(', ')}`, (value) => values.includes(value));
-}
+export const oneOf = (values: readonly string[]): Shape =>
+  kind(`one of ${values.map(nameValue).join(', ')}`, z.enum(values));
 
 /** A string that matches a pattern, which is described in words. */
-export function matching(expected: string, pattern: RegExp): Shape {
-  return simple(expected, (value) => typeof value === 'string' && pattern.test(value));
-}
+export const matching = (expected: string, pattern: RegExp): Shape =>
+  kind(expected, z.string().regex(pattern));
 
 /** Null, or what the other shape requires. */
-export function orNull(shape: Shape): Shape {
-  return (value, path, comparison) => {
-    if (value === null) return;
-    const inner: Comparison = { faults: [], extras: comparison.extras };
-    shape(value, path, inner);
-    comparison.faults.push(
-      ...inner.faults.map((fault) => ({ ...fault, expected: `${fault.expected}, or null` })),
-    );
-  };
-}
+export const orNull = (shape: Shape): Shape => kind(`${shape.description}, or null`, shape.nullable());
 
 /** Absent, null, or what the other shape requires: for fields that the specification leaves open. */
-export function open(shape: Shape): Shape {
-  const inner = orNull(shape);
-  return (value, path, comparison) => {
-    if (value !== undefined) inner(value, path, comparison);
-  };
-}
+export const open = (shape: Shape): Shape =>
+  (shape.description === undefined ? shape.nullable() : orNull(shape)).optional();
 
 /** A list of one kind of element. */
-export function listOf(shape: Shape): Shape {
-  return (value, path, comparison) => {
-    if (!Array.isArray(value)) {
-      comparison.faults.push({ path, expected: 'an array', actual: nameValue(value) });
-      return;
-    }
-    for (const [index, item] of value.entries()) shape(item, `${path}[${index}]`, comparison);
-  };
-}
+export const listOf = (shape: Shape): Shape => z.array(shape, 'an array');
 
 /** An object with these fields. Others are allowed, and reported. */
-export function object(fields: Readonly<Record<string, Shape>>): Shape {
-  return (value, path, comparison) => {
-    if (!isObject(value)) {
-      comparison.faults.push({ path: path || 'the body', expected: 'an object', actual: nameValue(value) });
-      return;
-    }
-    for (const [name, shape] of Object.entries(fields)) {
-      shape(value[name], path === '' ? name : `${path}.${name}`, comparison);
-    }
-    const place = path.replace(/\[\d+\]/g, '[]');
-    for (const name of Object.keys(value)) {
-      if (!Object.hasOwn(fields, name)) comparison.extras.add(place === '' ? name : `${place}.${name}`);
-    }
-  };
-}
+export const object = (fields: Readonly<Record<string, Shape>>): Shape => z.strictObject(fields, 'an object');
 
-/** True for a JSON object. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const write = (path: readonly PropertyKey[]): string =>
+  path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
+    .replace(/^\./, '');
 
-/** Checks a value. */
-export function compareShape(value: unknown, shape: Shape, path = ''): Comparison {
-  const comparison: Comparison = { faults: [], extras: new Set() };
-  shape(value, path, comparison);
-  return comparison;
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);
+
+/** Where a value is not as required, and its fields that no table lists. */
+export function compareShape(value: unknown, shape: Shape) {
+  const issues = shape.safeParse(value).error?.issues ?? [];
+  const faults = issues
+    .filter(({ code }) => code !== 'unrecognized_keys')
+    .map(({ path, message }) => {
+      return { path: write(path) || 'the body', expected: message, actual: nameValue(valueAt(value, path)) };
+    });
+  const extras = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => write([...issue.path, key])) : [],
+  );
+  return { faults, extras: [...new Set(extras.map((path) => path.replace(/\[\d+\]/g, '[]')))] };
 }
 
 /** Requires a shape of the body of a response. Unknown fields become a remark. */
@@ -134,16 +85,15 @@ export function demandValue(
   shape: Shape,
   probe: Pick<Probe, 'note'>,
   exchange?: Exchange,
-  path = '',
 ): void {
-  const { faults, extras } = compareShape(value, shape, path);
-  if (extras.size > 0) probe.note(`further fields: ${[...extras].join(', ')}`);
+  const { faults, extras } = compareShape(value, shape);
+  if (extras.length > 0) probe.note(`further fields: ${extras.join(', ')}`);
   if (faults.length === 0) return;
   const shown = faults.slice(0, MAX_FAULTS);
   const more = faults.length > shown.length ? ` and ${faults.length - shown.length} more` : '';
   throw new Violation(
-    shown.map(({ path: at, expected }) => `${at}: ${expected}`).join('; ') + more,
-    shown.map(({ path: at, actual }) => `${at}: ${actual}`).join('; ') + more,
+    shown.map(({ path, expected }) => `${path}: ${expected}`).join('; ') + more,
+    shown.map(({ path, actual }) => `${path}: ${actual}`).join('; ') + more,
     exchange,
   );
 }
