@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs';
 import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
 import { countRows, describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { type Ratio, ratioOf, spreadOf } from '../report/statistics.ts';
-import type { Dialect } from './build-requests.ts';
 import type { LoadCommands, LoadResult } from './generate-load.ts';
 import { expectedRows } from './service-events.ts';
 
@@ -22,43 +20,28 @@ export interface ServerSetup {
   readonly secret: string;
 }
 
-export type ContenderName = 'connector' | 'verify' | 'insert' | 'stripe';
+export type ContenderName = 'connector' | 'verify' | 'insert';
 
 interface Contender {
   readonly title: string;
   readonly module: URL;
-  readonly dialect: Dialect;
-  readonly path: string;
-  readonly secret: string;
 }
 
 const SERVICE = {
-  dialect: 'service',
   path: '/webhooks/messaging',
   secret: 'bench-signing-secret-0123456789abcdef',
 } as const;
 
 const RIVALS = new URL('./servers/rivals.ts', import.meta.url);
 
-/** Has what `bench/package.json` names, which no other command needs. */
-const PEERS = new URL('../node_modules', import.meta.url);
-
 /** In the order of their turns. */
 const CONTENDERS: Readonly<Record<ContenderName, Contender>> = {
   connector: {
     title: 'the connector',
     module: new URL('./servers/connector.ts', import.meta.url),
-    ...SERVICE,
   },
-  verify: { title: 'verifies, stores nothing', module: RIVALS, ...SERVICE },
-  insert: { title: 'one INSERT per event', module: RIVALS, ...SERVICE },
-  stripe: {
-    title: 'stripe-sync-engine 0.48.5',
-    module: RIVALS,
-    dialect: 'stripe',
-    path: '/webhooks',
-    secret: 'whsec_bench0123456789abcdef',
-  },
+  verify: { title: 'verifies, stores nothing', module: RIVALS },
+  insert: { title: 'one INSERT per event', module: RIVALS },
 };
 
 /** A contender whose server runs, in a process of its own and on a database of its own. */
@@ -86,18 +69,17 @@ export async function measureIngest(context: BenchContext) {
   const running: Running[] = [];
   try {
     for (const name of Object.keys(CONTENDERS) as ContenderName[]) {
-      const reason = whyNot(name, args.without);
-      if (reason !== undefined) {
-        notMeasured[name] = reason;
+      if (args.without.includes(name)) {
+        notMeasured[name] = 'left out on request';
         continue;
       }
       progress(`starting ${name}`);
-      const { module, path, secret } = CONTENDERS[name];
+      const { module } = CONTENDERS[name];
       const databaseUrl = await postgres.createDatabase(name);
       const server = context.start<ServerCommands>(module);
       const one = { name, server, databaseUrl, port: 0, loads: [], rounds: [] };
       running.push(one);
-      one.port = (await server.ask('listen', { name, databaseUrl, path, secret })).port;
+      one.port = (await server.ask('listen', { name, databaseUrl, ...SERVICE })).port;
     }
     for (let round = 0; round < args.rounds; round++) {
       for (const one of running) {
@@ -118,24 +100,16 @@ export async function measureIngest(context: BenchContext) {
   }
 }
 
-function whyNot(name: ContenderName, without: readonly string[]): string | undefined {
-  if (without.includes(name)) return 'left out on request';
-  return name !== 'stripe' || existsSync(PEERS)
-    ? undefined
-    : 'not installed: npm ci --ignore-scripts --prefix bench';
-}
-
 async function runRound(
   one: Running,
   generator: Child<LoadCommands>,
   round: number,
   seconds: number,
 ): Promise<LoadResult> {
-  const { dialect, path, secret } = CONTENDERS[one.name];
   const offer = async (forSeconds: number, likelyRate: number): Promise<LoadResult> => {
     const run = one.loads.length;
     const atMost = Math.ceil(forSeconds * likelyRate * HEADROOM);
-    const plan = { dialect, port: one.port, path, secret, run, forMs: forSeconds * 1000, atMost };
+    const plan = { ...SERVICE, port: one.port, run, forMs: forSeconds * 1000, atMost };
     const load = await generator.ask('load', plan);
     one.loads.push(load);
     return load;
@@ -165,7 +139,6 @@ function compareAll(running: readonly Running[]): Ratio[] {
   const rate = (load: LoadResult): number => load.eventsPerSecond;
   return [
     ...compare('verify', 'verifies, stores nothing: events per second', { atLeast: 0.5 }, rate),
-    ...compare('stripe', 'stripe-sync-engine: events per second', { atLeast: 3 }, rate),
     ...compare('insert', 'one INSERT per event: p99', { below: 1 }, (load) => load.p99Ms),
   ];
 }
@@ -217,8 +190,6 @@ async function checkRows({ name, databaseUrl, loads }: Running): Promise<RowChec
       ]);
     case 'insert':
       return await countRows(databaseUrl, [['events', events, 'events']]);
-    case 'stripe':
-      return await countRows(databaseUrl, [['customers', events, 'stripe.customers']]);
     case 'verify':
       return [];
   }

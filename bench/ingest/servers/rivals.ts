@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import express, { type Request } from 'express';
 import postgres from 'postgres';
 import getRawBody from 'raw-body';
@@ -11,17 +10,6 @@ import type { ContenderName, ServerCommands, ServerSetup } from '../measure-inge
 
 /** Verifies, and stores if it does, the raw bytes of one request; false refuses it. */
 type Accept = (body: Buffer, request: Request) => Promise<boolean> | boolean;
-
-/** What the benchmark uses of `@supabase/stripe-sync-engine`, which `bench/package.json` names. */
-interface StripeSyncEngine {
-  StripeSync: new (config: {
-    schema: string;
-    stripeSecretKey: string;
-    stripeWebhookSecret: string;
-    poolConfig: { connectionString: string };
-  }) => { processWebhook(payload: Buffer, signature: string | undefined): Promise<void> };
-  runMigrations(config: { databaseUrl: string; schema: string }): Promise<void>;
-}
 
 const RIVALS: Partial<Record<ContenderName, (setup: ServerSetup) => Promise<Accept>>> = {
   /** The upper bound: verifies and answers, and forgets the event. */
@@ -36,28 +24,6 @@ const RIVALS: Partial<Record<ContenderName, (setup: ServerSetup) => Promise<Acce
     return async (body, request) => {
       if (!verify(request, body, secret)) return false;
       await sql`INSERT INTO events (key, body) VALUES (${keyOf(body)}, ${body.toString()}) ON CONFLICT DO NOTHING`;
-      return true;
-    };
-  },
-  async stripe({ databaseUrl, secret }) {
-    // Its CommonJS build: the other one looks for its migrations by `__dirname`.
-    const engine: StripeSyncEngine = createRequire(import.meta.url)('@supabase/stripe-sync-engine');
-    await engine.runMigrations({ databaseUrl, schema: 'stripe' });
-    // Its migrations log a failure and go on, so the table is looked for.
-    const sql = postgres(databaseUrl, { max: 1 });
-    const [row] = await sql<
-      { found: string | null }[]
-    >`SELECT to_regclass('stripe.customers')::text AS found`;
-    await sql.end();
-    if (row?.found == null) throw new Error('its migrations made no table of customers');
-    const sync = new engine.StripeSync({
-      schema: 'stripe',
-      stripeSecretKey: 'sk_test_bench',
-      stripeWebhookSecret: secret,
-      poolConfig: { connectionString: databaseUrl },
-    });
-    return async (body, request) => {
-      await sync.processWebhook(body, request.get('stripe-signature'));
       return true;
     };
   },
