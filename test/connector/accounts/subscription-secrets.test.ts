@@ -174,9 +174,10 @@ describe('look-ups of secrets', () => {
 });
 
 describe('a secret that is being replaced', () => {
-  it('is in doubt for deliveries that are signed after the call may have been made', async () => {
-    const secrets = create();
+  it('is in doubt for deliveries that are signed after the call may have been made, also if it is in memory', async () => {
+    const { secrets } = await open();
     await markPending(1_700, 2_500);
+    await clock.advance(20_000);
     expect((await find(secrets))?.secrets).toEqual([{ secret: 's1', version: 1, doubtfulAfter: 2_500 }]);
   });
 });

@@ -352,6 +352,11 @@ describe('the signature of a delivery', () => {
     await quick.close();
   });
 
+  it('is answered 503 at once if newer secrets cannot be read', async () => {
+    vi.spyOn(fixture.secrets, 'awaitNewer').mockResolvedValue('unknown');
+    expect((await send(receivedBody(), { secret: 'another' })).status).toBe(503);
+  });
+
   it('causes no look-up of newer secrets if only the headers are wrong', async () => {
     expect((await send(receivedBody(), { headers: { 'X-Service-Signature': 'sha256=abc' } })).status).toBe(
       401,
