@@ -2,23 +2,16 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CreatedConnectorConnection } from '../../src/contract/connector/connections.ts';
 import { type PairingEvent, pairingEvent } from '../../src/contract/connector/pairing.ts';
-import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { type EventReader, readEvents } from '../support/event-reader.ts';
-import { findFreePort } from '../support/find-free-port.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { type Caller, createCaller } from '../support/read-lists.ts';
 import { readQr } from '../support/read-qr.ts';
-import { type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
 
-/** Two processes load in it. */
-const TIME = { timeout: 180_000 };
 const PERSON = '447700900201';
 
 let running: TestLoop;
 let connector: Caller;
 let sandbox: Caller;
-let service: Caller;
 let url: string;
 let token: string;
 
@@ -29,7 +22,6 @@ beforeAll(async () => {
   token = info.connectorToken ?? '';
   connector = createCaller(url, token);
   sandbox = createCaller(`${info.sandboxUrl}/sandbox/v1`);
-  service = createCaller(info.baseUrl, info.apiKey);
 });
 afterEach(() => sandbox('DELETE', '/faults'));
 afterAll(() => running.close());
@@ -173,68 +165,4 @@ describe('a read receipt', () => {
       connector('POST', '/v1/read-receipts', { connectionId, messageId: 'nothing' }),
     ).rejects.toThrow(/404: .*not_found/);
   });
-});
-
-describe('a connector that is killed between the call that creates a connection and its answer', () => {
-  it(
-    'completes the creation after a restart: one connection, which the CRM finds by its key',
-    TIME,
-    async ({ onTestFinished }) => {
-      const { baseUrl, apiKey } = running.loop.info();
-      const database = await createTestDatabase({ connector: true });
-      onTestFinished(() => database.drop());
-      const port = await findFreePort();
-      const sealingKey = generateSealingKey();
-      const start = (): SpawnedCommand =>
-        spawnCli('connector', ['--json'], {
-          DATABASE_URL: database.url,
-          CONNECTOR_PORT: String(port),
-          CONNECTOR_API_TOKEN: 'token-of-this-test-alone',
-          CONNECTOR_SEALING_KEYS: sealingKey,
-          SERVICE_BASE_URL: baseUrl,
-          SERVICE_API_KEY: apiKey,
-        });
-      const own = `http://127.0.0.1:${port}`;
-      const total = async (): Promise<number> =>
-        (await service<{ connections: { total: number } }>('GET', '/account')).connections.total;
-      const before = await total();
-      await sandbox('PUT', '/faults', {
-        rules: [
-          {
-            id: 'lost',
-            match: { surface: 'api', method: 'POST', path: '/connections' },
-            action: { type: 'lost_answer' },
-          },
-        ],
-      });
-      const first = start();
-      onTestFinished(() => first.kill());
-      await first.said(/connectorUrl/);
-      const ask = (): Promise<Response> =>
-        fetch(`${own}/v1/connections`, {
-          method: 'POST',
-          headers: { authorization: 'Bearer token-of-this-test-alone', 'idempotency-key': 'crm-1' },
-        });
-      const asked = ask().then(
-        ({ status }) => status,
-        () => 'cut off',
-      );
-      await expect.poll(total).toBe(before + 1);
-      await first.kill();
-      // On a machine so slow that the attempts are over by now, it was told that nobody knows yet.
-      expect(['cut off', 502]).toContain(await asked);
-      await sandbox('DELETE', '/faults');
-      const second = start();
-      onTestFinished(() => second.kill());
-      await second.said(/connectorUrl/);
-      const again = await ask();
-      expect([200, 201]).toContain(again.status);
-      const { connection } = (await again.json()) as CreatedConnectorConnection;
-      expect(await total()).toBe(before + 1);
-      const told = createCaller(own, 'token-of-this-test-alone');
-      await expect
-        .poll(async () => (await told<{ changes: { connectionId: string }[] }>('GET', '/v1/changes')).changes)
-        .toContainEqual(expect.objectContaining({ connectionId: connection.id }));
-    },
-  );
 });

@@ -43,7 +43,7 @@ describe('a process that is killed at any of its statements', { timeout: 120_000
     // Most of the first statements take the leases of partitions, which are alike.
     let at = 0;
     for (let died = true; died; ) {
-      at += 5;
+      at += 9;
       died = false;
       for (const moment of ['before', 'after'] as const) {
         const connection = newId();

@@ -167,26 +167,27 @@ describe.skipIf(skipped !== '')(`consumers of every kind, called by two connecto
     expect(shares).toEqual(Array.from({ length: 6 }, () => ({ held: 8 })));
   });
 
-  it.each(NAMES)('receive nothing while they are paused, and then what they missed: %s', async (name) => {
-    await ask('POST', `/v1/consumers/${name}/pause`);
+  it('receive nothing while they are paused, and then what they missed', async () => {
+    for (const name of ['handler', 'jobs']) await ask('POST', `/v1/consumers/${name}/pause`);
     await settle();
     await tell(2);
-    for (const each of NAMES)
-      expect(byConnection(accepted[each]), each).toEqual(each === name ? {} : await due());
-    await ask('POST', `/v1/consumers/${name}/resume`);
+    for (const name of NAMES)
+      expect(byConnection(accepted[name]), name).toEqual(name === 'crm' ? await due() : {});
+    for (const name of ['handler', 'jobs']) await ask('POST', `/v1/consumers/${name}/resume`);
     await settle();
     await tell(1);
-    expect(byConnection(accepted[name])).toEqual(await due());
+    for (const name of NAMES) expect(byConnection(accepted[name]), name).toEqual(await due());
   });
 
-  it.each(NAMES)('receive again what they are to, in order, and nobody else does: %s', async (name) => {
+  it('receive again what they are to, in order, and nobody else does', async () => {
     await tell(2);
     const from = begun + 10;
-    for (const each of NAMES) accepted[each] = [];
-    await ask('POST', `/v1/consumers/${name}/replay`, { from });
+    for (const name of NAMES) accepted[name] = [];
+    for (const name of ['crm', 'jobs']) await ask('POST', `/v1/consumers/${name}/replay`, { from });
     await settle();
     const again = await due(from - 1);
-    for (const each of NAMES) expect(byConnection(accepted[each]), each).toEqual(each === name ? again : {});
+    for (const name of NAMES)
+      expect(byConnection(accepted[name]), name).toEqual(name === 'handler' ? {} : again);
   });
 
   it('sign for both secrets after a rotation, unless the old one is compromised', async () => {

@@ -205,7 +205,7 @@ describe('the polling period', () => {
     takeTime();
     bench.service.pageSize = 1;
     for (let index = 0; index < 130; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
-    for (let periods = 0; periods < 4; periods += 1) {
+    for (let periods = 0; periods < 2; periods += 1) {
       notifier.notified = [];
       await reconciler.settle();
       expect(countBehind()).toBeLessThanOrEqual(1);
