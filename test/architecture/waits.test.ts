@@ -10,10 +10,6 @@ const REASONS: Readonly<Record<string, string>> = {
   'test/support/crashing-connector.ts': 'kills at random moments',
   'test/support/crm-sender.ts': 'a CRM that sends at a pace',
   'test/support/follow-feed.ts': 'a reader that comes back',
-  'test/support/kill-backends.ts': 'kills at a pace',
-  'test/support/recovery-world.ts': 'looks at other processes',
-  'test/support/rotation-world.ts': 'paced senders',
-  'test/support/sends-world.ts': 'a CRM that retries',
   'test/support/dependency-outages.ts': 'paced measurements',
   'test/support/hostile-client.ts': 'a paced hostile client',
   // Other programs do not report when they are ready.

@@ -8,7 +8,7 @@ import { printTable } from '../support/print-table.ts';
 import { readStoredState } from '../support/read-connector.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
-const TIMES = WHOLE ? 20 : 3;
+const TIMES = WHOLE ? 20 : 1;
 const FAULTS: readonly Fault[] = ['kill', 'freeze', 'switchover'];
 const PACE = { burst: 6, everyMs: 30 };
 /** How long events are stored and read on a primary. */

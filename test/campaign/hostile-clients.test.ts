@@ -10,7 +10,7 @@ const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const PACE = { burst: 2, everyMs: 100 };
 const BEFORE_MS = 500;
 /** How long the clients stay. */
-const STAY_MS = WHOLE ? 30_000 : 4_000;
+const STAY_MS = WHOLE ? 30_000 : 2_000;
 const SAMPLE_MS = 100;
 const MIB = 1024 * 1024;
 /** The memory that the clients may take of a process, and how much of it may still be in use when they are gone. */

@@ -9,7 +9,7 @@ import { proves } from '../support/proves.ts';
 import { spawnCli } from '../support/spawn-command.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const FILES = 50;
+const FILES = 30;
 const PHONE = '4915112340000';
 
 /** The peak memory of a process, in MB. */
@@ -30,7 +30,7 @@ async function sendPatiently<Answer>(send: () => Promise<Answer>): Promise<Answe
   }
 }
 
-it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
+it('the service takes 30 files of 16 MB at once in less than 1 GB of memory', {
   ...proves('limits.media'),
 }, async () => {
   const database = await createTestDatabase({ platform: true });

@@ -6,8 +6,8 @@ import { startTestLoop } from '../support/loop.ts';
 import { readAllEntries, readAllMessages } from '../support/read-lists.ts';
 import { createShiftedClock } from '../support/shifted-clock.ts';
 
-const ROUNDS = 4;
-const EACH_ROUND = 250;
+const ROUNDS = 2;
+const EACH_ROUND = 200;
 /** All receipts of a round are due within this time. */
 const ROUND_MS = 10_000;
 const DROPPED = 0.3;
@@ -84,8 +84,8 @@ test('a poll restores everything after a network that loses three events in ten'
   expect(truth.every(({ mediaUrl }) => mediaUrl === null)).toBe(true);
   // The faults took effect: before the poll, messages are missing and statuses are behind.
   const before = checkFinalStates(lossy, truth);
-  expect(before.filter(({ rule }) => rule === 'lost').length).toBeGreaterThan(100);
-  expect(before.filter(({ rule }) => rule === 'different').length).toBeGreaterThan(100);
+  expect(before.filter(({ rule }) => rule === 'lost').length).toBeGreaterThan(50);
+  expect(before.filter(({ rule }) => rule === 'different').length).toBeGreaterThan(20);
   expect(before.filter(({ rule }) => rule === 'invented' || rule === 'repeated')).toEqual([]);
 
   expect(checkFinalStates(await readAllMessages(loop.connector, '/v1/messages?limit=1000'), truth)).toEqual(
@@ -101,9 +101,9 @@ test('a poll restores everything after a network that loses three events in ten'
   expect(dropped.every(({ attempts }) => attempts.every(({ faults }) => faults?.includes('drop')))).toBe(
     true,
   );
-  expect(deliveries.length).toBeGreaterThan(3_000);
-  expect(dropped.length / deliveries.length).toBeGreaterThan(DROPPED - 0.04);
-  expect(dropped.length / deliveries.length).toBeLessThan(DROPPED + 0.04);
+  expect(deliveries.length).toBeGreaterThan(1_000);
+  expect(dropped.length / deliveries.length).toBeGreaterThan(DROPPED - 0.07);
+  expect(dropped.length / deliveries.length).toBeLessThan(DROPPED + 0.07);
 
   clock.shift(JUDGED_AFTER_MS);
   await loop.connector('POST', '/v1/sync', {});
@@ -114,5 +114,5 @@ test('a poll restores everything after a network that loses three events in ten'
     openGaps: 0,
     repaired: { messages: lostMessages },
   });
-  expect(accounts[0]?.repaired.statuses).toBeGreaterThan(100);
+  expect(accounts[0]?.repaired.statuses).toBeGreaterThan(20);
 });

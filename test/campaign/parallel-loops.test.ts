@@ -11,7 +11,7 @@ import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 import { endServer } from '../support/sweep-abandoned-servers.ts';
 
-const FILES = process.env['CAMPAIGN'] === 'whole' ? 20 : 8;
+const FILES = process.env['CAMPAIGN'] === 'whole' ? 20 : 4;
 const TESTS_OF_A_FILE = 4;
 const RESTORES = 20;
 

@@ -40,8 +40,7 @@ describe.skipIf(MISSING !== undefined)(
       const exits: (number | NodeJS.Signals)[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
         await underLoad(crashes, 2 * round, async () => {
-          const away = () => Promise.resolve();
-          await Promise.all([webs[round % 2]?.down(away), workers[round % 2]?.down(away)]);
+          await Promise.all([webs[round % 2]?.kill(), workers[round % 2]?.kill()]);
         });
         await proxy.allUp();
         await underLoad(restarts, 2 * round + 1, async () => {

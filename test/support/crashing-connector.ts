@@ -23,8 +23,8 @@ export interface CrashingConnector {
   crash(times: number, random: () => number): Promise<CrashReport>;
   /** Stops it as an operator does and starts it again. Resolves with its exit code when it serves again. */
   restart(): Promise<number | NodeJS.Signals>;
-  /** Kills it and starts it again when `away` resolves. Resolves when it serves again. */
-  down(away: () => Promise<unknown>): Promise<void>;
+  /** Kills it and starts it again. Resolves when it serves again. */
+  kill(): Promise<void>;
   /** Stops it as an operator does. Resolves with its exit code, or the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
 }
@@ -115,9 +115,8 @@ export async function startCrashingConnector(
       await serving.promise;
       return how;
     },
-    async down(away) {
+    async kill() {
       await end('SIGKILL');
-      await away();
       await begin();
       await serving.promise;
     },

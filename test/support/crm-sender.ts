@@ -4,8 +4,6 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 export interface CrmSender {
   /** References of each queue's accepted sends, in order. */
   readonly taken: ReadonlyMap<string, readonly string[]>;
-  /** Number of calls that failed and were repeated. */
-  readonly repeated: number;
   /** Resolves when the calls in progress have ended. */
   stop(): Promise<void>;
 }
@@ -27,7 +25,6 @@ export function startCrmSender(options: {
 }): CrmSender {
   const { url, token, queues, everyMs } = options;
   const taken = new Map<string, string[]>();
-  let repeated = 0;
   let stopped = false;
 
   async function send({ connectionId, phone }: Queue, reference: string): Promise<void> {
@@ -37,7 +34,6 @@ export function startCrmSender(options: {
       const answer = await fetch(`${url}/v1/messages`, { method: 'POST', headers, body }).catch(() => null);
       await answer?.arrayBuffer().catch(() => undefined);
       if (answer?.status === 202) return;
-      repeated += 1;
       await systemClock.sleep(REPEAT_MS);
     }
   }
@@ -54,9 +50,6 @@ export function startCrmSender(options: {
   });
   return {
     taken,
-    get repeated() {
-      return repeated;
-    },
     async stop() {
       stopped = true;
       await Promise.all(work);

@@ -23,8 +23,6 @@ export interface OutageKind {
   readonly name: string;
   /** Whether deliveries are accepted nevertheless. */
   readonly harmless?: boolean;
-  /** Skipped in the short campaign, which has another of its kind. */
-  readonly long?: boolean;
   start(): Promise<Outage>;
 }
 
@@ -39,12 +37,12 @@ const OPTIONS: CampaignOptions = { processes: 1, spares: 0, connections: 600 };
 
 export const DEPENDENCY_OUTAGES: readonly OutageKind[] = [
   { name: 'Postgres is stopped (SIGSTOP)', start: stopPostgres },
-  { name: 'packets to Postgres are dropped', long: true, start: dropPackets },
+  { name: 'packets to Postgres are dropped', start: dropPackets },
   { name: '100 API clients wait for a locked table', harmless: true, start: blockApiClients },
   { name: 'all tables are locked', start: lockTables },
   { name: 'the disk of Postgres is full', start: fillDisk },
-  { name: 'Postgres is read-only', long: true, start: makeReadOnly },
-  { name: 'Redis is stopped (SIGSTOP)', harmless: true, long: true, start: stopRedis },
+  { name: 'Postgres is read-only', start: makeReadOnly },
+  { name: 'Redis is stopped (SIGSTOP)', harmless: true, start: stopRedis },
 ];
 
 async function stopPostgres(): Promise<Outage> {

@@ -1,5 +1,4 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 
 /** `up`: from the client to the server. `down`: from the server to the client. */
 export type Direction = 'up' | 'down' | 'both';
@@ -21,12 +20,8 @@ export interface FaultProxy {
   refuse(): Promise<void>;
   /** Listens again, on the same port. */
   accept(): Promise<void>;
-  /** Delays everything by this long, in both directions. */
-  delay(ms: number): void;
   /** Open connections. */
   readonly connections: number;
-  /** Connections accepted since the start. */
-  readonly accepted: number;
   close(): Promise<void>;
 }
 
@@ -47,21 +42,14 @@ export async function startFaultProxy(
 ): Promise<FaultProxy> {
   const pairs = new Set<Pair>();
   const frozen = { up: false, down: false };
-  let delayMs = 0;
-  let accepted = 0;
 
   const forward = (pair: Pair, to: Socket, direction: 'up' | 'down') => (original: Buffer) => {
     const chunk = alter(original, direction);
-    const write = (): void => {
-      if (frozen[direction] || pair.forgotten) pair.held.push({ to, chunk });
-      else if (to.writable) to.write(chunk);
-    };
-    if (delayMs > 0) systemClock.after(delayMs, write, { keepAlive: true });
-    else write();
+    if (frozen[direction] || pair.forgotten) pair.held.push({ to, chunk });
+    else if (to.writable) to.write(chunk);
   };
 
   const open = (client: Socket): void => {
-    accepted += 1;
     const server = connect({ ...target, noDelay: true });
     const pair: Pair = { client, server, held: [], forgotten: false };
     pairs.add(pair);
@@ -119,14 +107,8 @@ export async function startFaultProxy(
     async accept() {
       listener = await listen(open, port);
     },
-    delay(ms) {
-      delayMs = ms;
-    },
     get connections() {
       return pairs.size;
-    },
-    get accepted() {
-      return accepted;
     },
     async close() {
       for (const { client, server } of pairs) {

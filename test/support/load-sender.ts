@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import type { LoadEvent } from './load-plan.ts';
 
-/** How one attempt ended: a status, or why there was none; `CUT_ANSWER` if an answer had begun. */
+/** How one attempt ended: a status, or why there was none. */
 export interface Attempt {
   readonly status: number | null;
   readonly error: string | null;
@@ -11,9 +11,6 @@ export interface Attempt {
   readonly begun: number;
   readonly ms: number;
 }
-
-/** The error of an attempt whose answer was truncated. */
-export const CUT_ANSWER = 'cut answer';
 
 /** The outcome of one copy of an event. */
 export interface SentEvent {
@@ -24,8 +21,7 @@ export interface SentEvent {
 }
 
 export interface LoadSenderOptions {
-  /** Called once for each event, when it is signed. */
-  readonly secret: string | (() => string);
+  readonly secret: string;
   readonly clock: Clock;
   /** The addresses of an event; each gets a separate delivery. Called before each attempt. */
   readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
@@ -54,8 +50,6 @@ export interface LoadSender {
    * waits while there are no free connections, because that wait would not be the receiver's fault.
    */
   run(events: readonly LoadEvent[], pace: Pace, signal?: AbortSignal): Promise<void>;
-  /** Resolves when no event that failed is waiting for its next attempt. */
-  calm(): Promise<void>;
   close(): void;
 }
 
@@ -82,20 +76,15 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const { secret, clock, targets, connections = CONNECTIONS } = options;
   const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: connections });
   const sent: SentEvent[] = [];
-  const retrying = new Set<Promise<SentEvent>>();
   const flying = new Set<Promise<Attempt>>();
   const answers = new Map<number, number>();
 
-  async function deliverCopy(event: LoadEvent, queue: number, onRetry: () => void): Promise<SentEvent> {
-    const key = typeof secret === 'string' ? secret : secret();
-    const headers = signDelivery(event.body, key, clock.now());
+  async function deliverCopy(event: LoadEvent, queue: number): Promise<SentEvent> {
+    const headers = signDelivery(event.body, secret, clock.now());
     const attempts: Attempt[] = [];
     let acknowledged = false;
     for (const waitMs of WAITS_MS) {
-      if (waitMs > 0) {
-        onRetry();
-        await clock.sleep(waitMs);
-      }
+      if (waitMs > 0) await clock.sleep(waitMs);
       const addresses = targets(event, attempts.length);
       const address = addresses[queue % addresses.length];
       if (address === undefined) throw new Error('an event has no target');
@@ -115,11 +104,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
 
   function deliver(event: LoadEvent): Promise<SentEvent[]> {
     const queues = Math.max(event.copies, targets(event, 0).length);
-    const copies = Array.from({ length: queues }, (_, queue) => {
-      const copy = deliverCopy(event, queue, () => retrying.add(copy)).finally(() => retrying.delete(copy));
-      return copy;
-    });
-    return Promise.all(copies);
+    return Promise.all(Array.from({ length: queues }, (_, queue) => deliverCopy(event, queue)));
   }
 
   return {
@@ -136,9 +121,6 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
         else await Promise.all(burst);
       }
       await Promise.all(open);
-    },
-    async calm() {
-      while (retrying.size > 0) await Promise.all(retrying);
     },
     close: () => agent.destroy(),
   };
@@ -168,7 +150,7 @@ function post(
       // An answer counts once it is complete.
       answer.resume();
       answer.once('end', () => done(answer.statusCode ?? null, null));
-      answer.once('error', () => done(null, CUT_ANSWER));
+      answer.once('error', () => done(null, 'cut answer'));
     });
     outgoing.end(body);
   });

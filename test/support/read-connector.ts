@@ -33,17 +33,11 @@ export async function readStoredState(databaseUrl: string): Promise<StoredState>
 
 const LOOK_EVERY_MS = 100;
 
-/** The number of unfinished sends. */
-export async function countOpenSends(sql: postgres.Sql): Promise<number> {
-  const [row] = await sql<{ open: number }[]>`
-    select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
-  return row?.open ?? 0;
-}
-
 /** Resolves when every send is finished. */
 export async function untilSent(databaseUrl: string): Promise<void> {
   await withSql(databaseUrl, async (sql) => {
-    while ((await countOpenSends(sql)) > 0) await systemClock.sleep(LOOK_EVERY_MS);
+    const readOpen = () => sql`select from connector.outbound where state in ('queued', 'sending') limit 1`;
+    while ((await readOpen()).length > 0) await systemClock.sleep(LOOK_EVERY_MS);
   });
 }
 
