@@ -6,7 +6,6 @@ import { runConsumers } from '../../src/commands/run-consumers.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { listen } from '../support/listen.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
-import { spawnCli } from '../support/spawn-command.ts';
 
 const ADDRESS = 'https://93.184.215.14/changes';
 const test = loopOfFile({ handlers: { onChange: () => undefined } });
@@ -181,12 +180,5 @@ describe('npm run consumers', () => {
     ])
       expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
     expect((await run('create', '--help')).stdout).toContain('--redis-url-file FILE');
-  });
-
-  it('runs as a program', async () => {
-    const words = ['list', '--connector', test.connectorUrl, '--json'];
-    const ended = await spawnCli('consumers', words, { CONNECTOR_API_TOKEN: test.connectorToken }).ended;
-    expect(ended).toMatchObject({ code: 0 });
-    expect(JSON.parse(ended.stdout)).toMatchObject({ consumers: [{ name: 'handler' }] });
   });
 });

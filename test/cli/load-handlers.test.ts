@@ -5,7 +5,6 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { loadHandlers } from '../../src/commands/load-handlers.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { spawnCli } from '../support/spawn-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'handlers-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -98,15 +97,5 @@ describe('the module of CONNECTOR_HANDLERS', () => {
     expect(read('web').handlersModule).toBeUndefined();
     expect(read('worker').handlersModule).toBe(env.CONNECTOR_HANDLERS);
     expect(read('all').handlersModule).toBe(env.CONNECTOR_HANDLERS);
-  });
-
-  it('makes the command exit with 2 before anything else is started', async () => {
-    const { code, stdout, stderr } = await spawnCli('connector', [], env).ended;
-    expect(stderr).toContain('CONNECTOR_HANDLERS: ');
-    expect(stderr).toContain(
-      "broken.mjs could not be loaded: SyntaxError: Unexpected token '{' (run node --check to see where)",
-    );
-    expect(stdout).not.toContain('ready');
-    expect(code).toBe(2);
   });
 });

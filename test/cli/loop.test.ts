@@ -15,13 +15,12 @@ import { loopOptions } from '../../src/testing/test-loop.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
-import { findFreePort } from '../support/find-free-port.ts';
+import { findFreePort, findPortBase, isFree } from '../support/find-free-port.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { proves } from '../support/proves.ts';
 import { runTestConnector } from '../support/run-test-connector.ts';
-import { findPortBase, isFree } from '../support/spawn-command.ts';
 
 describe('the loop', () => {
   const test = loopOfFile();

@@ -7,7 +7,8 @@ import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase, STOPPED, spawnCli, spawnCommand } from '../support/spawn-command.ts';
+import { findPortBase } from '../support/find-free-port.ts';
+import { STOPPED, spawnCli, spawnCommand } from '../support/spawn-command.ts';
 
 it('npm run platform serves the service and its sandbox, without a connector', async () => {
   const database = await createTestDatabase();

@@ -5,7 +5,6 @@ import { readEvents } from '../support/event-reader.ts';
 import { listen } from '../support/listen.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
-import { spawnCli } from '../support/spawn-command.ts';
 
 /** Several processes start in a test, on a machine that may be busy. */
 const SLOW_MS = 120_000;
@@ -142,8 +141,9 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   });
 
   it('accepts options before the subcommand, and --url rather than SANDBOX_URL', async () => {
-    const env = { SANDBOX_URL: 'http://127.0.0.1:9' };
-    const { code, stdout } = await spawnCli('sandbox', ['--url', url, '--json', 'info', 'apiKey'], env).ended;
+    vi.stubEnv('SANDBOX_URL', 'http://127.0.0.1:9');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { code, stdout } = await runHere(['--url', url, '--json', 'info', 'apiKey']);
     expect({ code, answer: JSON.parse(stdout) }).toMatchObject({
       code: 0,
       answer: { apiKey: test.loop.info().apiKey },

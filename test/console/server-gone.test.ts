@@ -4,7 +4,7 @@ import { portsFrom } from '../../src/commands/ports.ts';
 import { moveTo, openPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
-import { findPortBase } from '../support/spawn-command.ts';
+import { findPortBase } from '../support/find-free-port.ts';
 
 let test: TestLoop;
 

@@ -3,7 +3,8 @@ import { portsFrom } from '../../src/commands/ports.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase, spawnCommand } from '../support/spawn-command.ts';
+import { findPortBase } from '../support/find-free-port.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const BLOCKS = readBlocks(readProjectFile('docs/oauth.md'))
   .filter(({ language }) => language === 'sh')

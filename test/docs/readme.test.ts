@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/find-free-port.ts';
+import { findFreePort, findPortBase } from '../support/find-free-port.ts';
 import { callJson, createLoopClient, type LoopClient } from '../support/loop-client.ts';
 import { type CodeBlock, readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;
 const README = readProjectFile('README.md');

@@ -10,7 +10,8 @@ import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { findPortBase } from '../support/find-free-port.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;
 const PAGE = readProjectFile('docs/your-crm.md');

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHttpSink } from '../../src/connector/consumers/sinks/http-sink.ts';
 import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
@@ -93,6 +94,35 @@ describe.skipIf(isMissing)(`consumer.py${isMissing ? ': python3 is not installed
       error: { code: 'http_401' },
     });
     expect(stored()).toEqual([]);
+  });
+
+  it('accepts a genuine request for five minutes, and no changed one', () => {
+    const at = 1_768_478_400;
+    const text = JSON.stringify({ key: 'k', attempt: 1, change: createdChange(1, 'm1', 'größer 😀') });
+    const headers = {
+      'webhook-id': 'k',
+      'webhook-timestamp': String(at),
+      'webhook-signature': new Webhook(SECRET).sign('k', new Date(at * 1_000), text),
+    };
+    const body = Buffer.from(text).toString('base64');
+    const one = { secret: SECRET, headers, body, now: at + 299 };
+    const changed = [
+      { secret: SECRET.replace('c2V', 'AAA') },
+      { body: Buffer.from(`${text} `).toString('base64') },
+      { now: at + 301 },
+      { now: at - 301 },
+      { headers: { ...headers, 'webhook-id': 'another' } },
+      { headers: { ...headers, 'webhook-timestamp': '1e9' } },
+      { headers: { ...headers, 'webhook-signature': '' } },
+      { headers: {} },
+    ];
+    const { stdout, stderr } = spawnSync(
+      'python3',
+      [join(import.meta.dirname, 'verify-requests.py'), join(ROOT, 'examples/http-consumer-python')],
+      { input: JSON.stringify([one, ...changed.map((change) => ({ ...one, ...change }))]) },
+    );
+    expect(String(stderr)).toBe('');
+    expect(JSON.parse(String(stdout))).toEqual([true, ...changed.map(() => false)]);
   });
 
   it('writes neither key nor effect of a change that it cannot store, and both when it comes again', async () => {

@@ -10,7 +10,8 @@ import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { findReached, foldersOf, installPackages, readDockerfile, runLine } from '../support/docker-image.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { findPortBase } from '../support/find-free-port.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const NAME = 'messaging-service';
 

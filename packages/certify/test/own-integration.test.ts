@@ -5,9 +5,9 @@ import type { ConnectorMessageList } from '../../../src/contract/connector/messa
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { Browser } from '../../../test/support/browser.ts';
 import { readEvents } from '../../../test/support/event-reader.ts';
+import { findPortBase } from '../../../test/support/find-free-port.ts';
 import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
-import { findPortBase } from '../../../test/support/spawn-command.ts';
 import { INTEGRATION_CHECKS, runIntegrationSuite } from '../src/integration/run-integration-suite.ts';
 import { createObserver } from '../src/runner/observer.ts';
 

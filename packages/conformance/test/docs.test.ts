@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { makeDataFolder } from '../../../test/support/data-folder.ts';
 import { createTestDatabase } from '../../../test/support/database.ts';
-import { findFreePort } from '../../../test/support/find-free-port.ts';
+import { findFreePort, findPortBase } from '../../../test/support/find-free-port.ts';
 import { readBlocks, readProjectFile } from '../../../test/support/markdown.ts';
 import { ROOT } from '../../../test/support/root.ts';
-import { findPortBase, spawnCommand } from '../../../test/support/spawn-command.ts';
+import { spawnCommand } from '../../../test/support/spawn-command.ts';
 import { SERVICE_COMMAND } from '../src/options.ts';
 import { selectChecks } from '../src/run-service-suite.ts';
 

@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
+import { spawnCli } from '../support/spawn-command.ts';
+
+const test = loopOfFile({ handlers: { onChange: () => undefined } });
+
+it('npm run sandbox prints an answer', async () => {
+  const { sandboxUrl, apiKey } = test.loop.info();
+  const { code, stdout } = await spawnCli('sandbox', ['--url', sandboxUrl, 'info', 'apiKey']).ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `${apiKey}\n` });
+});
+
+it('npm run consumers prints an answer', async () => {
+  const words = ['list', '--connector', test.connectorUrl, '--json'];
+  const ended = await spawnCli('consumers', words, { CONNECTOR_API_TOKEN: test.connectorToken }).ended;
+  expect(ended).toMatchObject({ code: 0 });
+  expect(JSON.parse(ended.stdout)).toMatchObject({ consumers: [{ name: 'handler' }] });
+});
+
+it('npm run connector exits with 2 before it starts anything if its handlers cannot be loaded', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'handlers-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const module = join(folder, 'broken.mjs');
+  writeFileSync(module, 'export function {');
+  const { code, stdout, stderr } = await spawnCli('connector', [], {
+    CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
+    CONNECTOR_SEALING_KEYS: generateSealingKey(),
+    CONNECTOR_HANDLERS: module,
+  }).ended;
+  expect(stderr).toContain('CONNECTOR_HANDLERS: ');
+  expect(stderr).toContain(
+    "broken.mjs could not be loaded: SyntaxError: Unexpected token '{' (run node --check to see where)",
+  );
+  expect(stdout).not.toContain('ready');
+  expect(code).toBe(2);
+});
