@@ -41,8 +41,9 @@ test('every delivery is answered within 5 s while a dependency is down, and ever
   const delays = monitorEventLoopDelay();
   delays.enable();
   const outcomes: Outcome[] = [];
-  if (WHOLE) for (const kind of kinds) outcomes.push(await strike(kind));
-  else outcomes.push(...(await Promise.all(kinds.map(strike))));
+  const atOnce = WHOLE ? 1 : 4;
+  for (let at = 0; at < kinds.length; at += atOnce)
+    outcomes.push(...(await Promise.all(kinds.slice(at, at + atOnce).map(strike))));
   printTable(outcomes);
   // A delay of this process delayed the answers as well.
   const slackMs = SCHEDULING_MS + delays.max / 1e6;

@@ -5,9 +5,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { findPortBase } from '../support/find-free-port.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase } from '../support/find-free-port.ts';
 import { STOPPED, spawnCli, spawnCommand } from '../support/spawn-command.ts';
 
 it('npm run platform serves the service and its sandbox, without a connector', async () => {

@@ -6,8 +6,8 @@ import { type SandboxInfo, sandboxInfo } from '../../src/contract/sandbox/info.t
 import { Browser, type Visit } from '../support/browser.ts';
 import { type DataFolder, findLocation, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { callJson, createLoopClient, type ShownChange, type ShownMessage } from '../support/loop-client.ts';
 import { findPortBase } from '../support/find-free-port.ts';
+import { callJson, createLoopClient, type ShownChange, type ShownMessage } from '../support/loop-client.ts';
 import { type Ended, type SpawnedCommand, STOPPED, spawnCli } from '../support/spawn-command.ts';
 
 /** Starting Postgres and four listeners on a busy machine takes a while. */

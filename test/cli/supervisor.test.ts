@@ -164,20 +164,6 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   );
 
   it(
-    'stops a roll-out at invalid settings, names them, and keeps running',
-    async () => {
-      onTestFinished(() => settings(token));
-      await settings('third', 'RECONCILE_INTERVAL_MS=5');
-      tell(command, 'SIGHUP');
-      await untilLogged(/roll-out stopped/, 1);
-      expect(await status(token)).toBe(200);
-      expect(command.stderr().match(/RECONCILE_INTERVAL_MS/g)).toHaveLength(1);
-      expect(trouble()).toEqual([]);
-    },
-    SLOW_MS,
-  );
-
-  it(
     'starts new processes through the link with which it was started, wherever the link points now',
     async () => {
       onTestFinished(() => pointTo(ROOT));

@@ -2,9 +2,9 @@ import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { moveTo, openPage } from '../support/chromium.ts';
+import { findPortBase } from '../support/find-free-port.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
-import { findPortBase } from '../support/find-free-port.ts';
 
 let test: TestLoop;
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
+import { findPortBase } from '../support/find-free-port.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase } from '../support/find-free-port.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
 const BLOCKS = readBlocks(readProjectFile('docs/oauth.md'))

@@ -8,9 +8,9 @@ import { deadLetter } from '../../src/contract/connector/changes.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findPortBase } from '../support/find-free-port.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase } from '../support/find-free-port.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;

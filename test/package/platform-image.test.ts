@@ -8,9 +8,9 @@ import { readSettings } from '../../src/runtime/config/read-settings.ts';
 import { askAs } from '../support/ask-as.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { findReached, foldersOf, installPackages, readDockerfile, runLine } from '../support/docker-image.ts';
+import { findPortBase } from '../support/find-free-port.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-import { findPortBase } from '../support/find-free-port.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const NAME = 'messaging-service';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { proves } from '../../support/proves.ts';
 import { findPortBase } from '../../support/find-free-port.ts';
+import { proves } from '../../support/proves.ts';
 import { spawnCommand } from '../../support/spawn-command.ts';
 import { type OauthWorld, startOauthWorld } from './oauth-fixture.ts';
 
