@@ -42,6 +42,9 @@ export type StatusChangeData = z.infer<typeof statusChangeData>;
 
 /** A connection as it was after the change, without the fields that are computed on read. */
 export const connectionChangeData = connectorConnection.omit({ health: true, lastContactAt: true }).extend({
+  status: connectorConnection.shape.status.describe(
+    'Status as reported by the service: `connecting`, `disconnected`, or `open` or `connected` for a live connection. Accept any value.',
+  ),
   changed: z
     .array(z.string())
     .nullable()
