@@ -11,7 +11,9 @@ import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;
 const README = readProjectFile('README.md');
-const BLOCKS = readBlocks(README);
+const FIRST_HOUR = readProjectFile('docs/first-hour.md');
+const API = readProjectFile('docs/api.md');
+const BLOCKS = [...readBlocks(README), ...readBlocks(FIRST_HOUR)];
 const SHELL = BLOCKS.filter(({ language }) => language === 'sh');
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
@@ -23,7 +25,7 @@ interface Ran {
   readonly answer: Answer;
 }
 
-describe('README.md', () => {
+describe('README.md, docs/first-hour.md and docs/api.md', () => {
   /** Ports of the loop in place of 4000, 4010, 4011 and 4020. */
   let base: number;
   let folder: DataFolder;
@@ -55,7 +57,6 @@ describe('README.md', () => {
     { recognises: /^(?:(?:\w+=\$\()?(?:curl -s|npm run (?:-s )?sandbox --) .+\n?)+$/, run: runCalls },
     { recognises: /^npm run connector$/, run: runConnector },
     { recognises: /^npm ci && npm test$/, run: isWhatCiRuns },
-    { recognises: /^npm run bench -- --help$/, run: runBenchHelp },
   ];
 
   async function startLoop(): Promise<void> {
@@ -138,8 +139,8 @@ describe('README.md', () => {
       CONNECTOR_API_TOKEN: 'token-of-this-customer-01',
       CONNECTOR_SEALING_KEYS: generateSealingKey(),
     };
-    const named = /set the first six settings \(((?:`[A-Z_]+`(?:, )?)+)\), and run:/.exec(README)?.[1] ?? '';
-    expect(named.match(/[A-Z_]+/g)).toEqual(Object.keys(env));
+    const named = [...README.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name);
+    expect(named).toEqual(Object.keys(env));
     const info = { baseUrl: env.SERVICE_BASE_URL, apiKey: env.SERVICE_API_KEY };
     return { env, info: { ...info, sandboxUrl: `http://127.0.0.1:${base}` } };
   }
@@ -151,12 +152,6 @@ describe('README.md', () => {
     const commands = steps.map(([, , command]) => command?.replace(/^tests \S+ /, ''));
     expect(commands[0]?.replace(' --no-audit --no-fund', '')).toBe('npm ci');
     expect(commands).toContain('npm test');
-  }
-
-  async function runBenchHelp({ text }: CodeBlock): Promise<void> {
-    const { code, stdout } = await spawnCommand('sh', ['-c', text], { cwd: ROOT }).ended;
-    expect(code).toBe(0);
-    expect(stdout).toContain('ingest');
   }
 
   it('has blocks to run', () => {
@@ -202,7 +197,7 @@ describe('README.md', () => {
     const [armed, wrote, synced, page] = ran.slice(from);
     expect(armed?.answer.rules).toHaveLength(1);
     expect(synced?.answer.accounts).toHaveLength(1);
-    expect(README).toContain('The message has arrived with `"firstSeenBy":"poll"` and `"peer":null`');
+    expect(FIRST_HOUR).toContain('The message has arrived with `"firstSeenBy":"poll"` and `"peer":null`');
     expect(page?.answer.messages).toEqual([
       expect.objectContaining({
         id: wrote?.answer.messageId,
@@ -263,15 +258,9 @@ describe('README.md', () => {
   it('lists only calls that exist, those of the connector with a token on its own port', async () => {
     const own = `http://127.0.0.1:${base + 20}`;
     const { paths } = await callJson<Answer>(`http://127.0.0.1:${base}/connector/v1/openapi.json`);
-    const calls = findCalls(README);
+    const calls = findCalls(API);
     expect(calls.length).toBeGreaterThan(8);
-    const sandbox = await callJson<Answer>(`http://127.0.0.1:${base}/sandbox/v1/openapi.json`);
     for (const { method, path } of calls) {
-      const [, atSandbox] = /^\/sandbox\/v1([^?]*)/.exec(path) ?? [];
-      if (atSandbox !== undefined) {
-        expect(Object.keys(sandbox.paths[atSandbox] ?? {}), path).toContain(method.toLowerCase());
-        continue;
-      }
       if (!path.startsWith('/v1/') && path !== '/metrics') {
         expect((await fetch(`${own}${path}`)).status, path).toBe(200);
         continue;
@@ -279,6 +268,14 @@ describe('README.md', () => {
       expect(Object.keys(paths[path] ?? {}), path).toContain(method.toLowerCase());
       expect((await fetch(`${own}${path.replace('{id}', 'x')}`, { method })).status, path).toBe(401);
     }
+  });
+
+  it('shows a handler that can be called with the change above it', async () => {
+    const [shown] = readBlocks(README).filter(({ language }) => language === 'json');
+    const [handler] = readBlocks(README).filter(({ language }) => language === 'js');
+    const call = `${handler?.text}\nawait onChange(${shown?.text}, { key: 'a1-5' });`;
+    const { stdout } = await spawnCommand('node', ['--input-type=module', '-e', call], { cwd: ROOT }).ended;
+    expect(stdout).toBe('a1-5: 447700900201 wrote "Is my order on its way?"\n');
   });
 
   it('exits on Ctrl-C, as the start says', async () => {
@@ -298,9 +295,9 @@ function toPattern(line: string): RegExp {
   return new RegExp(`^${open}$`, 'm');
 }
 
-/** The calls in the README's table; a path without a method takes that of the one before it. */
-function findCalls(readme: string): readonly { readonly method: string; readonly path: string }[] {
-  const rows = [...readme.matchAll(/^\| (`.+`) \|/gm)].map(([, cell = '']) => cell);
+/** The calls in a table; a path without a method takes that of the one before it. */
+function findCalls(page: string): readonly { readonly method: string; readonly path: string }[] {
+  const rows = [...page.matchAll(/^\| (`.+`) \|/gm)].map(([, cell = '']) => cell);
   const spans = rows.flatMap((cell) => [...cell.matchAll(/`(?:([A-Z]+) )?(\/[^`]*)`/g)]);
   let method = '';
   return spans.map(([, given, path = '']) => {

@@ -196,8 +196,10 @@ describe('a program that imports messaging-connector', () => {
     }
   });
 
-  it('in JavaScript, as in the README, is called for a signed webhook, and exits by itself', async () => {
-    const [example] = readBlocks(readProjectFile('README.md')).filter(({ language }) => language === 'js');
+  it('in JavaScript, as docs/your-crm.md shows it, is called for a signed webhook, and exits by itself', async () => {
+    const example = readBlocks(readProjectFile('docs/your-crm.md')).find(({ text }) =>
+      text.includes('startConnector'),
+    );
     writeFileSync(join(folder, 'crm.mjs'), String(example?.text));
     const program = inFolder('node', ['crm.mjs'], settings());
     const { url } = JSON.parse(await program.said(/"connector ready"/)) as { url: string };

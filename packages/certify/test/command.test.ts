@@ -148,7 +148,7 @@ describe('the package', () => {
   it.each([
     '.github/actions/certify/action.yml',
     'examples/receivers/README.md',
-    'README.md',
+    'docs/your-crm.md',
     'docs/certify.md',
   ])('is never downloaded under a name that nobody owns: %s', (file) => {
     const calls = readProjectFile(file).match(/npx[^\n]* messaging-\w+/g) ?? [];
