@@ -1,9 +1,17 @@
+import { styleText } from 'node:util';
 import { z } from 'zod';
 import { envLines } from '../contract/console/env-lines.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { account } from '../contract/service/account.ts';
 import { invoke } from './invocation.ts';
 import type { LocalSecrets } from './local-secrets.ts';
+
+/** The lines of a start with coloured labels, if standard output is a terminal and `NO_COLOR` is not set. */
+export function colour(text: string): string {
+  return text.replace(/^\w[\w -]{0,10}(?= {2})/gm, (label) =>
+    styleText(label.trim() === 'ready' ? 'green' : 'dim', label, { stream: process.stdout }),
+  );
+}
 
 /** The addresses and the API key of the service, one per line. */
 export function describeService(info: SandboxInfo): string {
@@ -25,6 +33,8 @@ export function describeLoop(info: SandboxInfo): string {
 ${describeService(info)}
 # .env of an application that calls them
 ${envLines(info).join('\n')}
+
+next        open ${info.sandboxUrl}/ and follow the first steps
 `;
 }
 

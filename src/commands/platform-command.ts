@@ -5,7 +5,7 @@ import { isLoopbackAddress } from '../runtime/http-server/loopback.ts';
 import { type CommandOptions, readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { claimForSandbox } from './database-owner.ts';
-import { describeLoop, describePlatform, describeReset } from './describe-loop.ts';
+import { colour, describeLoop, describePlatform, describeReset } from './describe-loop.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
@@ -79,7 +79,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     destination: 'stderr',
     typos,
     clock,
-    tellsStop: options['json'] !== true,
+    tells: options['json'] !== true,
     shutdownMs: SHUTDOWN_MS,
   } as const;
   // Imported only here: loading it takes most of the start, and `--help` and usage errors do not need it.
@@ -88,7 +88,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     const dataDir = String(options['data-dir'] ?? '.data');
     const databaseUrl = settings.platformDatabaseUrl ?? settings.databaseUrl;
     const say = (text: string): void => {
-      if (!options['json']) print(text);
+      if (!options['json']) print(colour(text));
     };
     const server = await lifecycle.whenStarted(
       'database server',

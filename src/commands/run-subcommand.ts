@@ -1,8 +1,12 @@
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { findNearest } from '../runtime/config/similar-names.ts';
 import { type CommandDefinition, type CommandOptions, UsageError } from './command-line.ts';
 import { COMMANDS, type CommandName } from './commands.ts';
 import { type CommandStreams, PROCESS_STREAMS, runCommand } from './run-command.ts';
 import type { Subcommand } from './subcommand.ts';
+
+/** A subcommand that differs from the given word in more letters is not suggested. */
+const MOST_LETTERS = 2;
 
 /** A command that consists of subcommands. */
 export interface SubcommandFamily<Target> {
@@ -49,8 +53,10 @@ export async function runSubcommand<Target>(
     command,
     async ({ options, words, env, print }) => {
       if (chosen === undefined) {
-        const what = name === '' ? 'A subcommand is missing' : `There is no subcommand "${name}"`;
-        throw new UsageError(`${what}.\n${list}`);
+        if (name === '') throw new UsageError(`A subcommand is missing.\n${list}`);
+        const nearest = findNearest(name, Object.keys(subcommands), MOST_LETTERS);
+        const hint = nearest === undefined ? list : ` Did you mean "${nearest}"? See --help.`;
+        throw new UsageError(`There is no subcommand "${name}".${nearest === undefined ? '\n' : ''}${hint}`);
       }
       const {
         json,

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { describeTypo, type NearName } from '../runtime/config/similar-names.ts';
 import { createLifecycle, type Lifecycle, type StopSignal } from '../runtime/lifecycle/lifecycle.ts';
@@ -9,8 +10,11 @@ export interface ServeOptions extends LoggerOptions {
   readonly shutdownMs: number;
   /** Variables whose names resemble a setting; each is logged and removed from the list. */
   readonly typos: NearName[];
-  /** Prints on standard error when the shutdown starts and when it has finished, for a person at a terminal. */
-  readonly tellsStop?: boolean | undefined;
+  /**
+   * For a person at a terminal, prints on standard error what is being started and for how long, and when the shutdown
+   * starts and has finished.
+   */
+  readonly tells?: boolean | undefined;
   /** Default: SIGINT and SIGTERM. */
   readonly stopSignals?: readonly StopSignal[];
 }
@@ -24,6 +28,27 @@ const TOLD_STOP = {
   ended: (ms: number): void =>
     void process.stderr.write(`stopped     in ${(ms / 1000).toFixed(1)} s; the data is kept\n`),
 };
+
+const CLEAR_LINE = '\r\u001b[K';
+
+/** Shows on a terminal what is being started, on a line that disappears when it has started. */
+function tellStart(clock: Clock): ((name: string) => () => void) | undefined {
+  if (!process.stderr.isTTY) return undefined;
+  return (name) => {
+    const beganAt = clock.elapsed();
+    let cancel = (): void => undefined;
+    function show(): void {
+      const seconds = Math.round((clock.elapsed() - beganAt) / 1000);
+      process.stderr.write(`${CLEAR_LINE}${styleText('dim', `starting    ${name}, ${seconds} s`)}`);
+      cancel = clock.after(1_000, show);
+    }
+    show();
+    return () => {
+      cancel();
+      process.stderr.write(CLEAR_LINE);
+    };
+  };
+}
 
 /** The context that a command gets while it serves. */
 export interface Serving {
@@ -43,8 +68,14 @@ export async function serveUntilStopped(
   const { clock, shutdownMs } = options;
   const logger = createLogger(options);
   for (const typo of options.typos.splice(0)) logger.warn(describeTypo(typo));
-  const onStop = options.tellsStop === true ? TOLD_STOP : undefined;
-  const lifecycle = createLifecycle({ logger, clock, deadlineMs: shutdownMs, onStop });
+  const tells = options.tells === true;
+  const lifecycle = createLifecycle({
+    logger,
+    clock,
+    deadlineMs: shutdownMs,
+    onStart: tells ? tellStart(clock) : undefined,
+    onStop: tells ? TOLD_STOP : undefined,
+  });
   lifecycle.closeOnSignals(options.stopSignals);
   try {
     await start({ logger, lifecycle });

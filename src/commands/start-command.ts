@@ -3,7 +3,7 @@ import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { claimForSandbox } from './database-owner.ts';
-import { describeLoop, describeReset, explainNumbers } from './describe-loop.ts';
+import { colour, describeLoop, describeReset, explainNumbers } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { explainLostKey, readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
@@ -41,7 +41,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
   const ports = portsFrom(readPortBase(options['port-base']));
   const dataDir = String(options['data-dir'] ?? '.data');
   const say = (text: string): void => {
-    if (!options['json']) print(`${text}\n`);
+    if (!options['json']) print(colour(`${text}\n`));
   };
   const serving = {
     level: logLevel,
@@ -49,7 +49,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     destination: 'stderr',
     typos,
     clock,
-    tellsStop: options['json'] !== true,
+    tells: options['json'] !== true,
     // Its connector takes as long as a separate one.
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
@@ -91,7 +91,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     }).catch((error: unknown) => {
       throw explainLostKey(error, secretsFile);
     });
-    const loop = await lifecycle.whenStarted('loop', starting, (started) => started.close());
+    const loop = await lifecycle.whenStarted('service and connector', starting, (started) => started.close());
     if (loop.emptied) say('connector   emptied: the service was reset while the connector was not running');
     const check = await lifecycle.whenStarted('self-check', loop.check(), () => undefined);
     say(
@@ -107,6 +107,6 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     if (handlersModule !== undefined)
       say(`handlers    onChange of ${handlersModule} is called with each change`);
     const info = loop.info();
-    print(options['json'] ? `${JSON.stringify(info)}\n` : describeLoop(info));
+    print(options['json'] ? `${JSON.stringify(info)}\n` : colour(describeLoop(info)));
   });
 });

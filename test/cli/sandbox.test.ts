@@ -410,7 +410,9 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
 describe('npm run sandbox while no sandbox runs', { timeout: SLOW_MS }, () => {
   it.each([
     [[], 'A subcommand is missing.'],
-    [['nothing'], 'There is no subcommand "nothing".'],
+    [['nothing'], 'There is no subcommand "nothing".\n'],
+    [['sayy'], 'There is no subcommand "sayy". Did you mean "say"? See --help.\n'],
+    [['Advnace', '5m'], 'Did you mean "advance"?'],
     [
       ['say', FRONT_DESK],
       '<from> is missing: npm run sandbox -- say <connection> <from> <text...> [options]',

@@ -33,17 +33,21 @@ export function describeTypo({ found, meant }: NearName): string {
   return `The variable ${found} is not a setting. Did you mean ${meant}?`;
 }
 
+/** The known name that differs from `name` in the fewest letters, and in at most `most`; undefined if there is none. */
+export function findNearest(name: string, known: readonly string[], most: number): string | undefined {
+  const [nearest] = known
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= most)
+    .map((candidate) => ({ candidate, distance: editDistance(name.toUpperCase(), candidate.toUpperCase()) }))
+    .filter(({ distance }) => distance <= most)
+    .sort((a, b) => a.distance - b.distance);
+  return nearest?.candidate;
+}
+
 /** Finds names that are not settings but are so similar to one that they are probably misspelled. */
 export function findSimilarNames(found: Iterable<string>, known: readonly string[]): NearName[] {
-  const near: NearName[] = [];
-  for (const name of found) {
-    if (known.includes(name)) continue;
-    const tolerance = Math.min(2, Math.floor(name.length / 5));
-    const meant = known.find((candidate) => {
-      if (Math.abs(candidate.length - name.length) > tolerance) return false;
-      return editDistance(name.toUpperCase(), candidate) <= tolerance;
-    });
-    if (meant !== undefined) near.push({ found: name, meant });
-  }
-  return near;
+  return [...found].flatMap((name) => {
+    if (known.includes(name)) return [];
+    const meant = findNearest(name, known, Math.min(2, Math.floor(name.length / 5)));
+    return meant === undefined ? [] : [{ found: name, meant }];
+  });
 }

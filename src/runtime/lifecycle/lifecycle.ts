@@ -57,6 +57,8 @@ export function createLifecycle(options: {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly deadlineMs: number;
+  /** Called when something is being started. Returns a function that is called once it has started, or failed. */
+  readonly onStart?: ((name: string) => () => void) | undefined;
   /** `begun` is called when a signal starts the shutdown, `ended` once every step of it has succeeded. */
   readonly onStop?: { readonly begun: () => void; readonly ended: (ms: number) => void } | undefined;
 }): Lifecycle {
@@ -98,10 +100,13 @@ export function createLifecycle(options: {
     starting: Promise<Started>,
     closeStarted: (started: Started) => void | Promise<void>,
   ): Promise<Started> {
-    const outcome = starting.then(
-      (started) => ({ started }),
-      (error: unknown) => ({ error }),
-    );
+    const onEnd = options.onStart?.(name);
+    const outcome = starting
+      .then(
+        (started) => ({ started }),
+        (error: unknown) => ({ error }),
+      )
+      .finally(onEnd);
     onClose(name, async () => {
       const ended = await outcome;
       if ('started' in ended) await closeStarted(ended.started);

@@ -13,7 +13,7 @@ interface Prepared {
   readonly lifecycle: Lifecycle;
 }
 
-function prepare(deadlineMs = 1_000): Prepared {
+function prepare(deadlineMs = 1_000, onStart?: (name: string) => () => void): Prepared {
   const clock = new ManualClock();
   const lines: string[] = [];
   const logger = createLogger({
@@ -21,7 +21,7 @@ function prepare(deadlineMs = 1_000): Prepared {
     name: 'test',
     destination: { write: (line) => lines.push(line) },
   });
-  return { clock, lines, lifecycle: createLifecycle({ logger, clock, deadlineMs }) };
+  return { clock, lines, lifecycle: createLifecycle({ logger, clock, deadlineMs, onStart }) };
 }
 
 describe('a shutdown', () => {
@@ -42,6 +42,21 @@ describe('a shutdown', () => {
 
     expect(seen).toEqual(['listener', 'database']);
     expect(clock.pending).toBe(0);
+  });
+
+  it.each([
+    ['started', () => Promise.resolve('up')],
+    ['failed to start', () => Promise.reject(new Error('no port'))],
+  ])('is preceded by word of what is starting, until it has %s', async (_, start) => {
+    const said: string[] = [];
+    const { lifecycle } = prepare(1_000, (name) => {
+      said.push(`starting ${name}`);
+      return () => void said.push(`no longer ${name}`);
+    });
+    const started = lifecycle.whenStarted('loop', start(), () => undefined);
+    expect(said).toEqual(['starting loop']);
+    await started.catch(() => undefined);
+    expect(said).toEqual(['starting loop', 'no longer loop']);
   });
 
   it('waits for what is starting, closes it before its dependencies, and starts nothing more', async () => {
