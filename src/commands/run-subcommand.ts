@@ -5,9 +5,6 @@ import { COMMANDS, type CommandName } from './commands.ts';
 import { type CommandStreams, PROCESS_STREAMS, runCommand } from './run-command.ts';
 import type { Subcommand } from './subcommand.ts';
 
-/** A subcommand that differs from the given word in more letters is not suggested. */
-const MOST_LETTERS = 2;
-
 /** A command that consists of subcommands. */
 export interface SubcommandFamily<Target> {
   readonly name: CommandName;
@@ -54,15 +51,11 @@ export async function runSubcommand<Target>(
     async ({ options, words, env, print }) => {
       if (chosen === undefined) {
         if (name === '') throw new UsageError(`A subcommand is missing.\n${list}`);
-        const nearest = findNearest(name, Object.keys(subcommands), MOST_LETTERS);
-        const hint = nearest === undefined ? list : ` Did you mean "${nearest}"? See --help.`;
-        throw new UsageError(`There is no subcommand "${name}".${nearest === undefined ? '\n' : ''}${hint}`);
+        const nearest = findNearest(name, Object.keys(subcommands), 2);
+        const hint = nearest === undefined ? `\n${list}` : ` Did you mean "${nearest}"? See --help.`;
+        throw new UsageError(`There is no subcommand "${name}".${hint}`);
       }
-      const {
-        json,
-        text,
-        failed = false,
-      } = await chosen.run({
+      const { json, text, failed } = await chosen.run({
         ...family.open(options, env),
         word: (of) => words[of] ?? '',
         optional: (of) => words[of],

@@ -32,17 +32,14 @@ const TOLD_STOP = {
 const CLEAR_LINE = '\r\u001b[K';
 
 /** Shows on a terminal what is being started, on a line that disappears when it has started. */
-function tellStart(clock: Clock): ((name: string) => () => void) | undefined {
-  if (!process.stderr.isTTY) return undefined;
+function tellStart(clock: Clock): (name: string) => () => void {
   return (name) => {
-    const beganAt = clock.elapsed();
     let cancel = (): void => undefined;
-    function show(): void {
-      const seconds = Math.round((clock.elapsed() - beganAt) / 1000);
+    function show(seconds: number): void {
       process.stderr.write(`${CLEAR_LINE}${styleText('dim', `starting    ${name}, ${seconds} s`)}`);
-      cancel = clock.after(1_000, show);
+      cancel = clock.after(1_000, () => show(seconds + 1));
     }
-    show();
+    show(0);
     return () => {
       cancel();
       process.stderr.write(CLEAR_LINE);
@@ -68,12 +65,12 @@ export async function serveUntilStopped(
   const { clock, shutdownMs } = options;
   const logger = createLogger(options);
   for (const typo of options.typos.splice(0)) logger.warn(describeTypo(typo));
-  const tells = options.tells === true;
+  const { tells = false } = options;
   const lifecycle = createLifecycle({
     logger,
     clock,
     deadlineMs: shutdownMs,
-    onStart: tells ? tellStart(clock) : undefined,
+    onStart: tells && process.stderr.isTTY ? tellStart(clock) : undefined,
     onStop: tells ? TOLD_STOP : undefined,
   });
   lifecycle.closeOnSignals(options.stopSignals);

@@ -36,18 +36,15 @@ export function describeTypo({ found, meant }: NearName): string {
 /** The known name that differs from `name` in the fewest letters, and in at most `most`; undefined if there is none. */
 export function findNearest(name: string, known: readonly string[], most: number): string | undefined {
   const [nearest] = known
-    .filter((candidate) => Math.abs(candidate.length - name.length) <= most)
     .map((candidate) => ({ candidate, distance: editDistance(name.toUpperCase(), candidate.toUpperCase()) }))
-    .filter(({ distance }) => distance <= most)
     .sort((a, b) => a.distance - b.distance);
-  return nearest?.candidate;
+  return nearest === undefined || nearest.distance > most ? undefined : nearest.candidate;
 }
 
 /** Finds names that are not settings but are so similar to one that they are probably misspelled. */
 export function findSimilarNames(found: Iterable<string>, known: readonly string[]): NearName[] {
   return [...found].flatMap((name) => {
-    if (known.includes(name)) return [];
     const meant = findNearest(name, known, Math.min(2, Math.floor(name.length / 5)));
-    return meant === undefined ? [] : [{ found: name, meant }];
+    return meant === undefined || meant === name ? [] : [{ found: name, meant }];
   });
 }

@@ -101,12 +101,11 @@ export function createLifecycle(options: {
     closeStarted: (started: Started) => void | Promise<void>,
   ): Promise<Started> {
     const onEnd = options.onStart?.(name);
-    const outcome = starting
-      .then(
-        (started) => ({ started }),
-        (error: unknown) => ({ error }),
-      )
-      .finally(onEnd);
+    starting.then(onEnd, onEnd);
+    const outcome = starting.then(
+      (started) => ({ started }),
+      (error: unknown) => ({ error }),
+    );
     onClose(name, async () => {
       const ended = await outcome;
       if ('started' in ended) await closeStarted(ended.started);
