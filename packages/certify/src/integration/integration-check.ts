@@ -1,4 +1,4 @@
-import type { Check, Level, Skip } from '../runner/check.ts';
+import { type Bare, type Check, type Level, type Skip, withCommon } from '../runner/check.ts';
 import { findMissing, type Needs } from '../runner/needs.ts';
 import type { IntegrationContext, IntegrationInputs } from './context.ts';
 
@@ -16,13 +16,11 @@ export interface IntegrationCheck extends Check<IntegrationContext> {
 }
 
 /** A check without what most of them have in common. */
-export type BareCheck = Omit<IntegrationCheck, 'tier' | 'section' | 'level'> &
-  Partial<Pick<IntegrationCheck, 'section' | 'level'>>;
+export type BareCheck = Bare<IntegrationCheck, 'tier'>;
 
 /** Checks that implement this section; each is a `must` unless it says otherwise. */
-export function inSection(section: string, checks: readonly BareCheck[]): readonly IntegrationCheck[] {
-  return checks.map((check) => ({ tier: 'I', section, level: 'must', ...check }));
-}
+export const inSection = (section: string, checks: readonly BareCheck[]): readonly IntegrationCheck[] =>
+  withCommon<IntegrationCheck, 'tier'>({ tier: 'I', section }, checks);
 
 const NEEDS: Needs<Need, IntegrationInputs> = {
   send: {

@@ -1,4 +1,4 @@
-import type { Check, Level, Skip } from '../runner/check.ts';
+import { type Bare, type Check, type Level, type Skip, withCommon } from '../runner/check.ts';
 import { findMissing, type Needs } from '../runner/needs.ts';
 import type { ReceiverContext, ReceiverInputs } from './context.ts';
 
@@ -17,13 +17,11 @@ export interface ReceiverCheck extends Check<ReceiverContext> {
 }
 
 /** A check of level W, without what most of them have in common. */
-export type WireCheck = Omit<ReceiverCheck, 'tier' | 'section' | 'level'> &
-  Partial<Pick<ReceiverCheck, 'section' | 'level'>>;
+export type WireCheck = Bare<ReceiverCheck, 'tier'>;
 
 /** Checks of level W that implement this section; each is a `must` unless it says otherwise. */
-export function onWire(section: string, checks: readonly WireCheck[]): readonly ReceiverCheck[] {
-  return checks.map((check) => ({ tier: 'W', section, level: 'must', ...check }));
-}
+export const onWire = (section: string, checks: readonly WireCheck[]): readonly ReceiverCheck[] =>
+  withCommon<ReceiverCheck, 'tier'>({ tier: 'W', section }, checks);
 
 const NEEDS: Needs<Need, ReceiverInputs> = {
   'old-secret': {

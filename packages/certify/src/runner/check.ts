@@ -29,6 +29,21 @@ export interface Check<Context> {
   run(context: Context, probe: Probe): Promise<void>;
 }
 
+/** A check without what it may have in common with others. */
+export type Bare<C extends Pick<Check<never>, 'section' | 'level'>, Given extends keyof C = never> = Omit<
+  C,
+  'section' | 'level' | Given
+> &
+  Partial<Pick<C, 'section' | 'level' | Given>>;
+
+/** Checks that have this in common, unless one of them says otherwise; each is a `must`. */
+export function withCommon<C extends Pick<Check<never>, 'section' | 'level'>, Given extends keyof C = never>(
+  common: Pick<C, 'section' | Given> & Partial<C>,
+  checks: readonly Bare<C, Given>[],
+): readonly C[] {
+  return checks.map((check) => ({ level: 'must', ...common, ...check }) as unknown as C);
+}
+
 /** What a check reports besides its result, and what limits it. */
 export interface Probe {
   /** Aborts when the check or the run times out or is interrupted. */

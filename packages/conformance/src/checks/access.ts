@@ -7,7 +7,7 @@ import { SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '../service/judge.ts';
 import { HARMLESS, NO_PHONE } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 const LAPSED = ['addon_required', 'license_inactive'];
 const SPOOFS = ['127.0.0.1', '10.0.0.1', '::1'];
@@ -30,12 +30,11 @@ const idOfLapsed = ({ inputs }: ServiceContext): string => inputs.lapsedConnecti
 /**
  * Addresses, kinds of workspaces and licenses. Implements `API keys` and `What the service does`, 3 and 4.
  */
-export const accessChecks: readonly ServiceCheck[] = [
+export const accessChecks = inSection({ section: 'What the service does, 4' }, [
   {
     id: 'address.refused',
     section: 'API keys',
     rule: "A call from an address that is not on the key's allowlist returns 403 ip_not_allowed.",
-    level: 'must',
     needs: ['barred-key'],
     async run(context) {
       for (const { path } of HARMLESS.filter(({ method }) => method === 'GET')) {
@@ -61,7 +60,6 @@ export const accessChecks: readonly ServiceCheck[] = [
     id: 'portal.create',
     section: 'What the service does, 3',
     rule: 'In a portal-owned workspace POST /connections returns 403 forbidden_portal_kind.',
-    level: 'must',
     needs: ['full', 'portal-key'],
     async run(context) {
       const authorization = `Bearer ${context.inputs.portalApiKey ?? ''}`;
@@ -76,9 +74,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'license.hidden',
-    section: 'What the service does, 4',
     rule: 'A connection whose license or add-on has lapsed is not listed.',
-    level: 'must',
     needs: ['lapsed-connection'],
     async run(context) {
       const exchange = await context.api.request('GET', '/connections');
@@ -90,9 +86,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'license.send',
-    section: 'What the service does, 4',
     rule: 'A send from a connection whose license has lapsed returns 402.',
-    level: 'must',
     needs: ['full', 'lapsed-connection', 'recipient'],
     timeoutMs: SEND_TIMEOUT_MS,
     async run(context) {
@@ -103,7 +97,6 @@ export const accessChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'license.messages',
-    section: 'What the service does, 4',
     rule: 'The messages of a connection whose license has lapsed are an empty page.',
     level: 'reading',
     needs: ['lapsed-connection'],
@@ -126,7 +119,6 @@ export const accessChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'license.detail',
-    section: 'What the service does, 4',
     rule: 'The detail of a connection whose license has lapsed can still be read.',
     level: 'reading',
     needs: ['lapsed-connection'],
@@ -135,4 +127,4 @@ export const accessChecks: readonly ServiceCheck[] = [
       expectStatus(exchange, 200);
     },
   },
-];
+]);

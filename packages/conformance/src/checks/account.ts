@@ -2,7 +2,7 @@ import { Violation } from '../../../certify/src/runner/check.ts';
 import { listConnections, readConnections } from '../fixtures/connections.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { isObject } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { account } from '../service/spec-shapes.ts';
 
@@ -23,17 +23,15 @@ function counts(json: unknown, part: string): Readonly<Record<string, number>> {
 }
 
 /** `GET /account`. Implements `Account`. */
-export const accountChecks: readonly ServiceCheck[] = [
+export const accountChecks = inSection({ section: SECTION }, [
   shapeCheck({
     id: 'account.shape',
-    section: SECTION,
     rule: 'GET /account returns 200 with slots and connections, counted in integers.',
     ask: readAccount,
     shape: account,
   }),
   {
     id: 'account.slots',
-    section: SECTION,
     rule: 'Used and available slots are each at most the total.',
     level: 'should',
     async run(context) {
@@ -46,7 +44,6 @@ export const accountChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'account.connections',
-    section: SECTION,
     rule: 'All listed connections are counted, and no part exceeds the total.',
     level: 'should',
     async run(context) {
@@ -59,4 +56,4 @@ export const accountChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

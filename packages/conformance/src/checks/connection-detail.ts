@@ -2,7 +2,7 @@ import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import { connectionOf, isLive, listedDetail } from '../fixtures/connections.ts';
 import { expectEqual, expectRefusal, expectRefused } from '../service/judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { DETAIL_ALIASES, pairedDetail } from '../service/spec-shapes.ts';
 
@@ -10,10 +10,9 @@ const SECTION = 'Connection detail';
 const ON_UNKNOWN = HARMLESS.filter(({ path }) => path.includes(UNKNOWN_ID));
 
 /** `GET /connections/{id}`, and ids that do not exist. Implements `Connection detail`. */
-export const connectionDetailChecks: readonly ServiceCheck[] = [
+export const connectionDetailChecks = inSection({ section: SECTION }, [
   shapeCheck({
     id: 'connections.detail.shape',
-    section: SECTION,
     rule: 'GET /connections/{id} returns 200 with every field of the table.',
     ask: async (context) => (await listedDetail(context)).exchange,
     shape: pairedDetail,
@@ -22,7 +21,6 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
     id: 'connections.detail.aliases',
     section: 'Versioning',
     rule: 'In the detail phone, license_status and license_expires equal their newer names.',
-    level: 'must',
     async run(context) {
       const { exchange } = await listedDetail(context);
       const connection = connectionOf(exchange);
@@ -33,9 +31,7 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'connections.detail.agrees',
-    section: SECTION,
     rule: 'List and detail have the same values for a connection.',
-    level: 'must',
     async run(context) {
       const { listed, exchange } = await listedDetail(context);
       const connection = connectionOf(exchange);
@@ -57,7 +53,6 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'connections.detail.no-picture',
-    section: SECTION,
     rule: 'The detail of a live connection has no qr.',
     level: 'reading',
     async run(context) {
@@ -71,7 +66,6 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
     id: 'connections.unknown.refused',
     section: 'Endpoints',
     rule: 'An id that does not exist is rejected by every endpoint that takes one.',
-    level: 'must',
     async run(context) {
       for (const { method, path, body } of ON_UNKNOWN) {
         const request = body === undefined ? {} : { body };
@@ -92,4 +86,4 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

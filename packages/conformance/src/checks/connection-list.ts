@@ -1,7 +1,7 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
 import { listConnections, readConnections, someConnections } from '../fixtures/connections.ts';
 import { expectEqual, expectStatus } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { connectionList, LIST_ALIASES } from '../service/spec-shapes.ts';
 
@@ -9,12 +9,10 @@ const SECTION = 'Connection list item';
 const CUID = /^[a-z0-9]{20,36}$/;
 
 /** `GET /connections`. Implements `Connection list item`. */
-export const connectionListChecks: readonly ServiceCheck[] = [
+export const connectionListChecks = inSection({ section: SECTION }, [
   {
     id: 'connections.list.shape',
-    section: SECTION,
     rule: 'GET /connections returns 200 with a list whose items have every field of the table.',
-    level: 'must',
     async run(context, probe) {
       const exchange = await listConnections(context);
       expectStatus(exchange, 200);
@@ -26,7 +24,6 @@ export const connectionListChecks: readonly ServiceCheck[] = [
     id: 'connections.list.aliases',
     section: 'Versioning',
     rule: 'In the list phone equals phoneNumber, and name equals label.',
-    level: 'must',
     async run(context) {
       for (const { fields } of await someConnections(context)) {
         for (const [name, alias] of LIST_ALIASES) expectEqual(alias, fields[name], fields[alias]);
@@ -35,9 +32,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'connections.list.ids',
-    section: SECTION,
     rule: 'Each connection appears once in the list.',
-    level: 'must',
     async run(context) {
       const ids = (await someConnections(context)).map(({ id }) => id);
       expectEqual('different ids', ids.length, new Set(ids).size);
@@ -45,9 +40,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'connections.list.stable',
-    section: SECTION,
     rule: 'Ids are stable: two reads return the same ones.',
-    level: 'must',
     async run(context) {
       const before = (await someConnections(context)).map(({ id }) => id);
       const after = readConnections(await context.api.request('GET', '/connections')).map(({ id }) => id);
@@ -56,7 +49,6 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'connections.list.cuid',
-    section: SECTION,
     rule: 'An id is a cuid: lower-case letters and digits.',
     level: 'should',
     async run(context) {
@@ -69,7 +61,6 @@ export const connectionListChecks: readonly ServiceCheck[] = [
     id: 'connections.list.licensed',
     section: 'What the service does, 4',
     rule: 'Only connections with an active license or add-on are listed.',
-    level: 'must',
     async run(context) {
       for (const { id, fields } of await someConnections(context)) {
         if (fields['licenseValid'] !== true) {
@@ -91,4 +82,4 @@ export const connectionListChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

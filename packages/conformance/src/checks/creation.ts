@@ -15,7 +15,7 @@ import { secondWorkspace } from '../service/context.ts';
 import { expectEqual, expectRefusal, expectStatus, isObject, nameAnswer } from '../service/judge.ts';
 import { readPng } from '../service/png.ts';
 import { LONG_KEY } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { createdConnection } from '../service/spec-shapes.ts';
@@ -48,7 +48,7 @@ const totalOf = ({ json }: Exchange): number => {
 };
 
 /** `POST /connections`. Implements `Rules per endpoint`, 2. */
-export const creationChecks: readonly ServiceCheck[] = [
+export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
   shapeCheck({
     id: 'create.shape',
     section: 'Created connection',
@@ -62,7 +62,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.picture',
     section: SECTION,
     rule: 'The qr of a new connection is a complete PNG.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       const { exchange } = await firstCreation(context);
@@ -111,7 +110,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.replay',
     section: `${SECTION}, rule 2`,
     rule: 'The same key with the same body returns 200, Idempotency-Replayed: true and the same connection.',
-    level: 'must',
     needs: FULL,
     async run(context, probe) {
       const exchange = await replay(context);
@@ -123,7 +121,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.replay.fresh-picture',
     section: `${SECTION}, rule 2`,
     rule: 'A replay returns a freshly fetched qr.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       const first = connectionOf((await firstCreation(context)).exchange)['qr'];
@@ -136,7 +133,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.replay.canonical-body',
     section: `${SECTION}, rule 6`,
     rule: 'Bodies are compared by content: white space and escapes are irrelevant.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       const rawBody = `{ "label" :\n  "${LABEL.replace('C', '\\u0043')}" }`;
@@ -147,7 +143,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.reuse',
     section: `${SECTION}, rule 3`,
     rule: 'The same key with a different body returns 400 idempotency_key_reuse.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       for (const body of [{ label: `${LABEL}, another` }, {}]) {
@@ -160,7 +155,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.at-once',
     section: `${SECTION}, rule 4`,
     rule: 'Concurrent requests with one key create one connection; those too early get 409 with Retry-After: 1.',
-    level: 'must',
     needs: FULL,
     async run(context, probe) {
       const headers = { 'idempotency-key': `conformance-${randomUUID()}` };
@@ -181,9 +175,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'create.key.too-long',
-    section: `${SECTION}, rule 5`,
     rule: 'A key of 256 characters returns 400 idempotency_key_invalid; it is never truncated.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       const request = { body: { label: LABEL }, headers: { 'idempotency-key': LONG_KEY } };
@@ -193,9 +185,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'create.key.longest',
-    section: `${SECTION}, rule 5`,
     rule: 'A key of 255 characters is accepted.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       const key = randomUUID().padEnd(255, 'k');
@@ -205,9 +195,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'create.key.blank',
-    section: `${SECTION}, rule 5`,
     rule: 'A blank key counts as absent: two requests create two connections.',
-    level: 'must',
     needs: FULL,
     async run(context) {
       const request = { body: { label: LABEL }, headers: { 'idempotency-key': '   ' } };
@@ -224,7 +212,6 @@ export const creationChecks: readonly ServiceCheck[] = [
     id: 'create.key.per-workspace',
     section: `${SECTION}, rule 6`,
     rule: 'Keys belong to a workspace: another workspace can use the same key.',
-    level: 'must',
     needs: ['full', 'second-key'],
     async run(context) {
       const { key } = await firstCreation(context);
@@ -236,4 +223,4 @@ export const creationChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectStatus, nameAnswer } from '../service/judge.ts';
 import { HARMLESS, type HarmlessRequest } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 const UNKNOWN_KEY = 'no-service-ever-gave-out-this-key';
 const SECTION = 'Authentication';
@@ -47,19 +47,16 @@ function demandEach(
 const challengeOf = ({ headers }: Exchange): string => headers.get('www-authenticate') ?? 'no such header';
 
 /** Who may call the API. Implements `Authentication`, `API keys`. */
-export const credentialChecks: readonly ServiceCheck[] = [
+export const credentialChecks = inSection({ section: SECTION }, [
   {
     id: 'auth.none.refused',
-    section: SECTION,
     rule: 'Without a credential all 14 endpoints return 401.',
-    level: 'must',
     async run(context) {
       demandEach(await withoutCredential(context), 'status 401', ({ status }) => status === 401);
     },
   },
   {
     id: 'auth.none.code',
-    section: SECTION,
     rule: 'Without a credential the code is invalid_key, and the challenge contains invalid_token.',
     level: 'reading',
     async run(context) {
@@ -74,7 +71,6 @@ export const credentialChecks: readonly ServiceCheck[] = [
     id: 'auth.unknown-key.refused',
     section: 'API keys',
     rule: 'With an unknown key all 14 endpoints return 401 invalid_key.',
-    level: 'must',
     async run(context) {
       const holds = (exchange: Exchange): boolean =>
         exchange.status === 401 && codeOf(exchange) === 'invalid_key';
@@ -85,7 +81,6 @@ export const credentialChecks: readonly ServiceCheck[] = [
     id: 'auth.challenge',
     section: 'API keys',
     rule: 'Every 401 carries WWW-Authenticate: Bearer with an error parameter.',
-    level: 'must',
     async run(context) {
       const exchanges = [...(await withoutCredential(context)), ...(await withUnknownKey(context))];
       const refused = exchanges.filter(({ status }) => status === 401);
@@ -96,7 +91,6 @@ export const credentialChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'auth.other-scheme',
-    section: SECTION,
     rule: 'A key with another scheme than Bearer is rejected with 401.',
     level: 'should',
     async run(context) {
@@ -108,7 +102,6 @@ export const credentialChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'auth.key-in-address',
-    section: SECTION,
     rule: 'A key in the URL is not accepted as a credential: URLs end up in logs.',
     level: 'should',
     async run(context) {
@@ -121,7 +114,6 @@ export const credentialChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'auth.scheme-case',
-    section: SECTION,
     rule: 'The name of the scheme is case-insensitive, as in HTTP.',
     level: 'should',
     async run(context) {
@@ -132,4 +124,4 @@ export const credentialChecks: readonly ServiceCheck[] = [
       if (exchange.status === 401) throw new Violation('the same as for Bearer', nameAnswer(exchange));
     },
   },
-];
+]);

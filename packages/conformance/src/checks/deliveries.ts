@@ -10,7 +10,7 @@ import {
 } from '../fixtures/deliveries.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import { expectEqual } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { signDelivery } from '../service/signature.ts';
 import type { WebhookRequest } from '../service/webhook-listener.ts';
 
@@ -31,13 +31,12 @@ function isSignedWith(request: WebhookRequest, secret: string): boolean {
 }
 
 /** How an event is delivered. Implements `Delivery and signature`. */
-export const deliveryChecks: readonly ServiceCheck[] = [
+export const deliveryChecks = inSection({ section: SECTION }, [
   {
     ...DELIVERY,
     id: 'delivery.arrives',
     section: 'Events',
     rule: 'A send from a qr connection is followed by message.status at the webhook.',
-    level: 'must',
     async run(context, probe) {
       const { request } = await acceptedDelivery(context);
       probe.note(`first status reported: ${String(readEvent(request)?.message['status'])}`);
@@ -48,7 +47,6 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     id: 'delivery.method',
     section: 'Events',
     rule: 'Events are POST requests with a JSON body, to the path and query that were set.',
-    level: 'must',
     async run(context) {
       const { pathname, search } = new URL(context.inputs.webhookUrl ?? '');
       for (const request of await allDeliveries(context)) {
@@ -63,9 +61,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.headers',
-    section: SECTION,
     rule: 'Each delivery has one X-Service-Timestamp in epoch ms, and one X-Service-Signature of 64 hex digits.',
-    level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
         inspectDelivery(context, request);
@@ -80,9 +76,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.signature',
-    section: SECTION,
     rule: 'The signature is the HMAC-SHA256 of timestamp, dot and raw body, keyed with the secret.',
-    level: 'must',
     async run(context) {
       const { request, secret } = await acceptedDelivery(context);
       inspectDelivery(context, request);
@@ -92,9 +86,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.fresh',
-    section: SECTION,
     rule: "The timestamp differs from the receiver's clock by less than 5 minutes.",
-    level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
         inspectDelivery(context, request);
@@ -108,7 +100,6 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     id: 'delivery.id',
     section: 'message.status',
     rule: 'message.id is the messageId of the send, and connection_id its connection.',
-    level: 'must',
     async run(context) {
       const { sent, request } = await acceptedDelivery(context);
       inspectDelivery(context, request);
@@ -120,9 +111,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.three-attempts',
-    section: SECTION,
     rule: 'An event is attempted 3 times if every attempt fails, and then dropped.',
-    level: 'must',
     async run(context) {
       const { attempts } = await refusedDelivery(context);
       for (const attempt of attempts) inspectDelivery(context, attempt);
@@ -132,9 +121,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.redirect',
-    section: SECTION,
     rule: 'A redirect is a failure: it is not followed, and the event is retried.',
-    level: 'must',
     async run(context) {
       const { attempts, followed } = await refusedDelivery(context);
       for (const request of [...attempts, ...followed]) inspectDelivery(context, request);
@@ -146,9 +133,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.identical',
-    section: SECTION,
     rule: 'All attempts of an event have the same body, timestamp and signature, to the byte.',
-    level: 'must',
     async run(context) {
       const [first, ...retries] = (await refusedDelivery(context)).attempts;
       if (first === undefined || retries.length === 0) throw new Skip('there was no second attempt');
@@ -162,9 +147,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.delays',
-    section: SECTION,
     rule: 'The second attempt follows after about 500 ms, the third after about 1 s.',
-    level: 'must',
     async run(context, probe) {
       const { attempts } = await refusedDelivery(context);
       for (const attempt of attempts) inspectDelivery(context, attempt);
@@ -185,9 +168,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     needs: [...NEEDS, 'patience'],
     timeoutMs: SEND_TIMEOUT_MS,
     id: 'delivery.timeout',
-    section: SECTION,
     rule: 'An attempt without a response for 10 s is a failure, and the next one follows.',
-    level: 'must',
     async run(context, probe) {
       const attempts = await unansweredDelivery(context);
       for (const attempt of attempts) inspectDelivery(context, attempt);
@@ -204,7 +185,6 @@ export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'delivery.success',
-    section: SECTION,
     rule: 'Any 2xx is a success: the event is not delivered again.',
     level: 'should',
     async run(context) {
@@ -224,7 +204,6 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     id: 'delivery.rotated',
     section: 'Rules per endpoint, 12 to 14',
     rule: 'After a rotation events are signed with the new secret at once, and never with the old one.',
-    level: 'must',
     async run(context) {
       const { request, secret, oldSecret } = await rotatedDelivery(context);
       inspectDelivery(context, request);
@@ -232,4 +211,4 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       if (!isSignedWith(request, secret)) throw new Violation('the new secret', 'neither of the two');
     },
   },
-];
+]);

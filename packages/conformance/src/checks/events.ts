@@ -10,7 +10,7 @@ import { demandMessage } from '../fixtures/messages.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { expectEqual, isObject } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection, type ServiceCheck } from '../service/service-check.ts';
 import { compareShape, demandValue } from '../service/shape.ts';
 import { payloads } from '../service/spec-shapes.ts';
 
@@ -52,7 +52,7 @@ function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeout
 }
 
 /** The content of events. Implements `Events`. */
-export const eventChecks: readonly ServiceCheck[] = [
+export const eventChecks = inSection({ section: 'Events' }, [
   payloadCheck('message.status', DELIVERY),
   payloadCheck('message.received', REPLY),
   payloadCheck('connection.disconnected', DELIVERY),
@@ -62,7 +62,6 @@ export const eventChecks: readonly ServiceCheck[] = [
     id: 'event.names',
     section: 'Versioning',
     rule: 'Payload fields are in snake_case.',
-    level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
         inspectDelivery(context, request);
@@ -74,7 +73,6 @@ export const eventChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'event.no-further-fields',
-    section: 'Events',
     rule: 'Payloads have exactly the fields of their tables.',
     level: 'reading',
     async run(context) {
@@ -90,7 +88,6 @@ export const eventChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'event.known',
-    section: 'Events',
     rule: 'No other events than the four are sent.',
     level: 'should',
     async run(context) {
@@ -104,9 +101,7 @@ export const eventChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
     id: 'event.own-sends',
-    section: 'Events',
     rule: 'Own sends do not fire message.received.',
-    level: 'must',
     async run(context) {
       const { sent } = await acceptedDelivery(context);
       const id = messageIdOf(sent.exchange);
@@ -121,7 +116,6 @@ export const eventChecks: readonly ServiceCheck[] = [
     id: 'event.received.joins',
     section: 'message.received',
     rule: 'message.id of an incoming message is its id in GET /messages, with the same text and connection.',
-    level: 'must',
     async run(context) {
       const request = await reply(context);
       inspectDelivery(context, request);
@@ -139,7 +133,6 @@ export const eventChecks: readonly ServiceCheck[] = [
     id: 'receipts.message',
     section: 'Rules per endpoint, 11',
     rule: 'A read receipt by messageId returns 200; if another phone is given as well, messageId takes precedence.',
-    level: 'must',
     async run(context) {
       const request = await reply(context);
       inspectDelivery(context, request);
@@ -155,4 +148,4 @@ export const eventChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

@@ -5,18 +5,16 @@ import { ownConnection, readDetail } from '../fixtures/own-connections.ts';
 import { secondWorkspace } from '../service/context.ts';
 import { expectEqual, expectRefused, expectStatus, nameAnswer } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 const SECTION = 'API keys';
 const SECOND = ['second-key'] as const;
 
 /** What a workspace sees of another one: nothing. Implements the grants of `Authentication`. */
-export const isolationChecks: readonly ServiceCheck[] = [
+export const isolationChecks = inSection({ section: SECTION }, [
   {
     id: 'isolation.list',
-    section: SECTION,
     rule: 'No connection is listed in two workspaces.',
-    level: 'must',
     needs: SECOND,
     async run(context) {
       const own = new Set((await someConnections(context)).map(({ id }) => id));
@@ -28,9 +26,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'isolation.detail',
-    section: SECTION,
     rule: 'A connection of another workspace cannot be read.',
-    level: 'must',
     needs: SECOND,
     async run(context) {
       const [{ id }] = await someConnections(context);
@@ -56,7 +52,6 @@ export const isolationChecks: readonly ServiceCheck[] = [
     id: 'isolation.messages',
     section: 'Rules per endpoint, 9',
     rule: 'The messages of a connection of another workspace are an empty page.',
-    level: 'must',
     needs: SECOND,
     async run(context) {
       for (const { id } of (await someConnections(context)).slice(0, 3)) {
@@ -70,7 +65,6 @@ export const isolationChecks: readonly ServiceCheck[] = [
     id: 'isolation.cursor',
     section: 'Rules per endpoint, 9',
     rule: 'A cursor of another workspace never returns its messages.',
-    level: 'must',
     needs: SECOND,
     async run(context) {
       const page = readPage(await askPage(context, 'limit=1'));
@@ -84,9 +78,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'isolation.receipts',
-    section: SECTION,
     rule: 'Nothing can be marked as read on a connection of another workspace.',
-    level: 'must',
     needs: SECOND,
     async run(context) {
       const [{ id: connectionId }] = await someConnections(context);
@@ -97,9 +89,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'isolation.send',
-    section: SECTION,
     rule: 'A connection of another workspace cannot send.',
-    level: 'must',
     needs: ['full', 'second-key', 'recipient'],
     async run(context) {
       const [{ id: connectionId }] = await someConnections(context);
@@ -110,9 +100,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'isolation.manage',
-    section: SECTION,
     rule: 'A connection of another workspace cannot be restarted, logged out, paired or deleted.',
-    level: 'must',
     needs: ['full', 'second-key'],
     async run(context) {
       const id = await ownConnection(context);
@@ -131,4 +119,4 @@ export const isolationChecks: readonly ServiceCheck[] = [
       expectStatus(await readDetail(context, id), 200);
     },
   },
-];
+]);

@@ -4,7 +4,7 @@ import { type PagedMessage, readPage } from '../fixtures/messages.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { expectEqual, nameAnswer } from '../service/judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 const SECTION = 'Versioning';
 const PLAIN_READS = ['/connections', '/account', '/webhook'];
@@ -42,23 +42,17 @@ async function demandSame(context: ServiceContext, path: string): Promise<void> 
 }
 
 /** The legacy address. Implements `Versioning`. */
-export const legacyChecks: readonly ServiceCheck[] = [
+export const legacyChecks = inSection({ section: SECTION, needs: ['legacy'] }, [
   {
     id: 'legacy.reads',
-    section: SECTION,
     rule: 'Connections, account and webhook are the same at the legacy address.',
-    level: 'must',
-    needs: ['legacy'],
     async run(context) {
       for (const path of PLAIN_READS) await demandSame(context, path);
     },
   },
   {
     id: 'legacy.messages',
-    section: SECTION,
     rule: 'Messages are the same at the legacy address.',
-    level: 'must',
-    needs: ['legacy'],
     async run(context) {
       const path = '/messages?limit=20';
       const legacy = await legacyClient(context).request('GET', path);
@@ -82,10 +76,7 @@ export const legacyChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'legacy.refusals',
-    section: SECTION,
     rule: 'Errors are the same at the legacy address.',
-    level: 'must',
-    needs: ['legacy'],
     async run(context) {
       for (const { method, path, body } of HARMLESS.filter((one) => one.path.includes(UNKNOWN_ID))) {
         const request = body === undefined ? {} : { body };
@@ -95,4 +86,4 @@ export const legacyChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

@@ -3,7 +3,7 @@ import { connectionOf } from '../fixtures/connections.ts';
 import { ownConnection, pollDetail, readDetail } from '../fixtures/own-connections.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { expectEqual, expectRefusal, expectRefused, expectStatus } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { acknowledgement, restart } from '../service/spec-shapes.ts';
 
@@ -43,21 +43,16 @@ async function demandPicture(context: ServiceContext): Promise<void> {
 }
 
 /** Restart, logout and deletion of a connection of the suite. Implements `Connection status`. */
-export const lifecycleChecks: readonly ServiceCheck[] = [
+export const lifecycleChecks = inSection({ section: 'Rules per endpoint, 5', needs: FULL }, [
   shapeCheck({
     id: 'restart.shape',
-    section: 'Rules per endpoint, 5',
     rule: 'A restart returns 200 with the booleans ok and recreated.',
-    needs: FULL,
     ask: restarted,
     shape: restart,
   }),
   {
     id: 'restart.picture',
-    section: 'Rules per endpoint, 5',
     rule: 'After a restart the record exists, and has a qr while it waits for its phone.',
-    level: 'must',
-    needs: FULL,
     timeoutMs: 60_000,
     async run(context) {
       await restarted(context);
@@ -68,7 +63,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     id: 'logout.shape',
     section: 'Rules per endpoint, 6',
     rule: 'A logout returns 200 { ok: true }.',
-    needs: FULL,
     ask: loggedOut,
     shape: acknowledgement,
   }),
@@ -76,8 +70,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     id: 'logout.record',
     section: 'Rules per endpoint, 6',
     rule: 'After a logout the record is kept.',
-    level: 'must',
-    needs: FULL,
     async run(context) {
       await loggedOut(context);
       expectStatus(await readDetail(context, await ownConnection(context)), 200);
@@ -88,7 +80,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     section: 'Connection status',
     rule: 'After a logout the status is disconnected.',
     level: 'reading',
-    needs: FULL,
     async run(context) {
       await loggedOut(context);
       const exchange = await readDetail(context, await ownConnection(context));
@@ -99,8 +90,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     id: 'logout.return',
     section: 'Connection status',
     rule: 'A restart after a logout returns a new qr.',
-    level: 'must',
-    needs: FULL,
     timeoutMs: 60_000,
     async run(context) {
       expectStatus(await restartedAfterLogout(context), 200);
@@ -111,7 +100,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     id: 'delete.shape',
     section: 'Rules per endpoint, 4',
     rule: 'A deletion returns 200 { ok: true }.',
-    needs: FULL,
     ask: deleted,
     shape: acknowledgement,
   }),
@@ -119,8 +107,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     id: 'delete.gone',
     section: 'Rules per endpoint, 4',
     rule: 'A deleted connection no longer exists for any endpoint: its id is retired.',
-    level: 'must',
-    needs: FULL,
     async run(context) {
       await deleted(context);
       const path = `/connections/${await ownConnection(context)}`;
@@ -135,7 +121,6 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
     section: 'Errors',
     rule: 'A deleted connection returns 404 not_found, also to a second deletion.',
     level: 'reading',
-    needs: FULL,
     async run(context) {
       await deleted(context);
       const path = `/connections/${await ownConnection(context)}`;
@@ -145,4 +130,4 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

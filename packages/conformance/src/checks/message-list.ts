@@ -3,7 +3,7 @@ import { listConnections, readConnections } from '../fixtures/connections.ts';
 import { askPage, isLast, newestPage, readPage, someMessages, walk } from '../fixtures/messages.ts';
 import { expectEqual, expectRefusal, expectStatus } from '../service/judge.ts';
 import { UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { messagePage, messages } from '../service/spec-shapes.ts';
 
@@ -14,12 +14,11 @@ const BAD_LIMITS = ['0', '101', '-1', '1.5', 'abc', ''];
 const FORGED = ['forged', 'eyJpZCI6MX0', '0', '%00'];
 
 /** `GET /messages`. Implements `Message` and `Rules per endpoint`, 9. */
-export const messageListChecks: readonly ServiceCheck[] = [
+export const messageListChecks = inSection({ section: SECTION }, [
   {
     id: 'messages.page.shape',
     section: 'Endpoints, 9',
     rule: 'GET /messages returns 200 with messages, nextCursor and hasMore.',
-    level: 'must',
     async run(context, probe) {
       const exchange = await newestPage(context);
       expectStatus(exchange, 200);
@@ -34,7 +33,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
     id: 'messages.message.shape',
     section: 'Message',
     rule: 'Each message has every field of the table, with its type.',
-    level: 'must',
     async run(context, probe) {
       const { exchange } = await someMessages(context);
       const ofPage = ['nextCursor', 'hasMore'];
@@ -48,9 +46,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.order',
-    section: SECTION,
     rule: 'Messages are returned newest first.',
-    level: 'must',
     async run(context) {
       const page = await someMessages(context, 2);
       const times = page.messages.map(({ fields }) => Date.parse(String(fields['createdAt'])));
@@ -65,7 +61,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
     id: 'messages.ids',
     section: 'Message',
     rule: 'An id appears once on a page.',
-    level: 'must',
     async run(context) {
       const { messages: shown, exchange } = await someMessages(context, 2);
       const ids = shown.map(({ id }) => id);
@@ -74,9 +69,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.limit.honoured',
-    section: SECTION,
     rule: 'A page has at most limit messages, for 1 and for 100.',
-    level: 'must',
     async run(context) {
       for (const limit of [1, 100]) {
         const exchange = await askPage(context, `limit=${limit}`);
@@ -88,9 +81,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.limit.default',
-    section: SECTION,
     rule: 'Without limit a page has 20 messages, or all if there are fewer.',
-    level: 'must',
     async run(context) {
       const all = await someMessages(context);
       const page = readPage(await askPage(context, ''));
@@ -104,7 +95,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.limit.outside',
-    section: SECTION,
     rule: 'A limit outside 1 to 100, or one that is not an integer, returns 400 invalid_request for limit.',
     level: 'reading',
     async run(context) {
@@ -116,9 +106,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.walk',
-    section: SECTION,
     rule: 'Following nextCursor returns every message once: none is skipped or repeated.',
-    level: 'must',
     async run(context) {
       const { messages: before } = await someMessages(context, 3);
       const limit = Math.max(1, Math.floor(before.length / 4));
@@ -141,9 +129,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.has-more',
-    section: SECTION,
     rule: 'While hasMore is true there is a next cursor, and the next page has messages.',
-    level: 'must',
     async run(context) {
       const { messages: shown } = await someMessages(context);
       const limit = Math.max(1, Math.floor(shown.length / 4));
@@ -159,7 +145,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.last-page',
-    section: SECTION,
     rule: 'The last page has hasMore false and nextCursor null.',
     level: 'reading',
     async run(context) {
@@ -174,7 +159,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.cursor.forged',
-    section: SECTION,
     rule: 'A cursor that the service did not return is rejected with 400 invalid_request for cursor.',
     level: 'reading',
     async run(context) {
@@ -186,7 +170,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.cursor.altered',
-    section: SECTION,
     rule: 'A cursor that was altered is rejected with 400 invalid_request for cursor.',
     level: 'reading',
     async run(context) {
@@ -201,7 +184,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.cursor.other-filter',
-    section: SECTION,
     rule: 'A cursor of one filter is rejected with 400 invalid_request for cursor under another one.',
     level: 'reading',
     async run(context) {
@@ -214,9 +196,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.filter.connection',
-    section: SECTION,
     rule: 'connectionId returns the messages of that connection, and of no other.',
-    level: 'must',
     async run(context) {
       const { messages: shown } = await someMessages(context);
       for (const id of new Set(shown.map(({ fields }) => String(fields['connectionId'])))) {
@@ -235,9 +215,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.filter.outside',
-    section: SECTION,
     rule: 'A connectionId outside the grant returns an empty page, not an error.',
-    level: 'must',
     async run(context) {
       const exchange = await askPage(context, `connectionId=${UNKNOWN_ID}`);
       expectStatus(exchange, 200);
@@ -246,7 +224,6 @@ export const messageListChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'messages.visible',
-    section: SECTION,
     rule: 'Messages belong to listed connections: a connection without a license is hidden with its messages.',
     level: 'reading',
     async run(context) {
@@ -258,4 +235,4 @@ export const messageListChecks: readonly ServiceCheck[] = [
       throw new Violation('messages of listed connections', found, page.exchange);
     },
   },
-];
+]);

@@ -11,7 +11,7 @@ import {
   STATE,
 } from '../fixtures/oauth.ts';
 import { expectStatus, isObject, nameAnswer, nameValue } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection, type ServiceCheck } from '../service/service-check.ts';
 
 const SECTION = 'OAuth 2.0';
 const AUTH = ['auth'] as const;
@@ -86,12 +86,10 @@ function expectNoRedirect(exchange: Exchange): void {
 }
 
 /** The discovery document, and what can be seen of a consent without giving one. Implements `OAuth 2.0`. */
-export const authorizeChecks: readonly ServiceCheck[] = [
+export const authorizeChecks = inSection({ section: SECTION }, [
   {
     id: 'oauth.discovery',
-    section: SECTION,
     rule: 'The discovery document names the authorization endpoint and the token endpoint.',
-    level: 'must',
     needs: AUTH,
     async run(context) {
       expectStatus(await discover(context), 200);
@@ -101,7 +99,6 @@ export const authorizeChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.discovery.issuer',
-    section: SECTION,
     rule: 'The issuer of the discovery document is the address that it was read from (RFC 8414, 3.3).',
     level: 'should',
     needs: AUTH,
@@ -117,7 +114,6 @@ export const authorizeChecks: readonly ServiceCheck[] = [
     id: 'oauth.discovery.hosts',
     section: 'Versioning',
     rule: 'The endpoints are on the host of the discovery document.',
-    level: 'must',
     needs: AUTH,
     async run(context) {
       const { host } = new URL(context.inputs.authUrl ?? '');
@@ -174,7 +170,6 @@ export const authorizeChecks: readonly ServiceCheck[] = [
   ),
   {
     id: 'oauth.authorize.state',
-    section: SECTION,
     rule: 'A refusal that is redirected returns the state of the request (RFC 6749, 4.1.2.1).',
     level: 'should',
     needs: OAUTH,
@@ -186,4 +181,4 @@ export const authorizeChecks: readonly ServiceCheck[] = [
       if (state !== STATE) throw new Violation(`state: ${nameValue(STATE)}`, nameValue(state), exchange);
     },
   },
-];
+]);

@@ -26,7 +26,7 @@ import {
   nameValue,
 } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 const SECTION = 'OAuth 2.0';
 const OAUTH = ['oauth'] as const;
@@ -50,12 +50,10 @@ function consentOrGrant(context: ServiceContext) {
 }
 
 /** Tokens, scopes and connections of a grant. Implements `OAuth 2.0`. */
-export const tokenChecks: readonly ServiceCheck[] = [
+export const tokenChecks = inSection({ section: SECTION }, [
   {
     id: 'oauth.client.secret',
-    section: SECTION,
     rule: 'A wrong client secret is refused with invalid_client.',
-    level: 'must',
     needs: OAUTH,
     async run(context) {
       expectOauthError(
@@ -66,7 +64,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.client.header',
-    section: SECTION,
     rule: 'Client credentials in the Authorization header are refused: the method is client_secret_post.',
     level: 'reading',
     needs: OAUTH,
@@ -82,9 +79,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.refresh.unknown',
-    section: SECTION,
     rule: 'An unknown refresh token is refused with invalid_grant.',
-    level: 'must',
     needs: OAUTH,
     async run(context) {
       expectOauthError(await refresh(context, UNKNOWN_TOKEN), 'invalid_grant');
@@ -94,7 +89,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
     id: 'oauth.token.invalid',
     section: 'API keys',
     rule: 'An invalid access token gets 401 with WWW-Authenticate: Bearer and an error.',
-    level: 'must',
     needs: OAUTH,
     async run(context) {
       const [header, claims] = [{ alg: 'none' }, { sub: 'nobody' }].map((part) =>
@@ -110,9 +104,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.code.verifier',
-    section: SECTION,
     rule: 'A code with a wrong verifier is refused with invalid_grant.',
-    level: 'must',
     needs: CODE,
     async run(context) {
       const code = await obtainCode(context);
@@ -121,9 +113,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.code.secret',
-    section: SECTION,
     rule: 'A code with a wrong client secret is refused with invalid_client.',
-    level: 'must',
     needs: CODE,
     async run(context) {
       const code = await obtainCode(context);
@@ -132,9 +122,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.token.type',
-    section: SECTION,
     rule: 'The token endpoint returns a Bearer token and a refresh token.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
@@ -147,7 +135,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
     id: 'oauth.token.jwt',
     section: 'Authentication',
     rule: 'The access token is a JWT that is valid for 15 minutes.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { access, exchange } = await grant(context);
@@ -164,7 +151,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
     id: 'oauth.refresh.life',
     section: 'Authentication',
     rule: 'If the token endpoint returns the lifetime of the refresh token, it is 30 days.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
@@ -176,7 +162,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.token.cache',
-    section: SECTION,
     rule: 'A response with tokens must not be cached (RFC 6749, 5.1).',
     level: 'should',
     needs: GRANT,
@@ -189,9 +174,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.grant.list',
-    section: SECTION,
     rule: 'A grant lists at least one connection: it exists only over connections that exist.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
@@ -202,9 +185,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.grant.isolation',
-    section: SECTION,
     rule: 'A grant sees only its connections: neither lists, details nor messages of another workspace.',
-    level: 'must',
     needs: ['oauth', 'grant', 'second-key'],
     async run(context) {
       const [foreign] = readConnections(await secondWorkspace(context).request('GET', '/connections'));
@@ -224,7 +205,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
     id: 'oauth.scope.needed',
     section: 'Scopes',
     rule: 'A grant of messaging.read gets 403 insufficient_scope, with a challenge, for a send.',
-    level: 'must',
     needs: CODE,
     async run(context) {
       const client = withToken(context, (await readingGrant(context)).access);
@@ -238,7 +218,6 @@ export const tokenChecks: readonly ServiceCheck[] = [
     id: 'oauth.scope.granted',
     section: 'Scopes',
     rule: 'A grant of messaging.read may read, and has no other scope.',
-    level: 'must',
     needs: CODE,
     async run(context) {
       const { access, exchange } = await readingGrant(context);
@@ -249,9 +228,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.refresh.rotates',
-    section: SECTION,
     rule: 'A refresh returns a new refresh token and an access token that works.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { old, refresh: next, access, exchange } = await rotate(context);
@@ -259,7 +236,7 @@ export const tokenChecks: readonly ServiceCheck[] = [
       expectStatus(await withToken(context, access).request('GET', '/connections'), 200);
     },
   },
-];
+]);
 
 /** A consent to `messaging.read`. */
 export function readingGrant(context: ServiceContext) {
@@ -267,12 +244,10 @@ export function readingGrant(context: ServiceContext) {
 }
 
 /** Second uses of codes and refresh tokens. They may end grants, so they run after all others. */
-export const tokenReuseChecks: readonly ServiceCheck[] = [
+export const tokenReuseChecks = inSection({ section: SECTION }, [
   {
     id: 'oauth.refresh.old',
-    section: SECTION,
     rule: 'After a refresh, the old refresh token is invalid.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { old } = await rotate(context);
@@ -281,7 +256,6 @@ export const tokenReuseChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.refresh.reuse',
-    section: SECTION,
     rule: 'The second use of a refresh token ends its grant (RFC 9700, 4.14.2).',
     level: 'should',
     needs: GRANT,
@@ -293,9 +267,7 @@ export const tokenReuseChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.code.reuse',
-    section: SECTION,
     rule: 'A code that was redeemed is refused with invalid_grant.',
-    level: 'must',
     needs: CODE,
     async run(context) {
       expectOauthError((await reuse(context)).second, 'invalid_grant');
@@ -303,7 +275,6 @@ export const tokenReuseChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'oauth.code.revokes',
-    section: SECTION,
     rule: 'The second use of a code ends the tokens of its first use (RFC 6749, 4.1.2).',
     level: 'should',
     needs: CODE,
@@ -312,7 +283,7 @@ export const tokenReuseChecks: readonly ServiceCheck[] = [
       expectStatus(await withToken(context, access).request('GET', '/connections'), 401);
     },
   },
-];
+]);
 
 /** A code that is redeemed twice. */
 function reuse(context: ServiceContext) {

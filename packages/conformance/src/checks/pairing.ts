@@ -6,7 +6,7 @@ import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectEqual, expectRefusal, expectStatus, isObject, nameAnswer } from '../service/judge.ts';
 import { readPng } from '../service/png.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { DETAIL_ALIASES, pairingCode, pairingDetail } from '../service/spec-shapes.ts';
 
@@ -74,12 +74,11 @@ async function someCodes(context: ServiceContext): Promise<readonly Exchange[]> 
 const PAIRING = ['full', 'pairing-phone'] as const;
 
 /** QR codes and pairing codes. Implements `Rules per endpoint`, 3 and 7. */
-export const pairingChecks: readonly ServiceCheck[] = [
+export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'picture.detail-shape',
     section: 'Connection detail',
     rule: 'The detail of a connection that waits for its phone has a qr and the fields of the table.',
-    level: 'must',
     needs: ['full'],
     async run(context, probe) {
       const exchange = await readDetail(context, await ownConnection(context));
@@ -97,7 +96,6 @@ export const pairingChecks: readonly ServiceCheck[] = [
     id: 'picture.png',
     section: 'Rules per endpoint, 3',
     rule: 'The qr of the detail is a complete PNG.',
-    level: 'must',
     needs: ['full'],
     async run(context) {
       const exchange = await readDetail(context, await ownConnection(context));
@@ -109,7 +107,6 @@ export const pairingChecks: readonly ServiceCheck[] = [
     id: 'picture.new-each-time',
     section: 'Rules per endpoint, 3',
     rule: 'Every read of the detail returns a new qr.',
-    level: 'must',
     needs: ['full'],
     async run(context) {
       const id = await ownConnection(context);
@@ -124,16 +121,12 @@ export const pairingChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'pairing.phone.unknown-connection',
-    section: SECTION,
     rule: 'A phoneNumber that is not only digits returns 400 invalid_phone_number.',
-    level: 'must',
     run: (context) => demandInvalid(context, UNKNOWN_ID, NO_PHONE),
   },
   {
     id: 'pairing.phone.invalid',
-    section: SECTION,
     rule: 'Even on a connection that could pair, a phoneNumber is never cleaned up.',
-    level: 'must',
     needs: PAIRING,
     run: async (context) =>
       demandInvalid(context, await ownConnection(context), context.inputs.pairingPhone ?? NO_PHONE),
@@ -142,7 +135,6 @@ export const pairingChecks: readonly ServiceCheck[] = [
     id: 'pairing.code.shape',
     section: 'Other shapes',
     rule: 'A code has 8 characters in two groups with a hyphen.',
-    level: 'must',
     needs: PAIRING,
     async run(context, probe) {
       for (const exchange of await someCodes(context)) {
@@ -153,9 +145,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'pairing.code.new-each-time',
-    section: SECTION,
     rule: 'Each call returns a new code.',
-    level: 'must',
     needs: PAIRING,
     async run(context) {
       const codes = (await someCodes(context)).map(codeIn);
@@ -165,9 +155,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'pairing.cap',
-    section: SECTION,
     rule: 'After 5 codes in 15 minutes a connection gets 429 rate_limited.',
-    level: 'must',
     needs: PAIRING,
     async run(context) {
       const codes = await someCodes(context);
@@ -184,9 +172,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'pairing.cap.retry-after',
-    section: SECTION,
     rule: 'The 429 of the cap has Retry-After in seconds, at most 15 minutes.',
-    level: 'must',
     needs: PAIRING,
     async run(context) {
       const last = (await askManyCodes(context)).at(-1);
@@ -201,7 +187,6 @@ export const pairingChecks: readonly ServiceCheck[] = [
     id: 'pairing.state',
     section: 'Connection status',
     rule: 'Requesting codes does not change the status.',
-    level: 'must',
     needs: PAIRING,
     async run(context) {
       await askManyCodes(context);
@@ -211,9 +196,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'pairing.live',
-    section: SECTION,
     rule: 'A live session returns 409 already_connected.',
-    level: 'must',
     needs: PAIRING,
     async run(context) {
       const { id } = await liveConnection(context, 'qr');
@@ -224,13 +207,11 @@ export const pairingChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'pairing.cloud-api',
-    section: SECTION,
     rule: 'A cloud_api connection returns 409 not_supported_for_provider.',
-    level: 'must',
     async run(context) {
       const { id } = await liveConnection(context, 'cloud_api');
       const exchange = await askCode(context, id, NO_PHONE);
       expectRefusal(exchange, { status: 409, code: 'not_supported_for_provider' });
     },
   },
-];
+]);

@@ -12,7 +12,7 @@ import {
   nameAnswer,
   skipUnusable,
 } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { readReceipt } from '../service/spec-shapes.ts';
 
@@ -34,13 +34,10 @@ const markedChat = (context: ServiceContext): Promise<Exchange> =>
 const MAX_REPEATS = 10;
 
 /** Read receipts in the chat with the recipient. Implements `Rules per endpoint`, 11. */
-export const receiptChecks: readonly ServiceCheck[] = [
+export const receiptChecks = inSection({ section: 'Rules per endpoint, 11', ...SENDING }, [
   {
-    ...SENDING,
     id: 'receipts.shape',
-    section: 'Rules per endpoint, 11',
     rule: 'A read receipt returns 200 with ok true and an integer marked.',
-    level: 'must',
     async run(context, probe) {
       await firstText(context);
       const exchange = await markedChat(context);
@@ -50,11 +47,8 @@ export const receiptChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    ...SENDING,
     id: 'receipts.repeat',
-    section: 'Rules per endpoint, 11',
     rule: 'A read receipt can be repeated: it returns 200 each time.',
-    level: 'must',
     async run(context) {
       const first = await markedChat(context);
       if (first.status !== 200) throw new Skip(`the first returned ${nameAnswer(first)}`);
@@ -62,9 +56,7 @@ export const receiptChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    ...SENDING,
     id: 'receipts.repeat.marked',
-    section: 'Rules per endpoint, 11',
     rule: 'marked counts what this call marked as read: 0 if there was nothing new.',
     level: 'reading',
     async run(context) {
@@ -79,9 +71,7 @@ export const receiptChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    ...SENDING,
     id: 'receipts.outgoing',
-    section: 'Rules per endpoint, 11',
     rule: 'A messageId of an outgoing message returns 404 not_found.',
     level: 'reading',
     async run(context) {
@@ -91,4 +81,4 @@ export const receiptChecks: readonly ServiceCheck[] = [
       expectRefusal(exchange, { status: 404, code: 'not_found' });
     },
   },
-];
+]);

@@ -2,7 +2,7 @@ import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import { narrowKey, type ServiceContext } from '../service/context.ts';
 import { codeOf, expectRefusal, nameAnswer } from '../service/judge.ts';
 import { HARMLESS, type HarmlessRequest, SCOPES, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection, type ServiceCheck } from '../service/service-check.ts';
 
 function isAllowed(context: ServiceContext, scope: string): boolean {
   return context.inputs.narrowScopes?.includes(scope) ?? false;
@@ -38,13 +38,11 @@ function lacking(scope: string): ServiceCheck {
 }
 
 /** What a key is allowed to do. Implements `Scopes`. */
-export const scopeChecks: readonly ServiceCheck[] = [
+export const scopeChecks = inSection({ section: 'Scopes' }, [
   ...SCOPES.map(lacking),
   {
     id: 'scope.granted',
-    section: 'Scopes',
     rule: 'A key with the scope of an endpoint never gets insufficient_scope from it.',
-    level: 'must',
     needs: ['narrow-key'],
     async run(context) {
       // Requests that a faulty service would carry out on the account are left to the checks of their
@@ -80,4 +78,4 @@ export const scopeChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

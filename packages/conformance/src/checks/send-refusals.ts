@@ -11,7 +11,7 @@ import {
   type Refusal,
 } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 const SECTION = 'Rules per endpoint, 10';
 const LIMITS = 'Limits';
@@ -47,27 +47,22 @@ function without(fields: Readonly<Record<string, unknown>>, name: string): Recor
 }
 
 /** Sends that must be rejected. Implements `Rules per endpoint`, 10, and `Limits`. */
-export const sendRefusalChecks: readonly ServiceCheck[] = [
+export const sendRefusalChecks = inSection({ section: SECTION }, [
   {
     id: 'send.text-and-media',
-    section: SECTION,
     rule: 'A send with both text and media returns 400 text_or_media.',
-    level: 'must',
     run: (context) =>
       expectEach(context, [{ ...SEND, media: MEDIA }], { status: 400, code: 'text_or_media' }),
   },
   {
     id: 'send.neither',
-    section: SECTION,
     rule: 'A send with neither text nor media returns 400 text_or_media.',
     level: 'reading',
     run: (context) => expectEach(context, [without(SEND, 'text')], { status: 400, code: 'text_or_media' }),
   },
   {
     id: 'send.to.refused',
-    section: SECTION,
     rule: 'A recipient that is not only digits is rejected with 400, never cleaned up.',
-    level: 'must',
     async run(context) {
       for (const to of BAD_NUMBERS) {
         const exchange = await refuse(context, { ...SEND, to });
@@ -77,7 +72,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'send.to.code',
-    section: SECTION,
     rule: 'An invalid recipient returns invalid_request for to.',
     level: 'reading',
     run: (context) =>
@@ -89,9 +83,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'send.required',
-    section: SECTION,
     rule: 'connectionId and to are required: 400 invalid_request names the missing one.',
-    level: 'must',
     async run(context) {
       for (const field of ['connectionId', 'to']) {
         const exchange = await refuse(context, without(SEND, field));
@@ -103,7 +95,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'send.text.longest',
     section: LIMITS,
     rule: 'A text of 4096 characters is accepted.',
-    level: 'must',
     async run(context) {
       const body = { ...SEND, text: 'x'.repeat(4096) };
       const exchange = await context.api.request('POST', '/messages', { body });
@@ -115,7 +106,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'send.text.too-long',
     section: LIMITS,
     rule: 'A text of 4097 characters returns 400 invalid_request for text.',
-    level: 'must',
     run: (context) =>
       expectEach(context, [{ ...SEND, text: 'x'.repeat(4097) }], {
         status: 400,
@@ -141,7 +131,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'send.media.required',
     section: 'Media object',
     rule: 'A file needs filename, mimetype and data: without one, 400 invalid_request.',
-    level: 'must',
     async run(context) {
       for (const field of ['filename', 'mimetype', 'data']) {
         const body = { ...without(SEND, 'text'), media: without(MEDIA, field) };
@@ -164,7 +153,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'send.media.too-large',
     section: LIMITS,
     rule: 'A file of more than 16 MB is rejected.',
-    level: 'must',
     needs: ['full'],
     timeoutMs: 180_000,
     async run(context, probe) {
@@ -182,9 +170,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'send.connection.refused',
-    section: SECTION,
     rule: 'A send from a connection that does not exist is rejected.',
-    level: 'must',
     async run(context) {
       expectRefused(await context.api.request('POST', '/messages', { body: SEND }), 'an unknown connection');
     },
@@ -203,7 +189,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'receipts.required',
     section: 'Rules per endpoint, 11',
     rule: 'A read receipt requires connectionId: 400 invalid_request without it.',
-    level: 'must',
     async run(context) {
       const exchange = await context.api.request('POST', '/messages/read', { body: { phone: NO_PHONE } });
       expectRefusal(exchange, { status: 400, code: 'invalid_request', field: 'connectionId' });
@@ -213,7 +198,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'receipts.target',
     section: 'Rules per endpoint, 11',
     rule: 'A read receipt requires phone or messageId: 400 invalid_request without both.',
-    level: 'must',
     async run(context) {
       const body = { connectionId: UNKNOWN_ID };
       const exchange = await context.api.request('POST', '/messages/read', { body });
@@ -237,7 +221,6 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'receipts.unlimited',
     section: LIMITS,
     rule: 'Read receipts have no rate limit: twenty in a row all get their normal response.',
-    level: 'must',
     async run(context) {
       const body = { connectionId: UNKNOWN_ID, phone: NO_PHONE };
       for (let i = 0; i < 20; i++) {
@@ -246,4 +229,4 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

@@ -14,7 +14,7 @@ import {
   nameValue,
   skipUnusable,
 } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape, demandValue } from '../service/shape.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { message, sendAnswer } from '../service/spec-shapes.ts';
@@ -53,7 +53,7 @@ async function countText(context: ServiceContext, text: string): Promise<number>
 }
 
 /** Sends that are delivered, only to the recipient. Implements `Rules per endpoint`, 10. */
-export const sendChecks: readonly ServiceCheck[] = [
+export const sendChecks = inSection({ section: SECTION }, [
   shapeCheck({
     ...SENDING,
     id: 'send.text.shape',
@@ -65,9 +65,7 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     ...SENDING,
     id: 'send.text.listed',
-    section: SECTION,
     rule: 'The messageId of a send is the id of an outgoing message in GET /messages, with the text sent.',
-    level: 'must',
     async run(context, probe) {
       const sent = await firstText(context);
       const id = messageIdOf(sent.exchange);
@@ -82,9 +80,7 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     ...SENDING,
     id: 'send.repeat.answer',
-    section: SECTION,
     rule: 'The same idempotencyKey again returns the same messageId.',
-    level: 'must',
     async run(context) {
       const { exchange: first } = await firstText(context);
       const exchange = await again(context);
@@ -95,9 +91,7 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     ...SENDING,
     id: 'send.repeat.once',
-    section: SECTION,
     rule: 'A repeated send creates no second message.',
-    level: 'must',
     async run(context) {
       const { text } = await firstText(context);
       await again(context);
@@ -108,7 +102,6 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     ...SENDING,
     id: 'send.repeat.other-body',
-    section: SECTION,
     rule: 'The same idempotencyKey with a different text returns 400 idempotency_key_reuse, and sends nothing.',
     level: 'reading',
     async run(context) {
@@ -122,9 +115,7 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     ...SENDING,
     id: 'send.at-once',
-    section: SECTION,
     rule: 'Concurrent sends with one key create one message; those too early get 409 in_progress.',
-    level: 'must',
     async run(context, probe) {
       const connectionId = await sendingConnection(context);
       const idempotencyKey = randomUUID();
@@ -153,7 +144,6 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     ...SENDING,
     id: 'send.media.network-id',
-    section: SECTION,
     rule: 'A media send returns the network id as waMessageId and as wa_message_id, with the same value.',
     level: 'reading',
     async run(context) {
@@ -169,7 +159,6 @@ export const sendChecks: readonly ServiceCheck[] = [
     id: 'send.media.listed',
     section: 'Message',
     rule: 'A sent image is listed as an outgoing message with the id of its send.',
-    level: 'must',
     async run(context, probe) {
       const found = await demandMessage(context, messageIdOf(await picture(context)));
       demandValue(found.fields, message, probe);
@@ -181,7 +170,6 @@ export const sendChecks: readonly ServiceCheck[] = [
     id: 'send.absent',
     section: 'Errors',
     rule: 'A send to a number that is not on the network returns 422 recipient_not_on_whatsapp.',
-    level: 'must',
     needs: ['full', 'absent-recipient'],
     timeoutMs: SEND_TIMEOUT_MS,
     async run(context) {
@@ -197,7 +185,6 @@ export const sendChecks: readonly ServiceCheck[] = [
     id: 'send.cloud-api',
     section: 'What the service does, 2',
     rule: 'A cloud_api connection sends with the same shapes.',
-    level: 'must',
     async run(context, probe) {
       const { id: connectionId } = await liveConnection(context, 'cloud_api');
       const idempotencyKey = randomUUID();
@@ -214,7 +201,6 @@ export const sendChecks: readonly ServiceCheck[] = [
     id: 'send.status-rises',
     section: 'Message status ladder',
     rule: 'The status of a message never moves backwards while it is watched.',
-    level: 'must',
     async run(context) {
       const id = messageIdOf((await sendText(context, 'its status')).exchange);
       const ladder = ['sent', 'delivered', 'read', 'failed'];
@@ -227,4 +213,4 @@ export const sendChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

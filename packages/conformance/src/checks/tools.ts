@@ -6,7 +6,7 @@ import { authServer, expectChallenge, grant, withToken } from '../fixtures/oauth
 import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectStatus, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { readingGrant } from './oauth-tokens.ts';
 
 const SECTION = 'Tool server';
@@ -78,12 +78,10 @@ async function callTool(context: ServiceContext, token: string, name: string, ar
 const NOBODY = { connectionId: UNKNOWN_ID, to: NO_PHONE, text: 'Conformance check' };
 
 /** The remote tool server. Implements `Tool server`. */
-export const toolChecks: readonly ServiceCheck[] = [
+export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.none',
-    section: SECTION,
     rule: 'Without a token the tool server returns 401 with WWW-Authenticate: Bearer.',
-    level: 'must',
     needs: ['auth'],
     async run(context) {
       const exchange = await authServer(context).request('POST', PATH, INITIALIZE);
@@ -93,7 +91,6 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.metadata',
-    section: SECTION,
     rule: 'The challenge names the metadata of the resource (RFC 9728), which names the authorization server.',
     level: 'should',
     needs: ['auth'],
@@ -113,7 +110,6 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.key',
-    section: SECTION,
     rule: 'The tool server refuses an API key: it authenticates with OAuth.',
     level: 'reading',
     needs: ['auth'],
@@ -124,9 +120,7 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.initialize',
-    section: SECTION,
     rule: 'The tool server answers initialize over Streamable HTTP, and offers tools.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const client = withToken(context, (await grant(context)).access, context.inputs.authUrl);
@@ -138,9 +132,7 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.list',
-    section: SECTION,
     rule: `tools/list returns exactly three tools: ${TOOLS.join(', ')}.`,
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const exchange = await (await toolServer(context, (await grant(context)).access))('tools/list');
@@ -154,9 +146,7 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.connections',
-    section: SECTION,
     rule: 'list_messaging_connections returns the connections of the grant.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
@@ -170,9 +160,7 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.messages',
-    section: SECTION,
     rule: 'read_messaging_messages returns a result.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
@@ -182,9 +170,7 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.send.refused',
-    section: SECTION,
     rule: 'A send through a connection that does not exist is an error of the tool.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
@@ -194,9 +180,7 @@ export const toolChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'tools.unknown',
-    section: SECTION,
     rule: 'A tool that does not exist is an error.',
-    level: 'must',
     needs: GRANT,
     async run(context) {
       expectFailed(await callTool(context, (await grant(context)).access, 'delete_everything'));
@@ -206,7 +190,6 @@ export const toolChecks: readonly ServiceCheck[] = [
     id: 'tools.scope',
     section: 'Scopes',
     rule: 'A grant of messaging.read gets 403 insufficient_scope, with a challenge, from send_messaging_message.',
-    level: 'must',
     needs: ['oauth', 'full'],
     async run(context) {
       const { access } = await readingGrant(context);
@@ -218,4 +201,4 @@ export const toolChecks: readonly ServiceCheck[] = [
         throw new Violation('insufficient_scope', code, exchange);
     },
   },
-];
+]);

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { webhookBefore } from '../fixtures/webhook.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { expectEqual, expectRefusal, isObject, nameAnswer } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection, type ServiceCheck } from '../service/service-check.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { EVENT_NAMES, webhook } from '../service/spec-shapes.ts';
 
@@ -86,19 +86,16 @@ function refusing(kind: string, what: string, urls: readonly string[]): ServiceC
 }
 
 /** Reading the webhook, and URLs that must be rejected. Implements `Webhook configuration`. */
-export const webhookConfigurationChecks: readonly ServiceCheck[] = [
+export const webhookConfigurationChecks = inSection({ section: 'Webhook configuration' }, [
   shapeCheck({
     id: 'webhook.get.shape',
-    section: 'Webhook configuration',
     rule: 'GET /webhook returns 200 with url, events and secretSet.',
     ask: webhookBefore,
     shape: webhook,
   }),
   {
     id: 'webhook.get.no-secret',
-    section: 'Webhook configuration',
     rule: 'GET /webhook never returns the secret.',
-    level: 'must',
     async run(context) {
       const exchange = await webhookBefore(context);
       if (isObject(exchange.json) && exchange.json['secret'] !== undefined) {
@@ -108,9 +105,7 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'webhook.get.events',
-    section: 'Webhook configuration',
     rule: 'events names the four event types.',
-    level: 'must',
     async run(context, probe) {
       const exchange = await webhookBefore(context);
       const { events } = isObject(exchange.json) ? exchange.json : {};
@@ -125,7 +120,6 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'webhook.get.unset',
-    section: 'Webhook configuration',
     rule: 'Before any PUT, url is null and secretSet false.',
     level: 'reading',
     async run(context) {
@@ -141,7 +135,6 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
     id: 'webhook.put.refuses-nonsense',
     section: SECTION,
     rule: 'PUT /webhook returns 400 for a value that is not a URL.',
-    level: 'must',
     async run(context) {
       await demandConsent(context);
       for (const body of [{}, { url: 'not a URL' }, { url: 7 }, { url: '' }, { url: null }]) {
@@ -166,7 +159,6 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
     id: 'webhook.put.refusal-changes-nothing',
     section: SECTION,
     rule: 'Rejected URLs leave the webhook unchanged.',
-    level: 'must',
     async run(context) {
       await demandConsent(context);
       const before = await context.api.request('GET', '/webhook');
@@ -194,4 +186,4 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
       expectRefusal(exchange, { status: 400, code: 'invalid_webhook' });
     },
   },
-];
+]);

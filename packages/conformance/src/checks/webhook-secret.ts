@@ -1,7 +1,7 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
 import { rotateWebhook, secretOf, setWebhook, setWebhookAgain, webhookBefore } from '../fixtures/webhook.ts';
 import { expectEqual, expectStatus, isObject } from '../service/judge.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { EVENT_NAMES, webhookRotated, webhookSet } from '../service/spec-shapes.ts';
 
@@ -9,13 +9,10 @@ const SECTION = 'Rules per endpoint, 12 to 14';
 const NEEDS = ['full', 'webhook'] as const;
 
 /** Setting the webhook and its secret. Implements `Webhook configuration`. */
-export const webhookSecretChecks: readonly ServiceCheck[] = [
+export const webhookSecretChecks = inSection({ section: SECTION, needs: NEEDS }, [
   {
     id: 'webhook.put.shape',
-    section: SECTION,
     rule: 'PUT /webhook returns 200 with url, the four events and a secret.',
-    level: 'must',
-    needs: NEEDS,
     async run(context, probe) {
       const { url } = (await webhookBefore(context)).json as { readonly url?: unknown };
       probe.note(`the webhook was ${typeof url === 'string' ? url : 'not set'}; set it again afterwards`);
@@ -33,8 +30,6 @@ export const webhookSecretChecks: readonly ServiceCheck[] = [
     id: 'webhook.put.then-get',
     section: 'Webhook configuration',
     rule: 'After a PUT, GET /webhook returns the URL, secretSet true and no secret.',
-    level: 'must',
-    needs: NEEDS,
     async run(context) {
       const secret = secretOf(context, await setWebhook(context));
       const exchange = await context.api.request('GET', '/webhook');
@@ -47,10 +42,8 @@ export const webhookSecretChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'webhook.put.new-secret',
-    section: SECTION,
     rule: 'A PUT with the current URL issues a new secret.',
     level: 'reading',
-    needs: NEEDS,
     async run(context) {
       const first = secretOf(context, await setWebhook(context));
       const exchange = await setWebhookAgain(context);
@@ -59,16 +52,13 @@ export const webhookSecretChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);
 
 /** Rotation. Implements `Rules per endpoint`, 14. */
-export const webhookRotationChecks: readonly ServiceCheck[] = [
+export const webhookRotationChecks = inSection({ section: SECTION, needs: NEEDS }, [
   {
     id: 'webhook.rotate.shape',
-    section: SECTION,
     rule: 'POST /webhook/rotate returns 200 with a different secret.',
-    level: 'must',
-    needs: NEEDS,
     async run(context, probe) {
       const old = secretOf(context, await setWebhookAgain(context));
       const exchange = await rotateWebhook(context);
@@ -81,10 +71,7 @@ export const webhookRotationChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'webhook.rotate.keeps-address',
-    section: SECTION,
     rule: 'A rotation leaves the URL unchanged.',
-    level: 'must',
-    needs: NEEDS,
     async run(context) {
       await rotateWebhook(context);
       const exchange = await context.api.request('GET', '/webhook');
@@ -92,4 +79,4 @@ export const webhookRotationChecks: readonly ServiceCheck[] = [
       expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
     },
   },
-];
+]);

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectRefusal, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import { UNKNOWN_ID } from '../service/requests.ts';
-import type { ServiceCheck } from '../service/service-check.ts';
+import { inSection } from '../service/service-check.ts';
 
 /** Each documented code and its status. */
 const STATUS_OF: Readonly<Record<string, number>> = {
@@ -62,10 +62,9 @@ function demandErrors(exchanges: readonly Exchange[]): void {
 }
 
 /** Rules that apply to every response; checked over the whole run. Implements `Errors` and `Endpoints`. */
-export const wireChecks: readonly ServiceCheck[] = [
+export const wireChecks = inSection({ section: 'Errors' }, [
   {
     id: 'wire.unknown-route',
-    section: 'Errors',
     rule: 'A path that does not exist returns 404 not_found.',
     level: 'reading',
     async run(context) {
@@ -75,7 +74,6 @@ export const wireChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'wire.wrong-method',
-    section: 'Errors',
     rule: 'A method that a path does not support returns 405 method_not_allowed with Allow.',
     level: 'reading',
     async run(context) {
@@ -93,7 +91,6 @@ export const wireChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'wire.malformed-json',
-    section: 'Errors',
     rule: 'A body that is not a JSON object returns 400 invalid_request.',
     level: 'reading',
     async run(context) {
@@ -107,7 +104,6 @@ export const wireChecks: readonly ServiceCheck[] = [
     id: 'wire.json',
     section: 'Endpoints',
     rule: 'Every response is JSON and declares it in Content-Type.',
-    level: 'must',
     async run(context) {
       demandJson(seen(context, (exchange) => !isGeneric(exchange)));
     },
@@ -116,14 +112,12 @@ export const wireChecks: readonly ServiceCheck[] = [
     id: 'wire.error-body',
     section: 'Error body',
     rule: 'Every error is an object with a string error.',
-    level: 'must',
     async run(context) {
       demandErrors(seen(context, (exchange) => exchange.status >= 400 && !isGeneric(exchange)));
     },
   },
   {
     id: 'wire.generic-errors',
-    section: 'Errors',
     rule: 'Errors that any web server returns have the same body: JSON with a string error.',
     level: 'reading',
     async run(context) {
@@ -134,9 +128,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'wire.error-status',
-    section: 'Errors',
     rule: 'Every code of the table comes with its status.',
-    level: 'must',
     async run(context, probe) {
       const known = seen(context, (exchange) => Object.hasOwn(STATUS_OF, codeOf(exchange) ?? ''));
       for (const exchange of known) {
@@ -154,7 +146,6 @@ export const wireChecks: readonly ServiceCheck[] = [
     id: 'wire.error-field',
     section: 'Error body',
     rule: 'invalid_request names the invalid key in field; hint, if present, is a string.',
-    level: 'must',
     async run(context) {
       for (const exchange of seen(context, (one) => codeOf(one) === 'invalid_request')) {
         const { field, hint } = isObject(exchange.json) ? exchange.json : {};
@@ -169,7 +160,6 @@ export const wireChecks: readonly ServiceCheck[] = [
   },
   {
     id: 'wire.no-server-error',
-    section: 'Errors',
     rule: 'No request of the suite returned a 500.',
     level: 'should',
     async run(context) {
@@ -193,4 +183,4 @@ export const wireChecks: readonly ServiceCheck[] = [
       }
     },
   },
-];
+]);

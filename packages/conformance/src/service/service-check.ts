@@ -1,4 +1,5 @@
-import { type Check, Skip } from '../../../certify/src/runner/check.ts';
+import { type Bare, type Check, type Skip, withCommon } from '../../../certify/src/runner/check.ts';
+import { findMissing, type Needs } from '../../../certify/src/runner/needs.ts';
 import type { ServiceContext } from './context.ts';
 import type { ServiceInputs } from './inputs.ts';
 
@@ -26,78 +27,57 @@ export interface ServiceCheck extends Check<ServiceContext> {
   readonly needs?: readonly Need[];
 }
 
-interface NeedDefinition {
-  readonly why: string;
-  readonly flag: string;
-  given(inputs: ServiceInputs): boolean;
-}
+/** Checks that implement a section and have this in common, unless one of them says otherwise; each is a `must`. */
+export const inSection = (
+  common: Pick<ServiceCheck, 'section'> & Partial<ServiceCheck>,
+  checks: readonly Bare<ServiceCheck>[],
+): readonly ServiceCheck[] => withCommon(common, checks);
 
-const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
+/** A need that a given input meets. */
+const given = (why: string, flag: string, name: keyof ServiceInputs): Needs<'one', ServiceInputs>['one'] => ({
+  why,
+  flag,
+  given: (inputs) => inputs[name] !== undefined,
+});
+
+const NEEDS: Needs<Need, ServiceInputs> = {
   full: {
     why: 'would leave traces in the account',
     flag: '--profile full',
     given: ({ profile }) => profile === 'full',
   },
-  'second-key': {
-    why: 'needs a key of another workspace',
-    flag: '--second-api-key',
-    given: ({ secondApiKey }) => secondApiKey !== undefined,
-  },
+  'second-key': given('needs a key of another workspace', '--second-api-key', 'secondApiKey'),
   'narrow-key': {
     why: 'needs a key with fewer scopes',
     flag: '--narrow-api-key and --narrow-scopes',
     given: ({ narrowApiKey, narrowScopes }) => narrowApiKey !== undefined && narrowScopes !== undefined,
   },
-  'barred-key': {
-    why: 'needs a key that must not be used from here',
-    flag: '--barred-api-key',
-    given: ({ barredApiKey }) => barredApiKey !== undefined,
-  },
-  'portal-key': {
-    why: 'needs a key of a portal-owned workspace',
-    flag: '--portal-api-key',
-    given: ({ portalApiKey }) => portalApiKey !== undefined,
-  },
-  'lapsed-connection': {
-    why: 'needs a connection without a license',
-    flag: '--lapsed-connection',
-    given: ({ lapsedConnectionId }) => lapsedConnectionId !== undefined,
-  },
-  legacy: {
-    why: 'needs the legacy address',
-    flag: '--legacy-base-url',
-    given: ({ legacyBaseUrl }) => legacyBaseUrl !== undefined,
-  },
-  recipient: {
-    why: 'needs a phone number that may be written to',
-    flag: '--recipient',
-    given: ({ recipient }) => recipient !== undefined,
-  },
-  'absent-recipient': {
-    why: 'needs a number that is not on the network',
-    flag: '--absent-recipient',
-    given: ({ absentRecipient }) => absentRecipient !== undefined,
-  },
-  'pairing-phone': {
-    why: 'needs a phone number that codes may be requested for',
-    flag: '--pairing-phone',
-    given: ({ pairingPhone }) => pairingPhone !== undefined,
-  },
-  webhook: {
-    why: 'needs a public URL that forwards to this machine, and replaces the webhook of the account',
-    flag: '--webhook-url and --webhook-listen',
-    given: ({ webhookUrl }) => webhookUrl !== undefined,
-  },
-  reply: {
-    why: 'needs a reply from the recipient',
-    flag: '--await-reply',
-    given: ({ awaitReplyMs }) => awaitReplyMs !== undefined,
-  },
-  auth: {
-    why: 'needs the address of OAuth and the tool server',
-    flag: '--auth-url',
-    given: ({ authUrl }) => authUrl !== undefined,
-  },
+  'barred-key': given('needs a key that must not be used from here', '--barred-api-key', 'barredApiKey'),
+  'portal-key': given('needs a key of a portal-owned workspace', '--portal-api-key', 'portalApiKey'),
+  'lapsed-connection': given(
+    'needs a connection without a license',
+    '--lapsed-connection',
+    'lapsedConnectionId',
+  ),
+  legacy: given('needs the legacy address', '--legacy-base-url', 'legacyBaseUrl'),
+  recipient: given('needs a phone number that may be written to', '--recipient', 'recipient'),
+  'absent-recipient': given(
+    'needs a number that is not on the network',
+    '--absent-recipient',
+    'absentRecipient',
+  ),
+  'pairing-phone': given(
+    'needs a phone number that codes may be requested for',
+    '--pairing-phone',
+    'pairingPhone',
+  ),
+  webhook: given(
+    'needs a public URL that forwards to this machine, and replaces the webhook of the account',
+    '--webhook-url and --webhook-listen',
+    'webhookUrl',
+  ),
+  reply: given('needs a reply from the recipient', '--await-reply', 'awaitReplyMs'),
+  auth: given('needs the address of OAuth and the tool server', '--auth-url', 'authUrl'),
   oauth: {
     why: 'needs an OAuth app',
     flag: '--auth-url, --oauth-client-id, --oauth-client-secret and --oauth-redirect-uri',
@@ -116,8 +96,6 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
 };
 
 /** Why a check cannot run with these inputs; undefined if it can. */
-export function findLock(check: ServiceCheck, inputs: ServiceInputs): Skip | undefined {
-  const missing = (check.needs ?? []).map((need) => NEEDS[need]).filter((need) => !need.given(inputs));
-  if (missing.length === 0) return undefined;
-  return new Skip(missing.map(({ why }) => why).join('; '), missing.map(({ flag }) => flag).join(', '));
+export function findLock({ needs }: ServiceCheck, inputs: ServiceInputs): Skip | undefined {
+  return findMissing(NEEDS, needs, inputs);
 }

@@ -1,3 +1,4 @@
+import type { Bare } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import type { ServiceContext } from './context.ts';
 import { expectStatus } from './judge.ts';
@@ -6,13 +7,13 @@ import { demandShape, type Shape } from './shape.ts';
 
 /** A check of the status and shape of a response; a `must`. */
 export function shapeCheck(
-  definition: Omit<ServiceCheck, 'level' | 'run'> & {
+  definition: Omit<Bare<ServiceCheck>, 'level' | 'run'> & {
     readonly ask: (context: ServiceContext) => Promise<Exchange>;
     /** Defaults to 200. */
     readonly status?: number;
     readonly shape: Shape;
   },
-): ServiceCheck {
+): Bare<ServiceCheck> {
   const { ask, status = 200, shape, ...check } = definition;
   return {
     ...check,
