@@ -2,12 +2,20 @@ import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { type CommandOptions, readCommandLine, UsageError } from '../../../src/commands/command-line.ts';
 import { NoSandbox } from './integration/context.ts';
 import { INTEGRATION_CHECKS } from './integration/run-integration-suite.ts';
-import { COMMAND, listOf, text } from './options.ts';
+import { COMMAND, text } from './options.ts';
 import { NoReceiver, RECEIVER_CHECKS } from './receiver/run-receiver-suite.ts';
 import { applyBaseline, readBaseline, writeBaseline } from './report/baseline.ts';
 import type { Report } from './report/report.ts';
 import { progressLine } from './report/text-report.ts';
-import { abortOnSignals, complain, demandWritable, EXIT, print, putReport } from './suite/suite-output.ts';
+import {
+  abortOnSignals,
+  complain,
+  demandWritable,
+  EXIT,
+  listOf,
+  print,
+  putReport,
+} from './suite/suite-output.ts';
 import { integrationSuite, readObserver, receiverSuite } from './suites.ts';
 
 /** Prints each check with its rule. */

@@ -1,6 +1,6 @@
 import type { CommandOptions } from '../../../src/commands/command-line.ts';
 import { PROFILES } from './receiver/profile.ts';
-import { REPORT_OPTIONS } from './suite/suite-output.ts';
+import { REPORT_OPTIONS, textOf } from './suite/suite-output.ts';
 
 /** The command line of `certify`. */
 export const COMMAND = {
@@ -95,15 +95,5 @@ export const COMMAND = {
 } as const;
 
 /** An option that takes a text; undefined if it is missing or empty. */
-export function text(options: CommandOptions, name: keyof typeof COMMAND.options): string | undefined {
-  const value = options[name];
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** The items of a list separated by commas. */
-export function listOf(value: string | undefined): readonly string[] | undefined {
-  return value
-    ?.split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-}
+export const text = (options: CommandOptions, name: keyof typeof COMMAND.options): string | undefined =>
+  textOf(options, name);

@@ -8,7 +8,7 @@ import { readEnvironment } from '../../../src/runtime/config/read-environment.ts
 import type { Environment } from '../../../src/runtime/config/read-settings.ts';
 import { signWrongly } from '../../../src/sandbox/deliveries/sign-wrongly.ts';
 import { runIntegrationSuite, selectIntegrationChecks } from './integration/run-integration-suite.ts';
-import { listOf, text } from './options.ts';
+import { text } from './options.ts';
 import type { ReceiverInputs } from './receiver/context.ts';
 import { PROFILES } from './receiver/profile.ts';
 import { isLoopback, type Tier } from './receiver/receiver-check.ts';
@@ -16,6 +16,7 @@ import { quote, runReceiverSuite, selectChecks } from './receiver/run-receiver-s
 import type { Report } from './report/report.ts';
 import { createObserver, type Observer } from './runner/observer.ts';
 import type { SuiteRun } from './suite/run-suite.ts';
+import { listOf } from './suite/suite-output.ts';
 
 const TIERS: readonly Tier[] = ['W', 'E'];
 

@@ -1,7 +1,7 @@
 import { type CommandOptions, UsageError } from '../../../src/commands/command-line.ts';
 import type { Environment } from '../../../src/runtime/config/read-settings.ts';
 import { keepsSecrets } from '../../../src/runtime/public-network/keeps-secrets.ts';
-import { REPORT_OPTIONS } from '../../certify/src/suite/suite-output.ts';
+import { listOf, REPORT_OPTIONS, textOf } from '../../certify/src/suite/suite-output.ts';
 import { type OauthApp, PROFILES, type Profile, type ServiceInputs } from './service/inputs.ts';
 
 /** Name, summary and options of `npm run conformance -- service`. */
@@ -124,10 +124,7 @@ export interface ConformanceOptions {
 
 /** @throws UsageError for an invalid option; the message contains no key */
 export function readConformanceOptions(options: CommandOptions, env: Environment): ConformanceOptions {
-  const word = (name: string): string | undefined => {
-    const value = options[name];
-    return typeof value === 'string' && value !== '' ? value : undefined;
-  };
+  const word = (name: string): string | undefined => textOf(options, name);
   const needed = (name: string, fallback: string | undefined): string => {
     const value = word(name) ?? fallback;
     if (value === undefined || value === '') throw new UsageError(`--${name} is required. See --help.`);
@@ -141,10 +138,10 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
   if ((webhookUrl === undefined) !== (listen === undefined)) {
     throw new UsageError('--webhook-url and --webhook-listen must be used together.');
   }
-  const inputs = dropAbsent({
+  const inputs = {
     secondApiKey: word('second-api-key'),
     narrowApiKey: word('narrow-api-key'),
-    narrowScopes: splitList(word('narrow-scopes')),
+    narrowScopes: listOf(word('narrow-scopes')),
     barredApiKey: word('barred-api-key'),
     portalApiKey: word('portal-api-key'),
     lapsedConnectionId: word('lapsed-connection'),
@@ -157,9 +154,9 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     oauthApp: readApp(word, env['SERVICE_CLIENT_SECRET']),
     oauthRefreshToken: word('oauth-refresh-token'),
     webhookUrl: readUrl('webhook-url', webhookUrl, ['https:']),
-    patient: options['patient'] === true ? true : undefined,
+    patient: options['patient'] === true,
     awaitReplyMs: awaitReply === undefined ? undefined : 1000 * readNumber('await-reply', awaitReply),
-  });
+  };
   const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);
   for (const address of [baseUrl, inputs.legacyBaseUrl, inputs.authUrl]) {
     if (address === undefined || keepsSecrets(address)) continue;
@@ -175,7 +172,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
       profile,
     },
     listen: listen === undefined ? undefined : readListen(listen),
-    only: splitList(word('only')),
+    only: listOf(word('only')),
     timeoutMs: 1000 * readNumber('timeout', word('timeout') ?? '30'),
     paceMs: readNumber('pace', word('pace') ?? '50'),
     json: options['json'] === true,
@@ -186,19 +183,6 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
 
 function isProfile(value: string): value is Profile {
   return (PROFILES as readonly string[]).includes(value);
-}
-
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function dropAbsent<T extends object>(fields: T): Present<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
-}
-
-function splitList(value: string | undefined): readonly string[] | undefined {
-  return value
-    ?.split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
 }
 
 function readUrl(name: string, value: string | undefined, protocols: readonly string[]): string | undefined {

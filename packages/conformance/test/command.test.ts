@@ -159,6 +159,7 @@ describe('npm run conformance', () => {
         baseUrl: 'https://x.example/api/v1',
         apiKey: KEY,
         profile: 'read-only',
+        patient: false,
         webhookUrl: 'https://h.example/in',
       },
       listen: { host: '0.0.0.0', port: 80 },

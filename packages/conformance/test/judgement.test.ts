@@ -3,10 +3,10 @@ import { PNG } from 'pngjs';
 import encodeQr from 'qr';
 import { describe, expect, it } from 'vitest';
 import { readQr } from '../../../test/support/read-qr.ts';
+import { signDelivery } from '../../certify/src/receiver/profile.ts';
 import { Violation } from '../../certify/src/runner/check.ts';
 import { readPng } from '../src/service/png.ts';
 import * as shape from '../src/service/shape.ts';
-import { signDelivery } from '../src/service/signature.ts';
 
 const TEXT = 'a code that a phone can read';
 

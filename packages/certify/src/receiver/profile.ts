@@ -28,6 +28,11 @@ export interface Profile {
   sign(what: ToSign): readonly Header[];
 }
 
+/** The signature of a delivery of the service: over its timestamp, a dot and its raw bytes. */
+export function signDelivery(secret: string, timestamp: string, body: Uint8Array): string {
+  return `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
+}
+
 /** `X-Service-Signature: sha256=<hex>` over `<timestamp>.<raw body>`, timestamps in milliseconds. */
 const messaging: Profile = {
   name: 'messaging',
@@ -36,13 +41,10 @@ const messaging: Profile = {
   scheme: 'sha256=',
   digestLength: 64,
   refuseSecret: (secret) => (secret === '' ? 'is empty' : undefined),
-  sign({ secret, body, at, timestamp = String(at) }) {
-    const hex = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
-    return [
-      ['X-Service-Timestamp', timestamp],
-      ['X-Service-Signature', `sha256=${hex}`],
-    ];
-  },
+  sign: ({ secret, body, at, timestamp = String(at) }) => [
+    ['X-Service-Timestamp', timestamp],
+    ['X-Service-Signature', signDelivery(secret, timestamp, body)],
+  ],
 };
 
 const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;

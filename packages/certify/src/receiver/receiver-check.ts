@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../../../../src/runtime/http-server/loopback.ts';
 import { type Bare, type Check, type Level, type Skip, withCommon } from '../runner/check.ts';
 import { findMissing, type Needs } from '../runner/needs.ts';
 import type { ReceiverContext, ReceiverInputs } from './context.ts';
@@ -48,7 +49,8 @@ const NEEDS: Needs<Need, ReceiverInputs> = {
 
 /** Whether an address is of this machine. */
 export function isLoopback(url: string): boolean {
-  return /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname);
+  const { hostname } = new URL(url);
+  return isLoopbackHost(hostname) || hostname.endsWith('.localhost');
 }
 
 /** Why a check is not asked for with these inputs; undefined if it is. */

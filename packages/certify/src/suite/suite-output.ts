@@ -34,6 +34,20 @@ export function abortOnSignals(stopping: string): AbortSignal {
   return over.signal;
 }
 
+/** An option that takes a text; undefined if it is missing or empty. */
+export function textOf(options: CommandOptions, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The items of a list separated by commas. */
+export function listOf(value: string | undefined): readonly string[] | undefined {
+  return value
+    ?.split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
 /** The options of a suite that say where its report goes. */
 export const REPORT_OPTIONS = {
   json: { type: 'boolean', description: 'print the report as JSON; progress goes to standard error' },

@@ -1,3 +1,4 @@
+import { signDelivery } from '../../../certify/src/receiver/profile.ts';
 import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import {
   acceptedDelivery,
@@ -11,7 +12,6 @@ import {
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import { expectEqual } from '../service/judge.ts';
 import { inSection } from '../service/service-check.ts';
-import { signDelivery } from '../service/signature.ts';
 import type { WebhookRequest } from '../service/webhook-listener.ts';
 
 const SECTION = 'Delivery and signature';

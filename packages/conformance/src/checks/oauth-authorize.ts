@@ -10,7 +10,7 @@ import {
   redirectOf,
   STATE,
 } from '../fixtures/oauth.ts';
-import { expectStatus, isObject, nameAnswer, nameValue } from '../service/judge.ts';
+import { expectStatus, fieldsOf, nameAnswer, nameValue } from '../service/judge.ts';
 import { inSection, type ServiceCheck } from '../service/service-check.ts';
 
 const SECTION = 'OAuth 2.0';
@@ -33,7 +33,7 @@ function offers(
     needs: AUTH,
     async run(context) {
       const exchange = await discover(context);
-      const list = isObject(exchange.json) ? exchange.json[name] : undefined;
+      const list = fieldsOf(exchange)[name];
       const right = Array.isArray(list) && list.includes(value) && !never.some((one) => list.includes(one));
       if (right) return;
       const shown = Array.isArray(list) ? list.map(nameValue).join(', ') : nameValue(list);
@@ -104,7 +104,7 @@ export const authorizeChecks = inSection({ section: SECTION }, [
     needs: AUTH,
     async run(context) {
       const exchange = await discover(context);
-      const issuer = isObject(exchange.json) ? exchange.json['issuer'] : undefined;
+      const issuer = fieldsOf(exchange)['issuer'];
       if (issuer !== context.inputs.authUrl) {
         throw new Violation(`issuer: ${nameValue(context.inputs.authUrl)}`, nameValue(issuer), exchange);
       }

@@ -21,7 +21,7 @@ import {
   expectRefusal,
   expectRefused,
   expectStatus,
-  isObject,
+  fieldsOf,
   nameAnswer,
   nameValue,
 } from '../service/judge.ts';
@@ -126,7 +126,7 @@ export const tokenChecks = inSection({ section: SECTION }, [
     needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
-      const type = isObject(exchange.json) ? exchange.json['token_type'] : undefined;
+      const type = fieldsOf(exchange)['token_type'];
       if (!/^bearer$/i.test(String(type)))
         throw new Violation('token_type: "Bearer"', nameValue(type), exchange);
     },
@@ -140,7 +140,7 @@ export const tokenChecks = inSection({ section: SECTION }, [
       const { access, exchange } = await grant(context);
       const claims = readClaims(access);
       if (claims === undefined) throw new Violation('a JWT', 'a token that is not a JWT', exchange);
-      const expiresIn = isObject(exchange.json) ? exchange.json['expires_in'] : undefined;
+      const expiresIn = fieldsOf(exchange)['expires_in'];
       if (expiresIn !== undefined) expectEqual('expires_in', ACCESS_SECONDS, expiresIn, exchange);
       const { iat, exp } = claims;
       if (typeof iat === 'number' && typeof exp === 'number')
@@ -154,7 +154,7 @@ export const tokenChecks = inSection({ section: SECTION }, [
     needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
-      const json = isObject(exchange.json) ? exchange.json : {};
+      const json = fieldsOf(exchange);
       const expiresIn = json['refresh_token_expires_in'] ?? json['refresh_expires_in'];
       if (expiresIn === undefined) throw new Skip('the lifetime of the refresh token is not returned');
       expectEqual('the lifetime', REFRESH_SECONDS, expiresIn, exchange);
@@ -221,7 +221,7 @@ export const tokenChecks = inSection({ section: SECTION }, [
     needs: CODE,
     async run(context) {
       const { access, exchange } = await readingGrant(context);
-      const scope = isObject(exchange.json) ? exchange.json['scope'] : undefined;
+      const scope = fieldsOf(exchange)['scope'];
       if (scope !== undefined) expectEqual('scope', 'messaging.read', scope, exchange);
       expectStatus(await withToken(context, access).request('GET', '/account'), 200);
     },

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { connectionOf, liveConnection } from '../fixtures/connections.ts';
 import { ownConnection, readDetail, spareConnection } from '../fixtures/own-connections.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectEqual, expectRefusal, expectStatus, isObject, nameAnswer } from '../service/judge.ts';
+import { codeOf, expectEqual, expectRefusal, expectStatus, fieldsOf, nameAnswer } from '../service/judge.ts';
 import { readPng } from '../service/png.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
@@ -60,7 +60,7 @@ function askManyCodes(context: ServiceContext): Promise<readonly Exchange[]> {
   });
 }
 
-const codeIn = ({ json }: Exchange): unknown => (isObject(json) ? json['code'] : undefined);
+const codeIn = (exchange: Exchange): unknown => fieldsOf(exchange)['code'];
 
 /** The responses with a code. @throws Skip if the engine declined all, which is an ordinary outcome */
 async function someCodes(context: ServiceContext): Promise<readonly Exchange[]> {

@@ -8,7 +8,7 @@ import {
   expectEqual,
   expectRefusal,
   expectStatus,
-  isObject,
+  fieldsOf,
   nameAnswer,
   skipUnusable,
 } from '../service/judge.ts';
@@ -18,7 +18,7 @@ import { readReceipt } from '../service/spec-shapes.ts';
 
 const SENDING = { needs: ['full', 'recipient'], timeoutMs: SEND_TIMEOUT_MS } as const;
 
-const markedOf = ({ json }: Exchange): unknown => (isObject(json) ? json['marked'] : undefined);
+const markedOf = (exchange: Exchange): unknown => fieldsOf(exchange)['marked'];
 
 async function markChat(context: ServiceContext): Promise<Exchange> {
   const connectionId = await sendingConnection(context);

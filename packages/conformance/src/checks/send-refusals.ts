@@ -6,7 +6,7 @@ import {
   codeOf,
   expectRefusal,
   expectRefused,
-  isObject,
+  fieldsOf,
   nameAnswer,
   type Refusal,
 } from '../service/judge.ts';
@@ -98,7 +98,7 @@ export const sendRefusalChecks = inSection({ section: SECTION }, [
     async run(context) {
       const body = { ...SEND, text: 'x'.repeat(4096) };
       const exchange = await context.api.request('POST', '/messages', { body });
-      const field = isObject(exchange.json) ? exchange.json['field'] : undefined;
+      const field = fieldsOf(exchange)['field'];
       if (field === 'text') throw new Violation('no error for text', nameAnswer(exchange), exchange);
     },
   },
@@ -121,7 +121,7 @@ export const sendRefusalChecks = inSection({ section: SECTION }, [
     async run(context) {
       const longest = { ...SEND, text: '😀'.repeat(4096) };
       const exchange = await context.api.request('POST', '/messages', { body: longest });
-      const field = isObject(exchange.json) ? exchange.json['field'] : undefined;
+      const field = fieldsOf(exchange)['field'];
       if (field === 'text') throw new Violation('no error for text', nameAnswer(exchange), exchange);
       const body = { ...SEND, text: '😀'.repeat(4097) };
       await expectEach(context, [body], { status: 400, code: 'invalid_request', field: 'text' });

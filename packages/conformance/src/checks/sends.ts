@@ -9,7 +9,7 @@ import {
   expectEqual,
   expectRefusal,
   expectStatus,
-  isObject,
+  fieldsOf,
   nameAnswer,
   nameValue,
   skipUnusable,
@@ -149,7 +149,7 @@ export const sendChecks = inSection({ section: SECTION }, [
     async run(context) {
       const exchange = await picture(context);
       messageIdOf(exchange);
-      const { waMessageId, wa_message_id: older } = isObject(exchange.json) ? exchange.json : {};
+      const { waMessageId, wa_message_id: older } = fieldsOf(exchange);
       if (waMessageId === null && older === null) throw new Skip('the send has no network id');
       expectEqual('wa_message_id', waMessageId, older, exchange);
     },

@@ -4,7 +4,7 @@ import { type Exchange, parseJson } from '../../../certify/src/runner/exchange.t
 import { readConnections } from '../fixtures/connections.ts';
 import { authServer, expectChallenge, grant, withToken } from '../fixtures/oauth.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectStatus, isObject, nameAnswer, nameValue } from '../service/judge.ts';
+import { codeOf, expectStatus, fieldsOf, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
 import { readingGrant } from './oauth-tokens.ts';
@@ -103,7 +103,7 @@ export const toolChecks = inSection({ section: SECTION }, [
       const { origin, pathname } = new URL(address);
       const client = context.clientFor({ as: 'no credential', baseUrl: origin });
       const exchange = await client.request('GET', pathname);
-      const servers = isObject(exchange.json) ? exchange.json['authorization_servers'] : undefined;
+      const servers = fieldsOf(exchange)['authorization_servers'];
       if (!Array.isArray(servers) || !servers.includes(context.inputs.authUrl))
         throw new Violation(`authorization_servers: ${context.inputs.authUrl}`, nameValue(servers), exchange);
     },

@@ -2,7 +2,7 @@ import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { webhookBefore } from '../fixtures/webhook.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { expectEqual, expectRefusal, isObject, nameAnswer } from '../service/judge.ts';
+import { expectEqual, expectRefusal, fieldsOf, isObject, nameAnswer } from '../service/judge.ts';
 import { inSection, type ServiceCheck } from '../service/service-check.ts';
 import { shapeCheck } from '../service/shape-check.ts';
 import { EVENT_NAMES, webhook } from '../service/spec-shapes.ts';
@@ -56,7 +56,7 @@ const REFUSED: Readonly<Record<string, { readonly what: string; readonly urls: r
 
 /** The URL and secret as returned by `GET /webhook`. */
 function settingsOf(exchange: Exchange): unknown {
-  const { url, secretSet } = isObject(exchange.json) ? exchange.json : {};
+  const { url, secretSet } = fieldsOf(exchange);
   return [url ?? null, secretSet];
 }
 
@@ -108,7 +108,7 @@ export const webhookConfigurationChecks = inSection({ section: 'Webhook configur
     rule: 'events names the four event types.',
     async run(context, probe) {
       const exchange = await webhookBefore(context);
-      const { events } = isObject(exchange.json) ? exchange.json : {};
+      const { events } = fieldsOf(exchange);
       const found = Array.isArray(events) ? events.map(String) : [];
       const missing = EVENT_NAMES.filter((name) => !found.includes(name));
       if (missing.length > 0) {
@@ -124,7 +124,7 @@ export const webhookConfigurationChecks = inSection({ section: 'Webhook configur
     level: 'reading',
     async run(context) {
       const exchange = await webhookBefore(context);
-      const { url, secretSet } = isObject(exchange.json) ? exchange.json : {};
+      const { url, secretSet } = fieldsOf(exchange);
       if (typeof url === 'string') throw new Skip('the account has a webhook');
       expectEqual('url', null, url, exchange);
       expectEqual('secretSet', false, secretSet, exchange);

@@ -1,6 +1,6 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
 import { rotateWebhook, secretOf, setWebhook, setWebhookAgain, webhookBefore } from '../fixtures/webhook.ts';
-import { expectEqual, expectStatus, isObject } from '../service/judge.ts';
+import { expectEqual, expectStatus, fieldsOf } from '../service/judge.ts';
 import { inSection } from '../service/service-check.ts';
 import { demandShape } from '../service/shape.ts';
 import { EVENT_NAMES, webhookRotated, webhookSet } from '../service/spec-shapes.ts';
@@ -19,7 +19,7 @@ export const webhookSecretChecks = inSection({ section: SECTION, needs: NEEDS },
       const exchange = await setWebhook(context);
       expectStatus(exchange, 200);
       demandShape(exchange, webhookSet, probe);
-      const answer = isObject(exchange.json) ? exchange.json : {};
+      const answer = fieldsOf(exchange);
       expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
       const events = Array.isArray(answer['events']) ? answer['events'].map(String) : [];
       const missing = EVENT_NAMES.filter((name) => !events.includes(name));
@@ -34,7 +34,7 @@ export const webhookSecretChecks = inSection({ section: SECTION, needs: NEEDS },
       const secret = secretOf(context, await setWebhook(context));
       const exchange = await context.api.request('GET', '/webhook');
       expectStatus(exchange, 200);
-      const answer = isObject(exchange.json) ? exchange.json : {};
+      const answer = fieldsOf(exchange);
       expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
       expectEqual('secretSet', true, answer['secretSet'], exchange);
       if (exchange.text.includes(secret)) throw new Violation('no secret', 'the secret', exchange);
@@ -75,7 +75,7 @@ export const webhookRotationChecks = inSection({ section: SECTION, needs: NEEDS 
     async run(context) {
       await rotateWebhook(context);
       const exchange = await context.api.request('GET', '/webhook');
-      const answer = isObject(exchange.json) ? exchange.json : {};
+      const answer = fieldsOf(exchange);
       expectEqual('url', context.inputs.webhookUrl, answer['url'], exchange);
     },
   },

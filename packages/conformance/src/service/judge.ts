@@ -16,6 +16,11 @@ export function nameValue(value: unknown): string {
   return value.length <= 40 ? JSON.stringify(value) : `a string of ${value.length} characters`;
 }
 
+/** The fields of a body; none if it is not an object. */
+export function fieldsOf({ json }: Pick<Exchange, 'json'>): Readonly<Record<string, unknown>> {
+  return isObject(json) ? json : {};
+}
+
 /** The code of an error; undefined if the body has none. */
 export function codeOf({ json }: Exchange): string | undefined {
   return isObject(json) && typeof json['error'] === 'string' ? json['error'] : undefined;
@@ -50,7 +55,7 @@ export interface Refusal {
 
 /** @throws Violation unless the response is this error */
 export function expectRefusal(exchange: Exchange, { status, code, field }: Refusal): void {
-  const found = isObject(exchange.json) ? exchange.json['field'] : undefined;
+  const found = fieldsOf(exchange)['field'];
   const right = exchange.status === status && codeOf(exchange) === code;
   if (right && (field === undefined || field === found)) return;
   const wanted = `${status} ${code}${field === undefined ? '' : ` for ${field}`}`;
