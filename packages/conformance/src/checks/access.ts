@@ -30,7 +30,7 @@ const idOfLapsed = ({ inputs }: ServiceContext): string => inputs.lapsedConnecti
 /**
  * Addresses, kinds of workspaces and licenses. Implements `API keys` and `What the service does`, 3 and 4.
  */
-export const accessChecks = inSection({ section: 'What the service does, 4' }, [
+export const accessChecks = inSection({ section: 'What the service does, 4', needs: ['lapsed-connection'] }, [
   {
     id: 'address.refused',
     section: 'API keys',
@@ -75,7 +75,6 @@ export const accessChecks = inSection({ section: 'What the service does, 4' }, [
   {
     id: 'license.hidden',
     rule: 'A connection whose license or add-on has lapsed is not listed.',
-    needs: ['lapsed-connection'],
     async run(context) {
       const exchange = await context.api.request('GET', '/connections');
       expectStatus(exchange, 200);
@@ -99,7 +98,6 @@ export const accessChecks = inSection({ section: 'What the service does, 4' }, [
     id: 'license.messages',
     rule: 'The messages of a connection whose license has lapsed are an empty page.',
     level: 'reading',
-    needs: ['lapsed-connection'],
     async run(context) {
       const exchange = await askPage(context, `connectionId=${encodeURIComponent(idOfLapsed(context))}`);
       expectStatus(exchange, 200);
@@ -111,7 +109,6 @@ export const accessChecks = inSection({ section: 'What the service does, 4' }, [
     section: 'Errors',
     rule: 'A read receipt on a connection whose license has lapsed returns 402.',
     level: 'reading',
-    needs: ['lapsed-connection'],
     async run(context) {
       const body = { connectionId: idOfLapsed(context), phone: NO_PHONE };
       expectLapsed(await context.api.request('POST', '/messages/read', { body }));
@@ -121,7 +118,6 @@ export const accessChecks = inSection({ section: 'What the service does, 4' }, [
     id: 'license.detail',
     rule: 'The detail of a connection whose license has lapsed can still be read.',
     level: 'reading',
-    needs: ['lapsed-connection'],
     async run(context) {
       const exchange = await context.api.request('GET', `/connections/${idOfLapsed(context)}`);
       expectStatus(exchange, 200);

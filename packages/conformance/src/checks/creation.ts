@@ -48,12 +48,11 @@ const totalOf = ({ json }: Exchange): number => {
 };
 
 /** `POST /connections`. Implements `Rules per endpoint`, 2. */
-export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
+export const creationChecks = inSection({ section: `${SECTION}, rule 5`, needs: FULL }, [
   shapeCheck({
     id: 'create.shape',
     section: 'Created connection',
     rule: 'POST /connections returns 201 with id, status connecting and a qr.',
-    needs: FULL,
     ask: async (context) => (await firstCreation(context)).exchange,
     status: 201,
     shape: createdConnection,
@@ -62,7 +61,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.picture',
     section: SECTION,
     rule: 'The qr of a new connection is a complete PNG.',
-    needs: FULL,
     async run(context) {
       const { exchange } = await firstCreation(context);
       const png = readPng(connectionOf(exchange)['qr']);
@@ -73,7 +71,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.no-body',
     section: 'Create request body',
     rule: 'The body of POST /connections is optional.',
-    needs: FULL,
     ask: plainCreation,
     status: 201,
     shape: createdConnection,
@@ -83,7 +80,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     section: 'Account (GET /account)',
     rule: 'A connection that waits for its phone counts in connections.total.',
     level: 'reading',
-    needs: FULL,
     async run(context) {
       const before = await context.api.request('GET', '/account');
       const id = idOf(await requestConnection(context, context.api, { body: { label: LABEL } }));
@@ -97,7 +93,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     section: 'Resources, 5',
     rule: 'A connection that waits for its phone is not listed.',
     level: 'reading',
-    needs: FULL,
     async run(context) {
       const id = await ownConnection(context);
       const exchange = await context.api.request('GET', '/connections');
@@ -110,7 +105,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.replay',
     section: `${SECTION}, rule 2`,
     rule: 'The same key with the same body returns 200, Idempotency-Replayed: true and the same connection.',
-    needs: FULL,
     async run(context, probe) {
       const exchange = await replay(context);
       await demandReplay(context, exchange);
@@ -121,7 +115,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.replay.fresh-picture',
     section: `${SECTION}, rule 2`,
     rule: 'A replay returns a freshly fetched qr.',
-    needs: FULL,
     async run(context) {
       const first = connectionOf((await firstCreation(context)).exchange)['qr'];
       const exchange = await replay(context);
@@ -133,7 +126,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.replay.canonical-body',
     section: `${SECTION}, rule 6`,
     rule: 'Bodies are compared by content: white space and escapes are irrelevant.',
-    needs: FULL,
     async run(context) {
       const rawBody = `{ "label" :\n  "${LABEL.replace('C', '\\u0043')}" }`;
       await demandReplay(context, await repeat(context, rawBody));
@@ -143,7 +135,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.reuse',
     section: `${SECTION}, rule 3`,
     rule: 'The same key with a different body returns 400 idempotency_key_reuse.',
-    needs: FULL,
     async run(context) {
       for (const body of [{ label: `${LABEL}, another` }, {}]) {
         const exchange = await repeat(context, JSON.stringify(body));
@@ -155,7 +146,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
     id: 'create.at-once',
     section: `${SECTION}, rule 4`,
     rule: 'Concurrent requests with one key create one connection; those too early get 409 with Retry-After: 1.',
-    needs: FULL,
     async run(context, probe) {
       const headers = { 'idempotency-key': `conformance-${randomUUID()}` };
       const request = { body: { label: LABEL }, headers };
@@ -176,7 +166,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
   {
     id: 'create.key.too-long',
     rule: 'A key of 256 characters returns 400 idempotency_key_invalid; it is never truncated.',
-    needs: FULL,
     async run(context) {
       const request = { body: { label: LABEL }, headers: { 'idempotency-key': LONG_KEY } };
       const exchange = await requestConnection(context, context.api, request);
@@ -186,7 +175,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
   {
     id: 'create.key.longest',
     rule: 'A key of 255 characters is accepted.',
-    needs: FULL,
     async run(context) {
       const key = randomUUID().padEnd(255, 'k');
       const request = { body: { label: LABEL }, headers: { 'idempotency-key': key } };
@@ -196,7 +184,6 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5` }, [
   {
     id: 'create.key.blank',
     rule: 'A blank key counts as absent: two requests create two connections.',
-    needs: FULL,
     async run(context) {
       const request = { body: { label: LABEL }, headers: { 'idempotency-key': '   ' } };
       const ids: string[] = [];

@@ -31,9 +31,8 @@ function isSignedWith(request: WebhookRequest, secret: string): boolean {
 }
 
 /** How an event is delivered. Implements `Delivery and signature`. */
-export const deliveryChecks = inSection({ section: SECTION }, [
+export const deliveryChecks = inSection({ section: SECTION, ...DELIVERY }, [
   {
-    ...DELIVERY,
     id: 'delivery.arrives',
     section: 'Events',
     rule: 'A send from a qr connection is followed by message.status at the webhook.',
@@ -43,7 +42,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.method',
     section: 'Events',
     rule: 'Events are POST requests with a JSON body, to the path and query that were set.',
@@ -59,7 +57,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.headers',
     rule: 'Each delivery has one X-Service-Timestamp in epoch ms, and one X-Service-Signature of 64 hex digits.',
     async run(context) {
@@ -74,7 +71,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.signature',
     rule: 'The signature is the HMAC-SHA256 of timestamp, dot and raw body, keyed with the secret.',
     async run(context) {
@@ -84,7 +80,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.fresh',
     rule: "The timestamp differs from the receiver's clock by less than 5 minutes.",
     async run(context) {
@@ -96,7 +91,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.id',
     section: 'message.status',
     rule: 'message.id is the messageId of the send, and connection_id its connection.',
@@ -109,7 +103,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.three-attempts',
     rule: 'An event is attempted 3 times if every attempt fails, and then dropped.',
     async run(context) {
@@ -119,7 +112,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.redirect',
     rule: 'A redirect is a failure: it is not followed, and the event is retried.',
     async run(context) {
@@ -131,7 +123,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.identical',
     rule: 'All attempts of an event have the same body, timestamp and signature, to the byte.',
     async run(context) {
@@ -145,7 +136,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.delays',
     rule: 'The second attempt follows after about 500 ms, the third after about 1 s.',
     async run(context, probe) {
@@ -166,7 +156,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
   },
   {
     needs: [...NEEDS, 'patience'],
-    timeoutMs: SEND_TIMEOUT_MS,
     id: 'delivery.timeout',
     rule: 'An attempt without a response for 10 s is a failure, and the next one follows.',
     async run(context, probe) {
@@ -183,7 +172,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.success',
     rule: 'Any 2xx is a success: the event is not delivered again.',
     level: 'should',
@@ -200,7 +188,6 @@ export const deliveryChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'delivery.rotated',
     section: 'Rules per endpoint, 12 to 14',
     rule: 'After a rotation events are signed with the new secret at once, and never with the old one.',

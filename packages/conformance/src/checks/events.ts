@@ -52,13 +52,12 @@ function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeout
 }
 
 /** The content of events. Implements `Events`. */
-export const eventChecks = inSection({ section: 'Events' }, [
+export const eventChecks = inSection({ section: 'Events', ...DELIVERY }, [
   payloadCheck('message.status', DELIVERY),
   payloadCheck('message.received', REPLY),
   payloadCheck('connection.disconnected', DELIVERY),
   payloadCheck('connection.connected', DELIVERY),
   {
-    ...DELIVERY,
     id: 'event.names',
     section: 'Versioning',
     rule: 'Payload fields are in snake_case.',
@@ -71,7 +70,6 @@ export const eventChecks = inSection({ section: 'Events' }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'event.no-further-fields',
     rule: 'Payloads have exactly the fields of their tables.',
     level: 'reading',
@@ -86,7 +84,6 @@ export const eventChecks = inSection({ section: 'Events' }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'event.known',
     rule: 'No other events than the four are sent.',
     level: 'should',
@@ -99,7 +96,6 @@ export const eventChecks = inSection({ section: 'Events' }, [
     },
   },
   {
-    ...DELIVERY,
     id: 'event.own-sends',
     rule: 'Own sends do not fire message.received.',
     async run(context) {

@@ -11,11 +11,10 @@ const SECTION = 'API keys';
 const SECOND = ['second-key'] as const;
 
 /** What a workspace sees of another one: nothing. Implements the grants of `Authentication`. */
-export const isolationChecks = inSection({ section: SECTION }, [
+export const isolationChecks = inSection({ section: SECTION, needs: SECOND }, [
   {
     id: 'isolation.list',
     rule: 'No connection is listed in two workspaces.',
-    needs: SECOND,
     async run(context) {
       const own = new Set((await someConnections(context)).map(({ id }) => id));
       const exchange = await secondWorkspace(context).request('GET', '/connections');
@@ -27,7 +26,6 @@ export const isolationChecks = inSection({ section: SECTION }, [
   {
     id: 'isolation.detail',
     rule: 'A connection of another workspace cannot be read.',
-    needs: SECOND,
     async run(context) {
       const [{ id }] = await someConnections(context);
       const foreign = await secondWorkspace(context).request('GET', `/connections/${id}`);
@@ -39,7 +37,6 @@ export const isolationChecks = inSection({ section: SECTION }, [
     section: 'Errors',
     rule: 'A connection of another workspace gets the same response as one that does not exist.',
     level: 'reading',
-    needs: SECOND,
     async run(context) {
       const [{ id }] = await someConnections(context);
       const client = secondWorkspace(context);
@@ -52,7 +49,6 @@ export const isolationChecks = inSection({ section: SECTION }, [
     id: 'isolation.messages',
     section: 'Rules per endpoint, 9',
     rule: 'The messages of a connection of another workspace are an empty page.',
-    needs: SECOND,
     async run(context) {
       for (const { id } of (await someConnections(context)).slice(0, 3)) {
         const exchange = await secondWorkspace(context).request('GET', `/messages?connectionId=${id}`);
@@ -65,7 +61,6 @@ export const isolationChecks = inSection({ section: SECTION }, [
     id: 'isolation.cursor',
     section: 'Rules per endpoint, 9',
     rule: 'A cursor of another workspace never returns its messages.',
-    needs: SECOND,
     async run(context) {
       const page = readPage(await askPage(context, 'limit=1'));
       const cursor = encodeURIComponent(page.nextCursor ?? 'none');
@@ -79,7 +74,6 @@ export const isolationChecks = inSection({ section: SECTION }, [
   {
     id: 'isolation.receipts',
     rule: 'Nothing can be marked as read on a connection of another workspace.',
-    needs: SECOND,
     async run(context) {
       const [{ id: connectionId }] = await someConnections(context);
       const body = { connectionId, phone: NO_PHONE };

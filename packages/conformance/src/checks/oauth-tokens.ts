@@ -50,7 +50,7 @@ function consentOrGrant(context: ServiceContext) {
 }
 
 /** Tokens, scopes and connections of a grant. Implements `OAuth 2.0`. */
-export const tokenChecks = inSection({ section: SECTION }, [
+export const tokenChecks = inSection({ section: SECTION, needs: GRANT }, [
   {
     id: 'oauth.client.secret',
     rule: 'A wrong client secret is refused with invalid_client.',
@@ -123,7 +123,6 @@ export const tokenChecks = inSection({ section: SECTION }, [
   {
     id: 'oauth.token.type',
     rule: 'The token endpoint returns a Bearer token and a refresh token.',
-    needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
       const type = fieldsOf(exchange)['token_type'];
@@ -135,7 +134,6 @@ export const tokenChecks = inSection({ section: SECTION }, [
     id: 'oauth.token.jwt',
     section: 'Authentication',
     rule: 'The access token is a JWT that is valid for 15 minutes.',
-    needs: GRANT,
     async run(context) {
       const { access, exchange } = await grant(context);
       const claims = readClaims(access);
@@ -151,7 +149,6 @@ export const tokenChecks = inSection({ section: SECTION }, [
     id: 'oauth.refresh.life',
     section: 'Authentication',
     rule: 'If the token endpoint returns the lifetime of the refresh token, it is 30 days.',
-    needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
       const json = fieldsOf(exchange);
@@ -164,7 +161,6 @@ export const tokenChecks = inSection({ section: SECTION }, [
     id: 'oauth.token.cache',
     rule: 'A response with tokens must not be cached (RFC 6749, 5.1).',
     level: 'should',
-    needs: GRANT,
     async run(context) {
       const { exchange } = await grant(context);
       const cacheControl = exchange.headers.get('cache-control') ?? 'no such header';
@@ -175,7 +171,6 @@ export const tokenChecks = inSection({ section: SECTION }, [
   {
     id: 'oauth.grant.list',
     rule: 'A grant lists at least one connection: it exists only over connections that exist.',
-    needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
       const exchange = await withToken(context, access).request('GET', '/connections');
@@ -229,7 +224,6 @@ export const tokenChecks = inSection({ section: SECTION }, [
   {
     id: 'oauth.refresh.rotates',
     rule: 'A refresh returns a new refresh token and an access token that works.',
-    needs: GRANT,
     async run(context) {
       const { old, refresh: next, access, exchange } = await rotate(context);
       if (old === next) throw new Violation('a new refresh token', 'the same one', exchange);

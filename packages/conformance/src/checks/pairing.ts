@@ -74,7 +74,7 @@ async function someCodes(context: ServiceContext): Promise<readonly Exchange[]> 
 const PAIRING = ['full', 'pairing-phone'] as const;
 
 /** QR codes and pairing codes. Implements `Rules per endpoint`, 3 and 7. */
-export const pairingChecks = inSection({ section: SECTION }, [
+export const pairingChecks = inSection({ section: SECTION, needs: PAIRING }, [
   {
     id: 'picture.detail-shape',
     section: 'Connection detail',
@@ -122,12 +122,12 @@ export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'pairing.phone.unknown-connection',
     rule: 'A phoneNumber that is not only digits returns 400 invalid_phone_number.',
+    needs: [],
     run: (context) => demandInvalid(context, UNKNOWN_ID, NO_PHONE),
   },
   {
     id: 'pairing.phone.invalid',
     rule: 'Even on a connection that could pair, a phoneNumber is never cleaned up.',
-    needs: PAIRING,
     run: async (context) =>
       demandInvalid(context, await ownConnection(context), context.inputs.pairingPhone ?? NO_PHONE),
   },
@@ -135,7 +135,6 @@ export const pairingChecks = inSection({ section: SECTION }, [
     id: 'pairing.code.shape',
     section: 'Other shapes',
     rule: 'A code has 8 characters in two groups with a hyphen.',
-    needs: PAIRING,
     async run(context, probe) {
       for (const exchange of await someCodes(context)) {
         expectStatus(exchange, 200);
@@ -146,7 +145,6 @@ export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'pairing.code.new-each-time',
     rule: 'Each call returns a new code.',
-    needs: PAIRING,
     async run(context) {
       const codes = (await someCodes(context)).map(codeIn);
       if (codes.length < 2) throw new Skip('the engine returned only one code');
@@ -156,7 +154,6 @@ export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'pairing.cap',
     rule: 'After 5 codes in 15 minutes a connection gets 429 rate_limited.',
-    needs: PAIRING,
     async run(context) {
       const codes = await someCodes(context);
       const exchanges = await askManyCodes(context);
@@ -173,7 +170,6 @@ export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'pairing.cap.retry-after',
     rule: 'The 429 of the cap has Retry-After in seconds, at most 15 minutes.',
-    needs: PAIRING,
     async run(context) {
       const last = (await askManyCodes(context)).at(-1);
       if (last?.status !== 429) throw new Skip('the cap was not reached');
@@ -187,7 +183,6 @@ export const pairingChecks = inSection({ section: SECTION }, [
     id: 'pairing.state',
     section: 'Connection status',
     rule: 'Requesting codes does not change the status.',
-    needs: PAIRING,
     async run(context) {
       await askManyCodes(context);
       const exchange = await readDetail(context, await spareConnection(context));
@@ -197,7 +192,6 @@ export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'pairing.live',
     rule: 'A live session returns 409 already_connected.',
-    needs: PAIRING,
     async run(context) {
       const { id } = await liveConnection(context, 'qr');
       const exchange = await askCode(context, id, context.inputs.pairingPhone);
@@ -208,6 +202,7 @@ export const pairingChecks = inSection({ section: SECTION }, [
   {
     id: 'pairing.cloud-api',
     rule: 'A cloud_api connection returns 409 not_supported_for_provider.',
+    needs: [],
     async run(context) {
       const { id } = await liveConnection(context, 'cloud_api');
       const exchange = await askCode(context, id, NO_PHONE);

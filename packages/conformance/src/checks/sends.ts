@@ -53,9 +53,8 @@ async function countText(context: ServiceContext, text: string): Promise<number>
 }
 
 /** Sends that are delivered, only to the recipient. Implements `Rules per endpoint`, 10. */
-export const sendChecks = inSection({ section: SECTION }, [
+export const sendChecks = inSection({ section: SECTION, ...SENDING }, [
   shapeCheck({
-    ...SENDING,
     id: 'send.text.shape',
     section: 'Endpoints, 10',
     rule: 'Sending a text returns 200 with messageId, waMessageId and status.',
@@ -63,7 +62,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     shape: sendAnswer,
   }),
   {
-    ...SENDING,
     id: 'send.text.listed',
     rule: 'The messageId of a send is the id of an outgoing message in GET /messages, with the text sent.',
     async run(context, probe) {
@@ -78,7 +76,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.repeat.answer',
     rule: 'The same idempotencyKey again returns the same messageId.',
     async run(context) {
@@ -89,7 +86,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.repeat.once',
     rule: 'A repeated send creates no second message.',
     async run(context) {
@@ -100,7 +96,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.repeat.other-body',
     rule: 'The same idempotencyKey with a different text returns 400 idempotency_key_reuse, and sends nothing.',
     level: 'reading',
@@ -113,7 +108,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.at-once',
     rule: 'Concurrent sends with one key create one message; those too early get 409 in_progress.',
     async run(context, probe) {
@@ -134,7 +128,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   shapeCheck({
-    ...SENDING,
     id: 'send.media.shape',
     section: 'Media object',
     rule: 'Sending an image returns 200 with messageId, waMessageId and status.',
@@ -142,7 +135,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     shape: sendAnswer,
   }),
   {
-    ...SENDING,
     id: 'send.media.network-id',
     rule: 'A media send returns the network id as waMessageId and as wa_message_id, with the same value.',
     level: 'reading',
@@ -155,7 +147,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.media.listed',
     section: 'Message',
     rule: 'A sent image is listed as an outgoing message with the id of its send.',
@@ -171,7 +162,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     section: 'Errors',
     rule: 'A send to a number that is not on the network returns 422 recipient_not_on_whatsapp.',
     needs: ['full', 'absent-recipient'],
-    timeoutMs: SEND_TIMEOUT_MS,
     async run(context) {
       const connectionId = await sendingConnection(context);
       const body = { connectionId, to: context.inputs.absentRecipient, text: 'Conformance check' };
@@ -181,7 +171,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.cloud-api',
     section: 'What the service does, 2',
     rule: 'A cloud_api connection sends with the same shapes.',
@@ -197,7 +186,6 @@ export const sendChecks = inSection({ section: SECTION }, [
     },
   },
   {
-    ...SENDING,
     id: 'send.status-rises',
     section: 'Message status ladder',
     rule: 'The status of a message never moves backwards while it is watched.',

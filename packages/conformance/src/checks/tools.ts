@@ -78,7 +78,7 @@ async function callTool(context: ServiceContext, token: string, name: string, ar
 const NOBODY = { connectionId: UNKNOWN_ID, to: NO_PHONE, text: 'Conformance check' };
 
 /** The remote tool server. Implements `Tool server`. */
-export const toolChecks = inSection({ section: SECTION }, [
+export const toolChecks = inSection({ section: SECTION, needs: GRANT }, [
   {
     id: 'tools.none',
     rule: 'Without a token the tool server returns 401 with WWW-Authenticate: Bearer.',
@@ -121,7 +121,6 @@ export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.initialize',
     rule: 'The tool server answers initialize over Streamable HTTP, and offers tools.',
-    needs: GRANT,
     async run(context) {
       const client = withToken(context, (await grant(context)).access, context.inputs.authUrl);
       const exchange = await client.request('POST', PATH, INITIALIZE);
@@ -133,7 +132,6 @@ export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.list',
     rule: `tools/list returns exactly three tools: ${TOOLS.join(', ')}.`,
-    needs: GRANT,
     async run(context) {
       const exchange = await (await toolServer(context, (await grant(context)).access))('tools/list');
       const { tools } = readResult(exchange);
@@ -147,7 +145,6 @@ export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.connections',
     rule: 'list_messaging_connections returns the connections of the grant.',
-    needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
       const list = readConnections(await withToken(context, access).request('GET', '/connections'));
@@ -161,7 +158,6 @@ export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.messages',
     rule: 'read_messaging_messages returns a result.',
-    needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
       const exchange = await callTool(context, access, 'read_messaging_messages');
@@ -171,7 +167,6 @@ export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.send.refused',
     rule: 'A send through a connection that does not exist is an error of the tool.',
-    needs: GRANT,
     async run(context) {
       const { access } = await grant(context);
       const args = { ...NOBODY, idempotencyKey: randomUUID() };
@@ -181,7 +176,6 @@ export const toolChecks = inSection({ section: SECTION }, [
   {
     id: 'tools.unknown',
     rule: 'A tool that does not exist is an error.',
-    needs: GRANT,
     async run(context) {
       expectFailed(await callTool(context, (await grant(context)).access, 'delete_everything'));
     },
