@@ -12,7 +12,7 @@ export const PROJECTS = {
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat}.test.ts',
     'test/runtime/http-server/{bound-json,charset,memory-budget}.test.ts',
     'test/runtime/public-network/{keeps-secrets,public-address}.test.ts',
-    'test/cli/{command-line,env-example,load-handlers}.test.ts',
+    'test/cli/{command-line,connector-settings,env-example,load-handlers}.test.ts',
     'test/connector/audit.test.ts',
     'test/connector/doctor/{checks,explain-unreachable}.test.ts',
     'test/connector/consumers/describe-failure.test.ts',

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { connectorOptions } from '../../src/commands/connector-options.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { proves } from '../support/proves.ts';
+
+const SECRETS = {
+  CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
+  CONNECTOR_SEALING_KEYS: generateSealingKey(),
+};
+const OAUTH_WITHOUT_SECRET = {
+  ...SECRETS,
+  SERVICE_BASE_URL: 'https://service.example/api/v1',
+  SERVICE_AUTH_URL: 'http://127.0.0.1:4010',
+  SERVICE_CLIENT_ID: 'client',
+  CONNECTOR_PUBLIC_URL: 'https://crm.example',
+};
+
+describe('the settings of npm run connector', () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['no keys', { CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' }, 'CONNECTOR_SEALING_KEYS'],
+    [
+      'a token of 23 characters',
+      { ...SECRETS, CONNECTOR_API_TOKEN: 'abcdefghijklmnopqrstuvw' },
+      'CONNECTOR_API_TOKEN: found only 23 characters',
+    ],
+    [
+      'further tokens alone',
+      { ...SECRETS, CONNECTOR_API_TOKEN: '', CONNECTOR_API_TOKENS: 'crm:read:abcdefghijklmnopqrstuvwx' },
+      'CONNECTOR_API_TOKEN: is not set',
+    ],
+    [
+      'one token in both settings',
+      { ...SECRETS, CONNECTOR_API_TOKENS: `crm:read:${SECRETS.CONNECTOR_API_TOKEN}` },
+      'CONNECTOR_API_TOKENS: contains the token of CONNECTOR_API_TOKEN',
+    ],
+    [
+      'a webhook secret of one letter',
+      { ...SECRETS, WEBHOOK_SECRET: 'b' },
+      'WEBHOOK_SECRET: found only 1 char',
+    ],
+    ['a short key', { ...SECRETS, CONNECTOR_SEALING_KEYS: 'short' }, 'CONNECTOR_SEALING_KEYS'],
+    ['a service without its key', { ...SECRETS, SERVICE_BASE_URL: 'http://127.0.0.1:1' }, 'SERVICE_API_KEY'],
+    ['a key without its service', { ...SECRETS, SERVICE_API_KEY: 'key' }, 'SERVICE_BASE_URL'],
+    [
+      'an address that no service is told of',
+      { ...SECRETS, WEBHOOK_PUBLIC_URL: 'https://crm.example/' },
+      'WEBHOOK_PUBLIC_URL',
+    ],
+    [
+      'an address without TLS',
+      { ...SECRETS, WEBHOOK_PUBLIC_URL: 'http://crm.example/' },
+      'WEBHOOK_PUBLIC_URL',
+    ],
+    ['an OAuth app without its secret', OAUTH_WITHOUT_SECRET, 'SERVICE_CLIENT_SECRET'],
+    [
+      'the webhook secret of an app that is not named',
+      { ...SECRETS, SERVICE_CLIENT_WEBHOOK_SECRET: 'secret-of-16-and-more' },
+      'SERVICE_CLIENT_WEBHOOK_SECRET: is the secret of an OAuth app',
+    ],
+    [
+      'an OAuth app without its service',
+      { ...SECRETS, CONNECTOR_PUBLIC_URL: 'https://crm.example' },
+      'SERVICE_BASE_URL',
+    ],
+    [
+      'an authorization server without TLS on another machine',
+      {
+        ...OAUTH_WITHOUT_SECRET,
+        SERVICE_CLIENT_SECRET: 'secret',
+        SERVICE_AUTH_URL: 'http://auth.example',
+      },
+      'SERVICE_AUTH_URL',
+    ],
+    ['an unknown role', { ...SECRETS, CONNECTOR_ROLE: 'both' }, 'CONNECTOR_ROLE'],
+    ['a hasty poll', { ...SECRETS, RECONCILE_INTERVAL_MS: '1000' }, 'RECONCILE_INTERVAL_MS'],
+  ])('refuses %s and names the setting', (_, env, named) => {
+    expect(() => connectorOptions(env, () => undefined)).toThrow(named);
+  });
+
+  it('does not ask for an API key if the OAuth app is what is wrong', () => {
+    const plain = {
+      ...OAUTH_WITHOUT_SECRET,
+      SERVICE_CLIENT_SECRET: 's',
+      SERVICE_AUTH_URL: 'http://auth.example',
+    };
+    const read = () => connectorOptions(plain, () => undefined);
+    expect(read).toThrow("SERVICE_AUTH_URL: found 'http://auth.example'");
+    expect(read).not.toThrow('SERVICE_API_KEY');
+  });
+
+  it('accepts an OAuth app without an API key', () => {
+    const whole = { ...OAUTH_WITHOUT_SECRET, SERVICE_CLIENT_SECRET: 'secret' };
+    expect(connectorOptions(whole, () => undefined)).toMatchObject({
+      service: undefined,
+      oauth: {
+        baseUrl: 'https://service.example/api/v1',
+        authUrl: 'http://127.0.0.1:4010',
+        clientId: 'client',
+        clientSecret: 'secret',
+        publicUrl: 'https://crm.example',
+        webhookSecret: undefined,
+      },
+    });
+    const heard = { ...whole, SERVICE_CLIENT_WEBHOOK_SECRET: 'signing-secret-of-an-app' };
+    expect(connectorOptions(heard, () => undefined).oauth).toMatchObject({
+      webhookSecret: 'signing-secret-of-an-app',
+    });
+  });
+
+  it(
+    'polls every 45 s by default, and at the configured interval of 30 to 60 s',
+    proves('delivery.reconcile-period'),
+    () => {
+      const every = (ms?: string) => {
+        const told = ms === undefined ? SECRETS : { ...SECRETS, RECONCILE_INTERVAL_MS: ms };
+        return connectorOptions(told, () => undefined).reconcileIntervalMs;
+      };
+      expect([every(), every('30000'), every('60000')]).toEqual([45_000, 30_000, 60_000]);
+      for (const ms of ['29999', '60001']) expect(() => every(ms)).toThrow('RECONCILE_INTERVAL_MS');
+    },
+  );
+});
