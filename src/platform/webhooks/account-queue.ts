@@ -11,13 +11,15 @@ import { type AttemptResult, isSuccess, sendAttempt } from './send-attempt.ts';
 import type { ShapedAttempt } from './signed-body.ts';
 
 const RETRY_MS = 1_000;
+/** Attempts that have begun, and are not stored yet: a claim passes over each of them. */
+const MOST_BEGUN = 1_000;
 
 export interface QueueOptions {
   readonly subscriptionId: string;
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Attempts at once. An attempt that waits, for a retry or because of a port, does not count. */
+  /** Requests at once. An attempt that waits, for a retry or because of a port, does not count. */
   readonly attemptsAtOnce: number;
   readonly around: AroundAttempt;
   readonly receivers: Receivers;
@@ -38,13 +40,15 @@ export class AccountQueue {
   /** Functions that end the requests, and the waits of ports, in progress. */
   readonly #running = new Set<() => void>();
   readonly #timers = new Set<() => void>();
+  /** Deliveries whose attempt has begun, until its end is stored. */
+  readonly #begun = new Map<number, DeliveryRecord>();
   /** Attempts that have ended, and are not stored yet. */
   readonly #ended: EndedAttempt[] = [];
   readonly #ending = new AbortController();
   #open = 0;
   /** More may be due than was claimed. */
   #isMoreDue = false;
-  /** Stores and claims in turn, so that one statement serves what happened during the other. */
+  /** Stores and claims at the same time, and then again: a statement serves what happened during the last ones. */
   #working: Promise<void> | null = null;
   /** The latest time so far: a clock that is set back delays no delivery. */
   #latest = 0;
@@ -55,8 +59,14 @@ export class AccountQueue {
 
   /** True when nothing is running or scheduled; deliveries that are held do not count. */
   get idle(): boolean {
-    const active = this.#running.size + this.#timers.size + this.#ended.length + this.#open;
+    const active = this.#begun.size + this.#timers.size + this.#open;
     return active === 0 && this.#working === null && !this.#isMoreDue;
+  }
+
+  /** A stored delivery with what its first attempt has fixed, if that goes on. */
+  present(delivery: DeliveryRecord): DeliveryRecord {
+    const { envelope, url, headers } = this.#begun.get(delivery.id) ?? delivery;
+    return { ...delivery, envelope, url, headers };
   }
 
   /** Deliveries may have become due. Returns at once. */
@@ -69,7 +79,7 @@ export class AccountQueue {
   async begun(): Promise<void> {
     while (this.#working !== null) {
       await this.#working;
-      if (!this.#isMoreDue || this.#open >= this.#options.attemptsAtOnce) return;
+      if (this.#free <= 0) return;
     }
   }
 
@@ -109,6 +119,7 @@ export class AccountQueue {
     for (const end of [...this.#running]) end();
     this.#running.clear();
     while (this.#working !== null) await this.#working;
+    this.#begun.clear();
     this.#options.onIdle();
   }
 
@@ -118,7 +129,7 @@ export class AccountQueue {
   }
 
   get #free(): number {
-    return this.#options.attemptsAtOnce - this.#open - this.#ended.length;
+    return Math.min(this.#options.attemptsAtOnce - this.#open, MOST_BEGUN - this.#begun.size);
   }
 
   #pump(): void {
@@ -137,8 +148,7 @@ export class AccountQueue {
   }
 
   async #work(): Promise<void> {
-    if (this.#ended.length > 0) await this.#write();
-    if (this.#canClaim) await this.#claim();
+    await Promise.all([this.#ended.length > 0 && this.#write(), this.#canClaim && this.#claim()]);
   }
 
   async #claim(): Promise<void> {
@@ -146,7 +156,8 @@ export class AccountQueue {
     const limit = this.#free;
     this.#isMoreDue = false;
     try {
-      const claim = { subscriptionId, now: this.#now(), limit, destination: destination() };
+      const except = [...this.#begun.keys()];
+      const claim = { subscriptionId, now: this.#now(), limit, except, destination: destination() };
       const claimed = await claimDeliveries(database, claim);
       if (claimed.length === limit) this.#isMoreDue = true;
       for (const delivery of claimed) this.#attempt(delivery);
@@ -170,6 +181,7 @@ export class AccountQueue {
     const { clock, around, onChange } = this.#options;
     const { envelope, made: number } = delivery;
     if (this.#ending.signal.aborted) return;
+    this.#begun.set(delivery.id, delivery);
     if (envelope === null) {
       this.#store({ delivery, attempts: [], outcome: 'dropped', reason: 'no_webhook', dueAt: null });
       return;
@@ -216,12 +228,13 @@ export class AccountQueue {
     try {
       const stored = await endAttempts(database, batch);
       this.#ended.splice(0, batch.length);
+      for (const { delivery } of batch) this.#begun.delete(delivery.id);
       for (const { dueAt } of batch) if (dueAt !== null) this.#wakeAt(dueAt);
       for (const record of stored) onChange(record);
     } catch (error) {
       logger.warn({ err: error, count: batch.length }, 'attempts are not stored yet');
       if (signal.aborted) this.#ended.length = 0;
-      else await clock.sleep(RETRY_MS, signal).catch(() => undefined);
+      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
   }
 

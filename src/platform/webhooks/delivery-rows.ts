@@ -1,6 +1,6 @@
-import { and, eq, lte, not, type SQL, sql } from 'drizzle-orm';
+import { and, eq, lte, not } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { deliveries, ledger } from '../db/webhook-tables.ts';
 import type { Destination } from './configuration.ts';
 import type { Attempt, DeliveryOutcome, DeliveryRecord, DropReason, Envelope } from './delivery-record.ts';
@@ -12,12 +12,16 @@ const { url, secret, signedAt, attempts, variant } = deliveries;
 const { workspaceId, event, connectionId, messageId, body } = ledger;
 
 /** What a record is made of. */
-export const ROW = { id, eventId, subscriptionId, createdAt, outcome, reason, held, made };
+const ROW = { id, eventId, subscriptionId, createdAt, outcome, reason, held, made };
 const SIGNED = { url, secret, signedAt, attempts, variant };
 const EVENT = { workspaceId, event, connectionId, messageId, body };
 
-/** All columns of a record, for a query that joins the ledger. */
-export const COLUMNS = { ...ROW, ...SIGNED, ...EVENT };
+/** Deliveries with their events, in all columns of a record. */
+export const selectDeliveries = (db: Queryable) =>
+  orm(db)
+    .select({ ...ROW, ...SIGNED, ...EVENT })
+    .from(deliveries)
+    .innerJoin(ledger, eq(ledger.id, eventId));
 
 type Row = Pick<typeof deliveries.$inferSelect, keyof typeof ROW | keyof typeof SIGNED> &
   Pick<typeof ledger.$inferSelect, keyof typeof EVENT>;
@@ -42,38 +46,36 @@ export interface Claim {
   /** Wall-clock epoch milliseconds: those that are due by then, earliest first. */
   readonly now: number;
   readonly limit: number;
+  /** Those whose attempts go on. */
+  readonly except: readonly number[];
   /** What the first attempts are sent to and signed with; null: no webhook is set. */
   readonly destination: Destination | null;
 }
 
-/** Begins the next attempt of deliveries that are due. Resolves with them, in the order of their ids. */
+/**
+ * Deliveries whose next attempt is due, as they are when it has begun, in the order of their ids. Nothing is written
+ * before the attempt ends: only one process delivers.
+ */
 export async function claimDeliveries(db: Queryable, claim: Claim): Promise<DeliveryRecord[]> {
-  const { now, limit, destination } = claim;
-  const due = orm(db)
-    .select({ id })
-    .from(deliveries)
-    .where(and(eq(subscriptionId, claim.subscriptionId), lte(deliveries.dueAt, now), not(held)))
+  const { now, limit, destination, except } = claim;
+  const rows = await selectDeliveries(db)
+    .where(
+      and(
+        eq(subscriptionId, claim.subscriptionId),
+        lte(deliveries.dueAt, now),
+        not(held),
+        not(isAnyOf(id, except)),
+      ),
+    )
     .orderBy(deliveries.dueAt, id)
-    .limit(limit)
-    .for('update', { skipLocked: true })
-    .as('due');
-  const first = (column: typeof url | typeof secret | typeof signedAt, value: string | number | null): SQL =>
-    sql`coalesce(${column}, ${value})`;
-  // [delivery.identical]
-  const rows = await orm(db)
-    .update(deliveries)
-    .set({
-      dueAt: null,
-      made: sql`${made} + 1`,
-      url: first(url, destination?.url ?? null),
-      secret: first(secret, destination?.secret ?? null),
-      signedAt: first(signedAt, destination === null ? null : now),
-    })
-    .from(due)
-    .innerJoin(ledger, sql`true`)
-    .where(and(eq(id, due.id), eq(ledger.id, eventId)))
-    .returning(COLUMNS);
-  return rows.map(toRecord).sort((a, b) => a.id - b.id);
+    .limit(limit);
+  const begun = rows.map((row) => ({
+    ...row,
+    made: row.made + 1,
+    // [delivery.identical]
+    ...(row.signedAt === null && destination !== null ? { ...destination, signedAt: now } : {}),
+  }));
+  return begun.map(toRecord).sort((a, b) => a.id - b.id);
 }
 
 /** An attempt that has ended, and how its delivery goes on. */
@@ -90,25 +92,26 @@ export interface EndedAttempt {
 /** Stores any number of ends, each once. It is SQL, because drizzle has no such update. */
 export const END_ATTEMPTS = `
   UPDATE platform.deliveries AS d
-  SET attempts = d.attempts || e.attempts, outcome = e.outcome, reason = e.reason, due_at = e.due_at,
-    held = d.held AND e.outcome = 'pending'
-  FROM unnest($1::bigint[], $2::smallint[], $3::jsonb[], $4::text[], $5::text[], $6::bigint[])
-    AS e (id, made, attempts, outcome, reason, due_at)
-  WHERE d.id = e.id AND d.made = e.made AND d.due_at IS NULL AND d.outcome = 'pending'
+  SET made = e.made, attempts = d.attempts || e.attempts, outcome = e.outcome, reason = e.reason, due_at = e.due_at,
+    held = d.held AND e.outcome = 'pending', url = coalesce(d.url, e.url), secret = coalesce(d.secret, e.secret),
+    signed_at = coalesce(d.signed_at, e.signed_at)
+  FROM unnest($1::bigint[], $2::jsonb[]) AS given (id, value),
+    jsonb_to_record(value) AS e (made smallint, attempts jsonb, outcome text, reason text, due_at bigint, url text,
+      secret text, signed_at bigint)
+  WHERE d.id = given.id AND d.made = e.made - 1 AND d.outcome = 'pending'
   RETURNING d.id, d.attempts, d.held`;
 
 /**
- * Stores the ends of attempts that were claimed, each once, however often it is called. Resolves with the records as
- * they are then.
+ * Stores the ends of attempts, each once, however often it is called. Resolves with the records as they are then.
  */
 export async function endAttempts(db: Queryable, ended: readonly EndedAttempt[]): Promise<DeliveryRecord[]> {
+  const values = ended.map(({ delivery: { made, envelope }, attempts, outcome, reason, dueAt }) => ({
+    ...{ made, attempts, outcome, reason, due_at: dueAt },
+    ...{ url: envelope?.url, secret: envelope?.secret, signed_at: envelope?.timestamp },
+  }));
   const rows = await db.query<Pick<DeliveryRecord, 'id' | 'attempts' | 'held'>>(END_ATTEMPTS, [
     ended.map(({ delivery }) => delivery.id),
-    ended.map(({ delivery }) => delivery.made),
-    ended.map((end) => JSON.stringify(end.attempts)),
-    ended.map((end) => end.outcome),
-    ended.map((end) => end.reason),
-    ended.map((end) => end.dueAt),
+    values.map((value) => JSON.stringify(value)),
   ]);
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ended.map(({ delivery, outcome, reason }) => ({

@@ -138,6 +138,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return queue;
   };
 
+  const present = (stored: DeliveryRecord): DeliveryRecord =>
+    accounts.get(stored.subscriptionId)?.queue.present(stored) ?? stored;
+
   const stop = async (): Promise<void> => {
     const stopped = [...accounts.values()];
     accounts.clear();
@@ -157,9 +160,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async begun() {
       await Promise.all([...accounts.values()].map(({ queue }) => queue.begun()));
     },
-    list: (filter) => listDeliveries(database, filter),
+    list: async (filter) => (await listDeliveries(database, filter)).map(present),
     count: (where) => countDeliveries(database, where),
-    find: (id) => findDelivery(database, id),
+    async find(id) {
+      const stored = await findDelivery(database, id);
+      return stored && present(stored);
+    },
     lastId: () => lastDeliveryId(database),
     send: (subscriptionId, url, request) =>
       new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import { filterSql } from '../db/filter-sql.ts';
 import { deliveries, ledger } from '../db/webhook-tables.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
-import { COLUMNS, toRecord } from './delivery-rows.ts';
+import { selectDeliveries, toRecord } from './delivery-rows.ts';
 
 /** Which deliveries to list, newest first. `before` is an id: only older deliveries. */
 export interface DeliveryFilter {
@@ -41,16 +41,13 @@ const FILTERED = {
 /** What deliveries can be filtered by. */
 export type DeliveryValue = keyof (typeof FILTERED)['keys'];
 
-const select = (db: Queryable) =>
-  orm(db).select(COLUMNS).from(deliveries).innerJoin(ledger, eq(ledger.id, deliveries.eventId));
-
 /** Deliveries, newest first. */
 export async function listDeliveries(
   db: Queryable,
   { where = [], before, limit }: DeliveryFilter,
 ): Promise<DeliveryRecord[]> {
   const older = before === undefined ? undefined : lt(deliveries.id, before);
-  const rows = await select(db)
+  const rows = await selectDeliveries(db)
     .where(and(older, filterSql(where, FILTERED)))
     .orderBy(desc(deliveries.id))
     .limit(limit);
@@ -84,7 +81,7 @@ export async function countDeliveries(db: Queryable, where: Filter<DeliveryValue
 
 /** A delivery; null for an unknown id. */
 export async function findDelivery(db: Queryable, id: number): Promise<DeliveryRecord | null> {
-  const [row] = await select(db).where(eq(deliveries.id, id));
+  const [row] = await selectDeliveries(db).where(eq(deliveries.id, id));
   return row === undefined ? null : toRecord(row);
 }
 
