@@ -1,5 +1,4 @@
 import { outageTimers } from './connections/health/outage-timers.ts';
-import { purgeTimers } from './messages/purge-messages.ts';
 import { catchUpTimers, throughSessions } from './network/hold-reports.ts';
 import type { NetworkReports, PhoneNetwork } from './network/network.ts';
 import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';
@@ -67,12 +66,11 @@ export function composeCore(
     },
     arm: (dueAt) => runner.arm(dueAt),
   });
-  const network = createSimulatedNetwork({ database, clock, random });
+  const network = createSimulatedNetwork({ database, random });
   const handlers = {
     ...networkTimers(throughSessions(reports)),
     ...catchUpTimers(reports),
     ...outageTimers(network.sessions),
-    ...purgeTimers,
   };
   const runner = createTimerRunner({
     database,

@@ -5,7 +5,7 @@ import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
 import type { OnCall } from './calls/call-record.ts';
 import type { AroundCall } from './calls/call-shell.ts';
 import type { BaseUrls } from './kernel/base-urls.ts';
-import type { AroundStore } from './messages/execute-send.ts';
+import type { IsStored } from './messages/execute-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { RecordTransition } from './time/state-change.ts';
 import type { StoredTimer } from './time/timers.ts';
@@ -20,8 +20,8 @@ export interface PlatformPorts {
   readonly aroundAttempt?: AroundAttempt;
   /** Wraps each call to the API, the authorization server and the tools. */
   readonly aroundCall?: AroundCall;
-  /** Wraps the storing of each message that the network has accepted. */
-  readonly aroundStore?: AroundStore;
+  /** Whether the message that a call sends is stored; default: it is. */
+  readonly isStored?: IsStored;
   /** Sessions of the developer portal; default: none. */
   readonly portal?: PortalSessions;
   readonly hosts?: TunnelHosts;

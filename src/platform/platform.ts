@@ -109,11 +109,10 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     clock,
     wait,
     network,
-    logger,
     random,
     sendScale,
     sendsPerMinute,
-    aroundStore: ports.aroundStore,
+    isStored: ports.isStored,
   });
   const cursors = createPageCursors(state.cursorKey);
   const neutralPicture = (): string => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href;
@@ -147,9 +146,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const tools = startTools({
     ...sources,
     shell,
-    gate,
     clock,
-    wait,
     logger,
     baseUrls,
     sender,

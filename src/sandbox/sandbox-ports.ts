@@ -84,7 +84,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
     platform: {
       aroundAttempt: aroundAttempts(faults.webhook),
       aroundCall: edge.aroundCall,
-      aroundStore: edge.aroundStore,
+      isStored: edge.isStored,
       portal: portalSessions(hidden),
       hosts,
       onCall: (call) => calls.onCall(edge.explain(call)),

@@ -13,9 +13,9 @@ const LIMITS: readonly (readonly [
 ])[] = [
   ['src/connector', 26350],
   ['src/runtime', 8380],
-  ['src/platform', 14240],
-  ['src/sandbox', 4930],
-  ['src/contract', 7590],
+  ['src/platform', 13760],
+  ['src/sandbox', 4900],
+  ['src/contract', 7530],
   ['src/commands, cli', 5400, ['src/commands', 'src/cli']],
   ['src/scenario, testing', 2020, ['src/scenario', 'src/testing']],
   ['src/console, console-host', 12540, ['src/console', 'src/console-host']],
@@ -23,7 +23,7 @@ const LIMITS: readonly (readonly [
   ['src/patterns', 1250],
   ['test, of packages too', 85150, TESTS],
   ['bench', 2600],
-  ['drizzle', 6320, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6220, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

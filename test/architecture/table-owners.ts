@@ -37,7 +37,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'platform.contacts': 'src/platform/network/',
   'platform.create_keys': 'src/platform/connections/',
   'platform.deliveries': 'src/platform/webhooks/',
-  'platform.assigned_keys': 'src/platform/messages/',
+
   'platform.held_reports': 'src/platform/network/',
   'platform.ledger': 'src/platform/webhooks/',
   'platform.ledger_position': 'src/platform/db/',

@@ -2,7 +2,6 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
 import type { EndpointDefinition } from '../../src/contract/schema/endpoint.ts';
-import { parsedTexts } from '../support/parsed-texts.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
 const MIB = 1024 * 1024;
@@ -209,21 +208,6 @@ describe('the control API answers', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(answer.headers['x-content-type-options']).toBe('nosniff');
-  });
-
-  it.each([
-    ['brackets', '['.repeat(16 * MIB)],
-    ['33 levels', `{"rules":${'['.repeat(32)}${']'.repeat(32)}}`],
-    ['numbers', `[${'1,'.repeat(8 * MIB)}1]`],
-  ])('400 for a body of %s, which is never parsed', async (_, text) => {
-    const parsed = parsedTexts();
-    const { status, body } = await test.call('PUT', '/faults', text);
-    expect({ status, ...body }).toEqual({
-      status: 400,
-      error: 'invalid_request',
-      message: 'The body has too many levels, or too much data outside its strings.',
-    });
-    expect(parsed()).not.toContain(text);
   });
 
   it('200 for a thousand rules with line breaks and indents', async () => {

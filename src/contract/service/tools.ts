@@ -57,24 +57,18 @@ export const sendMessageInput = inputOf({
   to: to.describe('Phone number of the recipient: international digits only, no `+`, no spaces.'),
   text: text.unwrap().describe('The text of the message, exactly as the recipient will read it.'),
   idempotencyKey: idempotencyKey.describe(
-    'Omit it for a new message. To find out what became of an earlier call, pass the key that the call returned. A key that was never used before sends the text again, even if it is the same text.',
+    'A text of your own that identifies this message, for example a UUID. A call with the key of an earlier one never sends a second message. Without a key, each call sends the text.',
   ),
 });
 export type SendMessageInput = z.infer<typeof sendMessageInput>;
 
 /** Structured output of `send_messaging_message`. */
 export const sendMessageOutput = z.looseObject({
-  status: z
-    .string()
-    .describe(
-      '`sent`: the network has the message. `in_progress`: it is still being sent; do not send it again.',
-    ),
+  status: z.string().describe('`sent`: the network has the message.'),
   messageId: z
     .string()
     .nullable()
-    .describe(
-      '`id` of the message in read_messaging_messages; null while in progress, or if it was not stored.',
-    ),
+    .describe('`id` of the message in read_messaging_messages; null if it was not stored.'),
   idempotencyKey: z
     .string()
     .describe('Identifies this send. A call with this key never sends a second message.'),

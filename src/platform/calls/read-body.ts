@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import getRawBody from 'raw-body';
-import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { received } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
@@ -18,25 +17,17 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
     const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
     // [choice.body.too-large]
     if (type === 'entity.too.large') throw new PlatformError('payload_too_large', { cause: error });
-    throw endedEarly(error);
+    throw new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause: error });
   }
 }
 
-/** The refusal of an incomplete body. */
-export function endedEarly(cause: unknown): PlatformError {
-  return new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause });
-}
-
-/** Parses JSON in UTF-8 of limited structure. Throws `invalid_request`. */
-export function parseJson(bytes: Uint8Array): unknown {
+/** Parses JSON in UTF-8. Throws `invalid_request`. */
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    // [choice.body.bounded]
-    boundJson(bytes, ASSUMPTIONS.bodyStructure.value);
     return JSON.parse(utf8.decode(bytes));
   } catch (error) {
     // [choice.body.no-json]
-    const hint = error instanceof DenseBody ? error.message : 'must be JSON';
-    throw new PlatformError('invalid_request', { field: 'body', hint, cause: error });
+    throw new PlatformError('invalid_request', { field: 'body', hint: 'must be JSON', cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, index, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
 import { epochMs, platformSchema } from './column-types.ts';
 import { bytea } from './core-tables.ts';
@@ -36,53 +36,28 @@ export const messages = platformSchema.table(
     index('messages_chat')
       .on(table.connectionId, table.peer, table.position)
       .where(sql`${table.direction} = 'incoming'`),
-    index('messages_files').on(table.connectionId).where(sql`${table.mediaId} is not null`),
     index('messages_media').on(table.mediaId).where(sql`${table.mediaId} is not null`),
   ],
 );
 
 /**
- * The journal of sends: one row from before the call to the network until the answer is known. A row with a key is
- * kept for 24 hours with the first answer. A row without an answer is completed or deleted once no process runs its
- * send. Keys are stored as hashes.
+ * Idempotency keys of sends: one row from before the send until its key expires, with the answer once it has one. A send
+ * that is refused or fails deletes it. Keys are stored as hashes.
  */
 export const sends = platformSchema.table(
   'sends',
   {
     messageId: text('message_id').primaryKey(),
     workspaceId: text('workspace_id').notNull(),
-    connectionId: text('connection_id').notNull(),
-    recipient: text('recipient').notNull(),
-    text: text('text'),
-    mediaId: text('media_id'),
-    mediaType: text('media_type'),
-    keyHash: bytea('key_hash'),
-    /** Hash of the message, for callers that require a key to belong to one message. */
+    keyHash: bytea('key_hash').notNull(),
+    /** Of everything by which two messages are the same: a key belongs to one. */
     messageHash: bytea('message_hash').notNull(),
     /** JSON of the answer; null while the send is in progress. */
     answer: text('answer'),
-    startedAt: epochMs('started_at').notNull(),
     expiresAt: epochMs('expires_at').notNull(),
   },
   (table) => [
-    uniqueIndex('sends_key').on(table.workspaceId, table.keyHash).where(sql`${table.keyHash} is not null`),
-    index('sends_in_progress').on(table.messageId).where(sql`${table.answer} is null`),
+    uniqueIndex('sends_key').on(table.workspaceId, table.keyHash),
     index('sends_expiry').on(table.expiresAt),
-  ],
-);
-
-/** Keys assigned to sends without a key, until an identical send counts as a new one. */
-export const assignedKeys = platformSchema.table(
-  'assigned_keys',
-  {
-    workspaceId: text('workspace_id').notNull(),
-    /** Hash of the sender and the message. */
-    fingerprint: bytea('fingerprint').notNull(),
-    idempotencyKey: text('idempotency_key').notNull(),
-    expiresAt: epochMs('expires_at').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.workspaceId, table.fingerprint] }),
-    index('assigned_keys_expiry').on(table.expiresAt),
   ],
 );

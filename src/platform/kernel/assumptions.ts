@@ -510,20 +510,10 @@ const REQUESTS = {
     because: 'Not specified; a send must hold 16 MB of base64 and its other fields.',
     value: { send: 17 * 1024 * 1024, other: 256 * 1024 },
   },
-  bodyStructure: {
-    id: 'choice.body.bounded',
-    rule: 'A body nested too deeply, or with too many bytes outside strings, returns 400 `invalid_request` with `field: "body"`.',
-    because: 'Not specified; no valid request comes near these limits.',
-    value: { plainBytes: 64 * 1024, depth: 64 },
-  },
   encodedBody: {
     rule: 'A body with a `Content-Encoding` returns this code.',
     because: 'The specification does not mention it, and decompressing a body of unknown size is a risk.',
     value: 'invalid_request',
-  },
-  oversizedHeaders: {
-    rule: 'More than 16 KiB of URL and headers returns 431 without a body and closes the connection.',
-    because: 'The HTTP server rejects it before the API sees it.',
   },
   foreignHost: {
     id: 'choice.host.foreign',
@@ -573,16 +563,8 @@ const TOOLS = {
       'Browsers never send the token on their own; only a page on plain HTTP can have a rebound domain.',
   },
   toolSend: {
-    id: 'choice.tools.early',
-    rule: 'A tool call reports that its send is in progress if it takes longer than 45 s; the send continues.',
-    because: 'Clients give up after 60 s.',
-    value: { progressEveryMs: 5 * second, answerWithinMs: 45 * second },
-  },
-  toolRepeatWithinMs: {
-    id: 'choice.tools.repeat',
-    rule: 'The same tool call without a key within this time after the last one does not send a second message.',
-    because: 'Models repeat calls that timed out.',
-    value: 10 * minute,
+    rule: 'A tool call answers when its send has ended, as `POST /messages` does. Without a key, each call is a new send.',
+    because: 'Neither an earlier answer nor another rule for repeated calls is specified.',
   },
   toolKey: {
     id: 'choice.tools.key',
@@ -751,13 +733,8 @@ const WEBHOOKS = {
     id: 'choice.attempts.from-end',
     rule: 'The waits of 500 ms and 1 s between attempts start when the previous attempt ends.',
   },
-  webhookAnswerBytes: {
-    rule: 'At most this many bytes of the response of a webhook receiver are read.',
-    because: 'Only the status matters.',
-    value: 64 * 1024,
-  },
   webhookAnswerComplete: {
-    rule: 'An attempt succeeds when a 2xx response has arrived completely within its 10 s, or 64 KiB of it. A 2xx response whose body is cut off, or has not ended by then, is a failure.',
+    rule: 'An attempt succeeds when a 2xx response has arrived completely within its 10 s. A 2xx response whose body is cut off, or has not ended by then, is a failure.',
     because:
       'The timeout applies to the attempt, of which the response is a part. A receiver must survive repeated deliveries in any case.',
   },

@@ -1,11 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import {
-  type CallToolResult,
-  createMcpHandler,
-  McpServer,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import { type CallToolResult, createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import type { Request } from 'express';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { OpenCall } from '../calls/call-shell.ts';
@@ -14,7 +9,7 @@ import type { AdmittedRequest } from './admit-request.ts';
 import { listedSchemas } from './listed-schemas.ts';
 import { adviseRefusal } from './refusal-advice.ts';
 import { TOOLS_PATH } from './resource-metadata.ts';
-import type { Tool, ToolCall } from './tool.ts';
+import type { Tool } from './tool.ts';
 
 /** The data of an admitted request that the tools need. */
 interface Exchange extends Pick<AdmittedRequest, 'credential' | 'given'> {
@@ -44,20 +39,6 @@ const INSTRUCTIONS =
 
 /** The list of tools is the same for all clients and changes only with the software. */
 const FOR_EVERYBODY = { ttlMs: 300_000, cacheScope: 'public' } as const;
-
-function toolCall({ credential }: Exchange, { mcpReq }: ServerContext): ToolCall {
-  const progressToken = mcpReq._meta?.progressToken;
-  return {
-    credential,
-    signal: mcpReq.signal,
-    report(progress, message) {
-      if (progressToken === undefined) return;
-      const params = { progressToken, progress, message };
-      // The client may have disconnected.
-      mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
-    },
-  };
-}
 
 function textResult(text: string): Pick<CallToolResult, 'content'> {
   return { content: [{ type: 'text', text }] };
@@ -93,9 +74,9 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
   const exchanges = new AsyncLocalStorage<Exchange>();
   const listed = tools.map((tool) => ({ tool, schemas: listedSchemas(tool.name) }));
 
-  const runTool = async (tool: Tool, exchange: Exchange, context: ServerContext): Promise<CallToolResult> => {
+  const runTool = async (tool: Tool, exchange: Exchange): Promise<CallToolResult> => {
     try {
-      const output = await tool.run(toolCall(exchange, context), exchange.given);
+      const output = await tool.run(exchange, exchange.given);
       exchange.onOutcome(null);
       return { ...textResult(JSON.stringify(output)), structuredContent: { ...output } };
     } catch (error) {
@@ -113,8 +94,8 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
     });
     for (const { tool, schemas } of listed) {
       const { name, title, description, annotations } = tool;
-      server.registerTool(name, { title, description, annotations, ...schemas }, (_given, context) =>
-        runTool(tool, exchange, context),
+      server.registerTool(name, { title, description, annotations, ...schemas }, () =>
+        runTool(tool, exchange),
       );
     }
     return server;

@@ -3,16 +3,19 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { ListConnectionsContext } from '../connections/list-connections.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
+import type { Sender } from '../messages/send-messages.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
 import type { ProtocolHandler } from './protocol-handler.ts';
 import { listConnectionsTool, readMessagesTool } from './reading-tools.ts';
-import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
+import { sendMessageTool } from './send-message-tool.ts';
 import { createToolServer, type ToolServer } from './tool-server.ts';
 
 interface Options
-  extends Omit<Parameters<typeof createToolServer>[0], 'protocol' | 'stopping'>,
-    Omit<SendToolDependencies, 'stopping'>,
+  extends Omit<Parameters<typeof createToolServer>[0], 'protocol'>,
     Pick<ListConnectionsContext, 'neutralPicture'> {
   readonly database: Queryable;
+  readonly clock: DomainClock;
+  readonly sender: Sender;
   readonly logger: Logger;
   readonly cursors: PageCursors;
   readonly mediaAddress: MediaAddress;
@@ -41,12 +44,7 @@ function createProtocol(
  * [service.tools.offered]
  */
 export function startTools(options: Options): ToolServer {
-  const stopping = new AbortController();
-  const tools = [
-    listConnectionsTool(options),
-    sendMessageTool({ ...options, stopping: stopping.signal }),
-    readMessagesTool(options),
-  ];
+  const tools = [listConnectionsTool(options), sendMessageTool(options.sender), readMessagesTool(options)];
   const protocol = createProtocol({ tools, logger: options.logger });
-  return createToolServer({ ...options, protocol, stopping });
+  return createToolServer({ ...options, protocol });
 }

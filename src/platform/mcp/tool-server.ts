@@ -24,7 +24,7 @@ import {
 export interface ToolServer {
   /** Passes other paths on. */
   readonly router: Router;
-  /** Answers clients that wait for a send, which continues, and ends open streams. Call it before the service stops. */
+  /** Ends open streams. Call it before the service stops. */
   endWaits(): void;
   close(): Promise<void>;
 }
@@ -33,8 +33,6 @@ interface Options extends CredentialSources {
   readonly shell: CallShell;
   readonly baseUrls: () => BaseUrls;
   readonly protocol: ProtocolHandler;
-  /** Aborted by `endWaits`; ends the waits of the tools. */
-  readonly stopping: AbortController;
 }
 
 /** Codes of JSON-RPC and of its transport over HTTP. */
@@ -78,7 +76,7 @@ function refuseOrigin(): Answer {
 
 /** Creates the tool server: the checks of callers, the protocol, and the metadata. */
 export function createToolServer(options: Options): ToolServer {
-  const { shell, baseUrls, protocol, stopping } = options;
+  const { shell, baseUrls, protocol } = options;
   const standing = new Set<Response>();
   const router = strictRouter();
 
@@ -113,7 +111,6 @@ export function createToolServer(options: Options): ToolServer {
   return {
     router,
     endWaits() {
-      stopping.abort();
       for (const response of standing) response.end();
     },
     close: () => protocol.close(),

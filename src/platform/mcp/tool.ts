@@ -12,13 +12,9 @@ interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
-/** The caller of a tool, and a way to report progress. */
+/** The caller of a tool. */
 export interface ToolCall {
   readonly credential: Credential;
-  /** Aborts when the client no longer waits for the answer. */
-  readonly signal: AbortSignal;
-  /** Reports the elapsed seconds to the client if it requested progress. Never rejects. */
-  report(seconds: number, message: string): void;
 }
 
 /** A tool for the protocol. */

@@ -32,8 +32,8 @@ export interface MediaStore {
   discard(id: string): Promise<void>;
   /** A file of a message of an existing connection that is not too old to be served; otherwise null. */
   find(id: string): Promise<MediaFile | null>;
-  /** The bytes from `start` to `end`, exclusive. Throws if the file has none. */
-  read(id: string, start: number, end: number): Promise<Uint8Array>;
+  /** The bytes of a file. Throws if it has none. */
+  read(id: string): Promise<Uint8Array>;
   /** Deletes the bytes of files that belong to no message. Call it before any upload. */
   cleanUp(): Promise<void>;
 }
@@ -110,11 +110,11 @@ export function createMediaStore({ database, clock }: Options): MediaStore {
       return file ?? null;
     },
 
-    async read(id, start, end) {
-      const part = sql<Uint8Array>`substring(${mediaBytes.bytes} from ${start + 1}::int for ${end - start}::int)`;
-      const [row] = await orm(database).select({ part }).from(mediaBytes).where(eq(mediaBytes.mediaId, id));
+    async read(id) {
+      const { bytes } = mediaBytes;
+      const [row] = await orm(database).select({ bytes }).from(mediaBytes).where(eq(mediaBytes.mediaId, id));
       if (row === undefined) throw new Error('the bytes of a file are missing');
-      return row.part;
+      return row.bytes;
     },
 
     async cleanUp() {

@@ -1,9 +1,8 @@
-import { and, eq, exists } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { emitsEvents } from '../connections/connection-events.ts';
 import { readConnections } from '../connections/read-connections.ts';
-import { connections } from '../db/core-tables.ts';
 import { messages } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Receipt } from '../network/network.ts';
@@ -13,16 +12,15 @@ import { messageStatusEvent } from './message-events.ts';
 import { applyReceipt, type Standing } from './receipt-ladder.ts';
 
 /**
- * Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock. Messages
- * of a deleted connection that are not yet deleted are left out. [events.status.outbound-only]
+ * Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock.
+ * [events.status.outbound-only]
  */
 async function lockOutgoing({ tx }: StateChange, ids: readonly string[]) {
   const { id, connectionId, status, receipts, waMessageId, direction } = messages;
-  const there = orm(tx).select().from(connections).where(eq(connections.id, connectionId));
   const rows = await orm(tx)
     .select({ id, connectionId, status, receipts, waMessageId })
     .from(messages)
-    .where(and(isAnyOf(id, ids), eq(direction, 'outgoing'), exists(there)))
+    .where(and(isAnyOf(id, ids), eq(direction, 'outgoing')))
     .orderBy(id)
     .for('update');
   return new Map(rows.map((row) => [row.id, row]));

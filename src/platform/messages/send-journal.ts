@@ -1,51 +1,22 @@
 import { createHash } from 'node:crypto';
-import { and, eq, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import { and, eq, isNull, lte, or, sql } from 'drizzle-orm';
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { sends } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import type { MediaFile, MediaReference } from '../media/media-file.ts';
+import type { OutboundMessage } from '../network/network.ts';
 
-/** A send in progress, stored before the network is called. */
-export interface JournalEntry {
-  /** Assigned before the call, so that network and service use the same id. */
-  readonly messageId: string;
+/** A send that claims its key. */
+export interface SendClaim extends Omit<OutboundMessage, 'from' | 'waMessageId'> {
   readonly workspaceId: string;
-  readonly connectionId: string;
-  /** Digits of the recipient. */
-  readonly to: string;
-  /** The text, or the caption of the file. */
-  readonly text: string | null;
-  readonly media: MediaReference | null;
-}
-
-/** The answer to a send that the network accepted. The answer for a file contains the network id twice. */
-export function sentAnswer(
-  { media }: Pick<JournalEntry, 'media'>,
-  { messageId, waMessageId }: { readonly messageId: string | null; readonly waMessageId: string | null },
-): SendMessageAnswer {
-  return {
-    messageId,
-    waMessageId,
-    status: 'sent',
-    // [messages.send.degraded]
-    ...(messageId === null ? { persisted: false } : {}),
-    // [messages.send.wa-media] [choice.wa-ids]
-    ...(media === null ? {} : { wa_message_id: waMessageId }),
-  };
-}
-
-/** A send that claims its key, with the complete message. */
-export interface SendClaim extends JournalEntry {
-  readonly media: MediaFile | null;
 }
 
 /** The result of a claim. */
 export type Claim =
   | { readonly outcome: 'claimed' }
   /** The first send with this key has no answer yet. `same`: connection, recipient and content are equal. */
-  | { readonly outcome: 'held'; readonly messageId: string; readonly same: boolean }
+  | { readonly outcome: 'held'; readonly same: boolean }
   /** The first send with this key was answered 200. */
   | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer; readonly same: boolean };
 
@@ -62,51 +33,37 @@ function hashMessage({ connectionId, to, text, media }: SendClaim): Buffer {
 
 /**
  * Claims a key for a send, or returns the result of the send that holds it. Keys are per workspace and reusable 24
- * hours after the claim, but not while they are held. A send without a key always succeeds in its claim.
- * [messages.send.retry] [choice.send-key.lifetime]
+ * hours after the claim, but not while they are held. [messages.send.retry] [choice.send-key.lifetime]
  */
 export async function claimSend(
   db: Queryable,
-  entry: SendClaim,
-  idempotencyKey: string | null,
+  send: SendClaim,
+  idempotencyKey: string,
   now: number,
 ): Promise<Claim> {
-  const key = idempotencyKey === null ? null : createHash('sha256').update(idempotencyKey).digest();
-  const message = hashMessage(entry);
+  const { messageId, workspaceId } = send;
+  const keyHash = createHash('sha256').update(idempotencyKey).digest();
+  const messageHash = hashMessage(send);
   const expiresAt = now + ASSUMPTIONS.sendKeyLifetimeMs.value;
-  const claim = {
-    ...{
-      messageId: entry.messageId,
-      connectionId: entry.connectionId,
-      recipient: entry.to,
-      text: entry.text,
-    },
-    ...{ mediaId: entry.media?.id ?? null, mediaType: entry.media?.mimetype ?? null, messageHash: message },
-    ...{ answer: null, startedAt: now, expiresAt },
-  };
+  const claim = { messageId, messageHash, answer: null, expiresAt };
   const claimed = await orm(db)
     .insert(sends)
-    .values({ ...claim, workspaceId: entry.workspaceId, keyHash: key })
+    .values({ ...claim, workspaceId, keyHash })
     .onConflictDoUpdate({
       target: [sends.workspaceId, sends.keyHash],
-      targetWhere: isNotNull(sends.keyHash),
       set: claim,
       setWhere: sql`${sends.answer} is not null and ${sends.expiresAt} <= ${now}`,
     })
     .returning({ messageId: sends.messageId });
   if (claimed.length > 0) return { outcome: 'claimed' };
   const [held] = await orm(db)
-    .select({
-      messageId: sends.messageId,
-      answer: sends.answer,
-      same: sql<boolean>`${sends.messageHash} = ${message}`,
-    })
+    .select({ answer: sends.answer, same: sql<boolean>`${sends.messageHash} = ${messageHash}` })
     .from(sends)
-    .where(and(eq(sends.workspaceId, entry.workspaceId), sql`${sends.keyHash} = ${key}`));
+    .where(and(eq(sends.workspaceId, workspaceId), sql`${sends.keyHash} = ${keyHash}`));
   // Freed in the meantime, so it can be claimed.
-  if (held === undefined) return claimSend(db, entry, idempotencyKey, now);
+  if (held === undefined) return claimSend(db, send, idempotencyKey, now);
   const { same } = held;
-  if (held.answer === null) return { outcome: 'held', messageId: held.messageId, same };
+  if (held.answer === null) return { outcome: 'held', same };
   return { outcome: 'answered', answer: JSON.parse(held.answer), same };
 }
 
@@ -117,44 +74,18 @@ export async function freeSend(db: Queryable, messageId: string): Promise<void> 
     .where(and(eq(sends.messageId, messageId), isNull(sends.answer)));
 }
 
-/** Stores the answer under the key; deletes the entry of a send without a key. [choice.send-key.remembers] */
+/** Stores the answer under the key of a send, if it has one. [choice.send-key.remembers] */
 export async function answerSend(db: Queryable, messageId: string, answer: SendMessageAnswer): Promise<void> {
-  const isIt = eq(sends.messageId, messageId);
-  const kept = await orm(db)
+  await orm(db)
     .update(sends)
-    .set({ answer: JSON.stringify(answer), text: null })
-    .where(and(isIt, isNotNull(sends.keyHash)))
-    .returning({ messageId: sends.messageId });
-  if (kept.length === 0) await orm(db).delete(sends).where(isIt);
+    .set({ answer: JSON.stringify(answer) })
+    .where(eq(sends.messageId, messageId));
 }
 
-/** Sends without an answer: all, or those with the given ids. Oldest first. */
-export async function readUnanswered(db: Queryable, messageIds?: readonly string[]): Promise<JournalEntry[]> {
-  const { messageId, workspaceId, connectionId, recipient, text, mediaId, mediaType } = sends;
-  const rows = await orm(db)
-    .select({ entry: { messageId, workspaceId, connectionId, to: recipient, text }, mediaId, mediaType })
-    .from(sends)
-    .where(and(isNull(sends.answer), messageIds && isAnyOf(messageId, messageIds)))
-    .orderBy(sends.startedAt, messageId);
-  return rows.map(({ entry, mediaId: id, mediaType: mimetype }) => ({
-    ...entry,
-    media: id === null || mimetype === null ? null : { id, mimetype },
-  }));
-}
-
-const DELETED_AT_ONCE = 10_000;
-
-/** Deletes answers whose keys have expired. */
-export async function deleteExpiredSends(db: Queryable, now: number): Promise<void> {
-  for (;;) {
-    const { messageId, answer, expiresAt } = sends;
-    const some = orm(db)
-      .select({ messageId })
-      .from(sends)
-      .where(and(isNotNull(answer), lte(expiresAt, now)))
-      .limit(DELETED_AT_ONCE)
-      .for('update', { skipLocked: true });
-    const deleted = await orm(db).delete(sends).where(inArray(messageId, some)).returning({ messageId });
-    if (deleted.length < DELETED_AT_ONCE) return;
-  }
+/** Deletes answers whose keys have expired. `atStart`: also frees the keys of sends whose process has ended. */
+export async function deleteExpiredSends(db: Queryable, now: number, atStart = false): Promise<void> {
+  const isOver = and(lte(sends.expiresAt, now), sql`${sends.answer} is not null`);
+  await orm(db)
+    .delete(sends)
+    .where(atStart ? or(isOver, isNull(sends.answer)) : isOver);
 }

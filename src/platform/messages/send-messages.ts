@@ -1,6 +1,6 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { type Connection, findReachable, requireLicense } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
@@ -8,21 +8,15 @@ import { concerned, passed } from '../kernel/decision-trace.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaFile } from '../media/media-file.ts';
-import type { PhoneNetwork } from '../network/network.ts';
+import { newNetworkId, type PhoneNetwork } from '../network/network.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { VirtualWait } from '../time/virtual-wait.ts';
 import type { WriteGate } from '../time/write-gate.ts';
 import { checkSession, finishHealing, healWaitMs, type SessionCheck } from './check-session.ts';
-import { type AroundStore, createSendExecutor } from './execute-send.ts';
-import { type Allowance, createSendAllowances } from './send-allowance.ts';
-import {
-  claimSend,
-  deleteExpiredSends,
-  freeSend,
-  type JournalEntry,
-  type SendClaim,
-} from './send-journal.ts';
+import { executeSend, type IsStored } from './execute-send.ts';
+import { createSendAllowances } from './send-allowance.ts';
+import { claimSend, deleteExpiredSends, freeSend, type SendClaim } from './send-journal.ts';
 import { createSendTiming, type SendTiming, sendLatencyMs } from './send-timing.ts';
 
 /** What to send: a text, or a file whose caption is the text. */
@@ -43,19 +37,12 @@ interface Options {
   readonly clock: DomainClock;
   readonly wait: VirtualWait;
   readonly network: PhoneNetwork;
-  readonly logger: Logger;
-  readonly aroundStore?: AroundStore | undefined;
+  readonly isStored?: IsStored | undefined;
   /** Draws in [0, 1). */
   readonly random: () => number;
   readonly sendScale: number;
   /** Sends of one connection per minute that the abuse limiter allows. */
   readonly sendsPerMinute: number;
-}
-
-/** Options of one send. */
-interface SendManner {
-  /** Waits for the first send with the key instead of throwing `in_progress`. Default: false. */
-  readonly joins?: boolean;
 }
 
 /** The result of a send. */
@@ -75,8 +62,8 @@ export interface Sender {
    * to one message of the workspace. Only successful answers are stored under it; an error frees it and is not counted
    * as a send.
    */
-  send(credential: Credential, message: MessageSend, manner?: SendManner): Promise<Sent>;
-  /** Completes or ends the sends that a crash interrupted. Call it at start, before any send. */
+  send(credential: Credential, message: MessageSend): Promise<Sent>;
+  /** Frees the keys of sends that a crash interrupted. Call it at start, before any send. */
   recover(): Promise<void>;
   /** Cancels sends that have not reached the network, and resets the counts of the limits. */
   giveUp(): void;
@@ -88,12 +75,10 @@ export interface Sender {
 const DELETE_EVERY_MS = 60_000;
 
 export function createSender(options: Options): Sender {
-  const { database, gate, clock, wait, changeState, network, logger, random } = options;
+  const { database, gate, clock, wait, changeState, network, random, isStored = () => true } = options;
   const timing = createSendTiming(options.sendScale);
   const allowances = createSendAllowances(options);
-  const executor = createSendExecutor(options);
-  /** The sends of this process by message id. A held key whose send is not here belongs to a lost send. */
-  const inFlight = new Map<string, Promise<Sent>>();
+  const inFlight = new Set<Promise<Sent>>();
   let aborting = new AbortController();
   let deletedAt = clock.now();
 
@@ -115,122 +100,89 @@ export function createSender(options: Options): Sender {
       await changeState((change) => finishHealing(change, network.sessions, id));
   };
 
-  const deleteExpired = async (): Promise<void> => {
+  const deleteExpired = async (atStart = false): Promise<void> => {
     deletedAt = clock.now();
-    await deleteExpiredSends(database, deletedAt);
+    await deleteExpiredSends(database, deletedAt, atStart);
   };
 
   /** The answer of the first send with the key, or null if this send now holds it. */
-  const claim = async (
-    entry: SendClaim,
-    key: string | null,
-    joins: boolean,
-  ): Promise<SendMessageAnswer | null> => {
-    if (clock.now() - deletedAt >= DELETE_EVERY_MS) await gate.shared(deleteExpired);
-    for (;;) {
-      const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
-      if (claimed.outcome === 'claimed') return null;
-      const first = claimed.outcome === 'held' ? inFlight.get(claimed.messageId) : undefined;
-      if (claimed.outcome === 'held' && first === undefined) {
-        // Its process has ended: complete it if the network has the message, otherwise free the key.
-        await executor.completeLost([claimed.messageId]);
-        continue;
-      }
-      // [choice.send-key.other-body]
-      if (!claimed.same) {
-        const why = 'the first send with this key was a different message';
-        throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
-      }
-      if (claimed.outcome === 'answered') return claimed.answer; // [messages.send.retry]
-      if (!joins) {
-        const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
-        const why = 'the first send with this key is in progress';
-        // [messages.send.in-progress] [errors.in_progress]
-        throw new PlatformError('in_progress', { retryAfterSeconds, why });
-      }
-      await Promise.allSettled([first]);
+  const claim = async (send: SendClaim, key: string | null): Promise<SendMessageAnswer | null> => {
+    if (key === null) return null;
+    if (clock.now() - deletedAt >= DELETE_EVERY_MS) await gate.shared(() => deleteExpired());
+    const claimed = await gate.shared(() => claimSend(database, send, key, clock.now()));
+    if (claimed.outcome === 'claimed') return null;
+    // [choice.send-key.other-body]
+    if (!claimed.same) {
+      const why = 'the first send with this key was a different message';
+      throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
     }
+    if (claimed.outcome === 'answered') return claimed.answer; // [messages.send.retry]
+    const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
+    const why = 'the first send with this key is in progress';
+    // [messages.send.in-progress] [errors.in_progress]
+    throw new PlatformError('in_progress', { retryAfterSeconds, why });
   };
 
-  /** The checks after the key, in their fixed order: license, state, rate, network; and the wait. */
-  const admit = async (
+  /** The checks after the key, in their fixed order: license, state, rate, network; then the wait, and the send. */
+  const carryOut = async (
     connection: Connection,
-    entry: JournalEntry,
+    send: SendClaim,
     signal: AbortSignal,
-  ): Promise<Allowance> => {
+  ): Promise<SendMessageAnswer> => {
     requireLicense(connection); // [service.gate.unsendable] [choice.unlicensed.refused]
     const session = checkSession(connection, await network.sessions.read(database, connection.id));
     const allowance = await allowances.take(connection);
     passed('rate');
     try {
       // [errors.recipient_not_on_whatsapp]
-      if (!(await network.isRegistered(entry.to))) {
+      if (!(await network.isRegistered(send.to))) {
         throw new PlatformError('recipient_not_on_whatsapp', { why: 'the recipient has no account' });
       }
       passed('network', 'the recipient has an account');
-      await waitForSend(connection, entry.text, session, signal);
-      return allowance;
+      await waitForSend(connection, send.text, session, signal);
+      const message = { ...send, from: connection.phoneNumber ?? '', waMessageId: newNetworkId() };
+      const stored = isStored();
+      return await retryOnce(() =>
+        changeState((change) => {
+          if (signal.aborted) throw new PlatformError('send_failed');
+          return executeSend(change, network, message, stored);
+        }),
+      );
     } catch (error) {
       allowance.giveBack();
       throw error;
     }
   };
 
-  /** All steps that can refuse the send. After them, the message is passed to the network. [choice.send.refused] */
-  const prepare = async (
-    connection: Connection,
-    entry: JournalEntry,
-    signal: AbortSignal,
-  ): Promise<Allowance> => {
-    try {
-      return await admit(connection, entry, signal);
-    } catch (error) {
-      await gate.shared(() => freeSend(database, entry.messageId));
-      throw error;
-    }
-  };
-
-  const run = async (
-    credential: Credential,
-    message: MessageSend,
-    messageId: string,
-    { joins = false }: SendManner,
-  ): Promise<Sent> => {
+  const run = async (credential: Credential, message: MessageSend, messageId: string): Promise<Sent> => {
     const { signal } = aborting;
+    const { idempotencyKey, ...content } = message;
     // [choice.send-key.reach]
-    const connection = await findReachable(database, credential, message.connectionId, clock.now());
-    const { connectionId, to, text, media, idempotencyKey } = message;
-    const entry = { messageId, workspaceId: credential.workspaceId, connectionId, to, text, media };
-    const first = await claim(entry, idempotencyKey, joins);
+    const connection = await findReachable(database, credential, content.connectionId, clock.now());
+    const send = { ...content, messageId, workspaceId: credential.workspaceId };
+    const first = await claim(send, idempotencyKey);
     if (first !== null) return { answer: first, replayed: true };
-    const allowance = await prepare(connection, entry, signal);
-    const outbound = { ...entry, media, from: connection.phoneNumber ?? '' };
-    const accepted = await executor.accept(outbound, signal).catch((error: unknown) => {
-      allowance.giveBack();
+    try {
+      return { answer: await carryOut(connection, send, signal), replayed: false };
+    } catch (error) {
+      if (idempotencyKey !== null) await gate.shared(() => freeSend(database, messageId)); // [choice.send.refused]
       throw error;
-    });
-    return { answer: await executor.store(entry, accepted), replayed: false };
+    }
   };
 
   return {
     timing,
 
-    async send(credential, message, manner = {}) {
+    async send(credential, message) {
       const messageId = newIdentifier(); // [messages.send.id-joins]
-      const sending = run(credential, message, messageId, manner).finally(() => {
-        inFlight.delete(messageId);
-      });
-      inFlight.set(messageId, sending);
+      const sending = run(credential, message, messageId).finally(() => inFlight.delete(sending));
+      inFlight.add(sending);
       const sent = await sending;
       if (sent.answer.messageId !== null) concerned({ messageIds: [sent.answer.messageId] });
       return sent;
     },
 
-    async recover() {
-      await deleteExpired();
-      const total = await executor.completeLost();
-      if (total > 0) logger.info({ total }, 'sends of an earlier start were completed or freed');
-    },
+    recover: () => deleteExpired(true),
 
     giveUp() {
       aborting.abort();
@@ -239,7 +191,7 @@ export function createSender(options: Options): Sender {
     },
 
     async idle() {
-      await Promise.allSettled(inFlight.values());
+      await Promise.allSettled(inFlight);
     },
   };
 }

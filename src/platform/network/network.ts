@@ -17,16 +17,12 @@ export interface OutboundMessage {
   /** The text, or the caption of the file. */
   readonly text: string | null;
   readonly media: MediaFile | null;
+  /** The id that the network gives it. */
+  readonly waMessageId: string;
 }
 
 /** The fields of a message on which its receipts depend. */
 export type FollowedMessage = Pick<OutboundMessage, 'messageId' | 'connectionId' | 'to'>;
-
-/** The network's answer when it accepts a message. */
-export interface Accepted {
-  /** The network's id; null if it assigned none. */
-  readonly waMessageId: string | null;
-}
 
 /** The actual state of a connection's session, which may differ from what the service shows. */
 export interface NetworkSession {
@@ -87,10 +83,8 @@ export interface PhoneNetwork {
   readonly sessions: NetworkSessions;
   /** Whether a number has an account on the network. */
   isRegistered(phone: string): Promise<boolean>;
-  /** Accepts a message. Once this resolves, the phone will receive it, even if the service stops. */
-  accept(message: OutboundMessage): Promise<Accepted>;
-  /** Those of these messages that the network has accepted. */
-  findAccepted(messageIds: readonly string[]): Promise<Map<string, Accepted>>;
+  /** Accepts a message: the phone receives it with the commit. */
+  accept(change: StateChange, message: OutboundMessage): Promise<void>;
   /** Subscribes to the receipts of a message, in the transaction that stores it, so that none arrives before. */
   followReceipts(change: StateChange, message: FollowedMessage): Promise<void>;
   /** Returns the messages to a connection that reach it now; the network keeps or drops the others. */

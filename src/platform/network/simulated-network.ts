@@ -1,20 +1,18 @@
 import { z } from 'zod';
 import { messageStatus } from '../../contract/service/statuses.ts';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { phoneMessages } from '../db/network-tables.ts';
 import { keepFile } from '../media/media-store.ts';
-import type { DomainClock } from '../time/domain-clock.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 import { readBehavior } from './contacts.ts';
 import { passInbound } from './hold-reports.ts';
-import { type NetworkReports, newNetworkId, type PhoneNetwork } from './network.ts';
+import type { NetworkReports, PhoneNetwork } from './network.ts';
 import { planReceipts } from './plan-receipts.ts';
 import { simulatedSessions } from './sessions.ts';
 
 interface Options {
-  readonly database: Database;
-  readonly clock: DomainClock;
+  readonly database: Queryable;
   /** Draws in [0, 1). */
   readonly random: () => number;
 }
@@ -22,20 +20,8 @@ interface Options {
 const receiptTimer = z.object({ messageId: z.string(), status: messageStatus, at: z.number() });
 const replyTimer = z.object({ connectionId: z.string(), from: z.string(), text: z.string() });
 
-async function readAccepted(
-  db: Queryable,
-  ids: readonly string[],
-): Promise<Map<string, { waMessageId: string }>> {
-  const { messageId, waMessageId } = phoneMessages;
-  const rows = await orm(db)
-    .select({ messageId, waMessageId })
-    .from(phoneMessages)
-    .where(isAnyOf(messageId, ids));
-  return new Map(rows.map((row) => [row.messageId, { waMessageId: row.waMessageId }]));
-}
-
 /** A network of simulated people, who receive, read, fail and reply as their contact is configured. */
-export function createSimulatedNetwork({ database, clock, random }: Options): PhoneNetwork {
+export function createSimulatedNetwork({ database, random }: Options): PhoneNetwork {
   return {
     sessions: simulatedSessions,
     passInbound,
@@ -45,36 +31,16 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
       return onNetwork;
     },
 
-    async accept({ messageId, connectionId, from, to, text, media }) {
-      const waMessageId = newNetworkId();
-      const at = clock.now();
-      const insert = (db: Queryable) =>
-        orm(db)
-          .insert(phoneMessages)
-          .values({
-            messageId,
-            phone: to,
-            connectionId,
-            sender: from,
-            text,
-            waMessageId,
-            at,
-            mediaId: media?.id,
-          })
-          .onConflictDoNothing({ target: phoneMessages.messageId })
-          .returning({ messageId: phoneMessages.messageId });
-      const rows =
-        media === null
-          ? await insert(database)
-          : await database.transaction(async (tx) => {
-              await keepFile(tx, media, at);
-              return await insert(tx);
-            });
-      if (rows.length > 0) return { waMessageId };
-      return (await readAccepted(database, [messageId])).get(messageId) ?? { waMessageId: null };
+    async accept(
+      { tx, now },
+      { messageId, connectionId, from: sender, to: phone, text, waMessageId, media },
+    ) {
+      if (media !== null) await keepFile(tx, media, now);
+      await orm(tx)
+        .insert(phoneMessages)
+        .values({ messageId, phone, connectionId, sender, text, waMessageId, at: now, mediaId: media?.id })
+        .onConflictDoNothing({ target: phoneMessages.messageId });
     },
-
-    findAccepted: (ids) => readAccepted(database, ids),
 
     async followReceipts(change, message) {
       const behavior = await readBehavior(change.tx, message.to);

@@ -15,8 +15,6 @@ export interface RawInput {
   readonly body: unknown;
   /** For headers: `headersDistinct` has all values of each. */
   readonly request: IncomingMessage;
-  /** The caller: large bodies count against the limit of its workspace. */
-  readonly credential: Credential;
 }
 
 /** The data of an endpoint that the gate checks, from its row in the contract's table. */

@@ -39,12 +39,12 @@ function readQuery(request: Request, known: readonly string[]): Record<string, s
   return query;
 }
 
-async function checkShape({ request, endpoint }: Entry, credential: Credential) {
+async function checkShape({ request, endpoint }: Entry) {
   const { row, readsOwnBody = false } = endpoint;
   const hasBody = row.body !== undefined && !readsOwnBody;
   const body = hasBody ? await readJsonBody(request, ASSUMPTIONS.bodyBytes.value.other) : undefined;
   const query = readQuery(request, Object.keys(row.query?.shape ?? {}));
-  const handle = await endpoint.prepare({ params: request.params, query, body, request, credential });
+  const handle = await endpoint.prepare({ params: request.params, query, body, request });
   passed('shape');
   return handle;
 }
@@ -62,6 +62,6 @@ export async function passGate(sources: CredentialSources, entry: Entry): Promis
   checkAddress(credential, request);
   checkScope(credential, endpoint.row.scope, 'endpoint');
   checkWorkspaceKind(credential, endpoint);
-  const handle = await checkShape(entry, credential);
+  const handle = await checkShape(entry);
   return handle(credential);
 }

@@ -44,61 +44,22 @@ function attachmentHeader(filename: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Bytes from `start` to `end`, exclusive. */
-interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
-
-const ONE_RANGE = /^bytes=(\d*)-(\d*)$/;
-
-/**
- * The part of a file that a `Range` header requests. Null: the whole file, also for a header that is not a single range
- * of bytes (RFC 9110, 14.2: it may be ignored). `unsatisfiable`: the range is outside of the file.
- */
-function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
-  const [, first = '', last = ''] = ONE_RANGE.exec(header ?? '') ?? [];
-  if (first === '' && last === '') return null;
-  if (first === '') {
-    const length = Math.min(Number(last), size);
-    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size };
-  }
-  const start = Number(first);
-  if (last !== '' && Number(last) < start) return null;
-  if (start >= size) return 'unsatisfiable';
-  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
-}
-
-/** Sends a file, or the requested range of it. */
+/** Sends a file. */
 async function sendFile(
   store: MediaStore,
   file: MediaFile,
   request: Request,
   response: Response,
 ): Promise<void> {
-  const range = readRange(request.headers.range, file.bytes);
   // Set directly, because express would add a charset.
   response.setHeader('Content-Type', file.mimetype);
   response.set({
     ...SAFETY,
     'Content-Disposition': attachmentHeader(file.filename),
-    'Accept-Ranges': 'bytes',
+    'Content-Length': String(file.bytes),
   });
-  if (range === 'unsatisfiable') {
-    response
-      .status(416)
-      .set({ 'Content-Range': `bytes */${file.bytes}`, 'Content-Length': '0' })
-      .end();
-    return;
-  }
-  const { start, end } = range ?? { start: 0, end: file.bytes };
-  if (range !== null) response.status(206).set('Content-Range', `bytes ${start}-${end - 1}/${file.bytes}`);
-  response.set('Content-Length', String(end - start));
-  if (request.method === 'HEAD') {
-    response.end();
-    return;
-  }
-  response.end(await store.read(file.id, start, end));
+  if (request.method === 'HEAD') response.end();
+  else response.end(await store.read(file.id));
 }
 
 /**

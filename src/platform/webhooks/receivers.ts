@@ -8,15 +8,6 @@ export interface Receiver {
   readonly dispatcher: Dispatcher;
 }
 
-interface Parsed {
-  readonly origin: string;
-  readonly host: string;
-  readonly path: string;
-}
-
-/** Receivers per account whose connections are kept: the present one, and the last ones before it. */
-const KEPT = 4;
-
 /**
  * The keep-alive connections of one account to its receivers. A pool belongs to an origin and the tunnel behind it, so
  * no socket to the old target is used after a tunnel was moved or removed.
@@ -26,7 +17,6 @@ export class Receivers {
   readonly #connect: buildConnector.connector;
   readonly #connections: number;
   readonly #pools = new Map<string, Pool>();
-  readonly #parsed = new Map<string, Parsed>();
 
   constructor(options: { hosts: TunnelHosts; connect: buildConnector.connector; connections: number }) {
     this.#hosts = options.hosts;
@@ -34,16 +24,16 @@ export class Receivers {
     this.#connections = options.connections;
   }
 
-  find(url: string): Receiver {
-    const { origin, host, path } = this.#parse(url);
-    const key = `${origin} ${this.#hosts.target(host) ?? ''}`;
+  find(text: string): Receiver {
+    const url = new URL(text);
+    const { origin, pathname, search } = url;
+    const key = `${origin} ${this.#hosts.target(hostOf(url)) ?? ''}`;
     let pool = this.#pools.get(key);
     if (pool === undefined) {
       pool = this.#open(origin);
       this.#pools.set(key, pool);
-      this.#closeOldest();
     }
-    return { path, dispatcher: pool };
+    return { path: `${pathname}${search}`, dispatcher: pool };
   }
 
   /** Closes all connections at once. */
@@ -53,17 +43,6 @@ export class Receivers {
     await Promise.all(pools.map((pool) => pool.destroy()));
   }
 
-  #parse(text: string): Parsed {
-    let parsed = this.#parsed.get(text);
-    if (parsed === undefined) {
-      const url = new URL(text);
-      parsed = { origin: url.origin, host: hostOf(url), path: `${url.pathname}${url.search}` };
-      if (this.#parsed.size >= KEPT) this.#parsed.clear();
-      this.#parsed.set(text, parsed);
-    }
-    return parsed;
-  }
-
   #open(origin: string): Pool {
     return new Pool(origin, {
       connections: this.#connections,
@@ -71,13 +50,5 @@ export class Receivers {
       allowH2: false,
       pipelining: 1,
     });
-  }
-
-  /** Closes the oldest pool. Its requests in progress still complete. */
-  #closeOldest(): void {
-    const [oldest] = this.#pools;
-    if (this.#pools.size <= KEPT || oldest === undefined) return;
-    this.#pools.delete(oldest[0]);
-    void oldest[1].close();
   }
 }

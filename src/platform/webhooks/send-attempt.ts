@@ -1,11 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { Beginning, beginningOf } from '../kernel/recorded-text.ts';
 import type { AttemptResponse } from './delivery-record.ts';
-
-const LARGEST_ANSWER_BYTES = ASSUMPTIONS.webhookAnswerBytes.value;
 
 export interface AttemptRequest {
   readonly path: string;
@@ -77,7 +74,6 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   #status: number | undefined;
   #headers: Readonly<Record<string, string>> = {};
   readonly #body = new Beginning();
-  #bytes = 0;
   #over = false;
 
   constructor(clock: Clock, deadlineMs: number, done: (result: AttemptResult) => void) {
@@ -107,12 +103,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     this.#headers = recordedHeaders(headers);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#body.add(chunk);
-    if (this.#bytes <= LARGEST_ANSWER_BYTES) return;
-    this.#finish();
-    controller.abort(new AttemptEnded('the answer is too long'));
   }
 
   onResponseEnd(): void {
@@ -145,7 +137,7 @@ export interface SendAttemptOptions {
 }
 
 /**
- * Posts one attempt and calls `done` once. Does not follow redirects, and reads at most 64 KiB of an answer.
+ * Posts one attempt and calls `done` once. Does not follow redirects.
  * Returns a function that ends the attempt early. [events.post] [delivery.redirect]
  */
 export function sendAttempt(

@@ -1,24 +1,14 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
 import { foreignCharset } from '../../runtime/http-server/charset.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 /** A little more than the largest media object of a message. */
 const LARGEST_BODY = '20mb';
 
-/** Holds a thousand rules of faults, and no schema has more than a few levels. */
-const BOUND = { plainBytes: 1024 * 1024, depth: 32 };
-
-const readBody = express.json({
-  limit: LARGEST_BODY,
-  strict: false,
-  type: 'application/json',
-  verify: (_request, _response, bytes) => boundJson(bytes, BOUND),
-});
+const readBody = express.json({ limit: LARGEST_BODY, strict: false, type: 'application/json' });
 
 /** Errors of the body parser are errors of the request: its size, encoding, JSON or early end. */
 function refuseBody(error: unknown): SandboxError {
-  if (error instanceof DenseBody) return new SandboxError('invalid_request', `The body ${error.message}.`);
   const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
   if (type === 'entity.too.large') return new SandboxError('payload_too_large');
   return new SandboxError(

@@ -1,30 +1,25 @@
 import type { AroundAttempt, PlannedAttempt } from '../../platform/webhooks/around-attempt.ts';
 import { type AttemptResult, isSuccess } from '../../platform/webhooks/send-attempt.ts';
+import { type Fault, findFault, type WebhookFaults } from './fault.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { shapeAttempt } from './shape-attempt.ts';
-import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
-type Fault<Type extends WebhookFault['type']> = Extract<WebhookFault, { type: Type }>;
-
-function findFault<Type extends WebhookFault['type']>(
-  faults: readonly WebhookFault[],
-  type: Type,
-): Fault<Type> | undefined {
-  return faults.find((fault): fault is Fault<Type> => fault.type === type);
-}
+/** Longer than the 2 s between the `sent` and `read` events of a message, so that both are reordered together. */
+const REORDER_MS = 3_000;
 
 const nothing = (): void => undefined;
 
 /** Applies the faults to an attempt: drops, alters or copies it. The answer to the first copy counts. */
-function sendFaulty(attempt: PlannedAttempt, faults: readonly WebhookFault[]): () => void {
+function sendFaulty(attempt: PlannedAttempt, faults: readonly Fault[]): () => void {
   const { envelope, clock, send, record, over } = attempt;
-  const marks = faults.length === 0 ? {} : { marks: faults.map(({ name }) => name) };
+  const marks = faults.length === 0 ? {} : { marks: faults.map(({ type, name = type }) => name) };
   if (findFault(faults, 'drop') !== undefined) {
     record({ at: clock.now(), ms: 0, error: 'dropped', ...marks });
     over({ error: 'dropped' });
     return nothing;
   }
-  const copies = 1 + (findFault(faults, 'duplicate')?.times ?? 0);
+  const duplicate = findFault(faults, 'duplicate');
+  const copies = 1 + (duplicate === undefined ? 0 : (duplicate.times ?? 1));
   let open = copies;
   let answer: AttemptResult = {};
   const stops = Array.from({ length: copies }, (_, copy) =>
@@ -50,7 +45,7 @@ export function aroundAttempts(faults: WebhookFaults): AroundAttempt {
     const { clock } = attempt;
     const drawn = faults.decide(attempt.delivery, attempt.number);
     const reorder = findFault(drawn, 'reorder');
-    const ms = (findFault(drawn, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
+    const ms = (findFault(drawn, 'delay')?.ms ?? 0) + (reorder === undefined ? 0 : REORDER_MS);
     let buffer = buffers.get(subscriptionId);
     if (reorder !== undefined && buffer === undefined) {
       buffer = new ReorderBuffer(clock);

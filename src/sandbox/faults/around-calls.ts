@@ -8,18 +8,9 @@ import type { CallRecord } from '../../platform/calls/call-record.ts';
 import type { AroundCall, IncomingCall } from '../../platform/calls/call-shell.ts';
 import type { CheckStep } from '../../platform/kernel/decision-trace.ts';
 import { PlatformError } from '../../platform/kernel/platform-error.ts';
-import type { AroundStore } from '../../platform/messages/execute-send.ts';
+import type { IsStored } from '../../platform/messages/execute-send.ts';
 import { jsonAnswer } from '../../platform/oauth/oauth-answer.ts';
-import type { ApiFault, ApiFaults } from './call-faults.ts';
-
-type Fault<Type extends ApiFault['type']> = Extract<ApiFault, { readonly type: Type }>;
-
-function findFault<Type extends ApiFault['type']>(
-  faults: readonly ApiFault[],
-  type: Type,
-): Fault<Type> | undefined {
-  return faults.find((fault): fault is Fault<Type> => fault.type === type);
-}
+import { type ApiFaults, type Fault, findFault } from './fault.ts';
 
 /** Error codes that any endpoint may return. */
 const GENERAL: readonly ErrorCode[] = [
@@ -61,7 +52,7 @@ function errorsOf({ method, path }: Request): readonly ErrorCode[] {
 /** The answer of a fault, with the body and headers of the service's own refusals. */
 function makeUp(
   { surface, request }: IncomingCall,
-  fault: Fault<'status'>,
+  fault: Extract<Fault, { type: 'status' }>,
 ): Answer & { readonly code: string } {
   const { code: status, error, retryAfter } = fault;
   const retry = retryAfter === undefined ? {} : { [HEADERS.retryAfter]: String(retryAfter) };
@@ -91,7 +82,7 @@ function loseAnswer(response: Response): void {
 
 /** The faults of a call in progress, for its record and for the storing of its message. */
 interface TouchedCall {
-  readonly faults: readonly ApiFault[];
+  readonly faults: readonly Fault[];
   /** True if the client receives no answer. */
   readonly lost: boolean;
 }
@@ -110,9 +101,9 @@ interface FaultStep {
 }
 
 /** The effects of faults. Delays have none: only their names are in the record. */
-function faultSteps(faults: readonly ApiFault[]): FaultStep[] {
+function faultSteps(faults: readonly Fault[]): FaultStep[] {
   const isReset = findFault(faults, 'reset') !== undefined;
-  const did = (fault: ApiFault): string | undefined => {
+  const did = (fault: Fault): string | undefined => {
     if (fault.type === 'reset') return 'reset the connection; nothing was done';
     if (fault.type === 'lost_answer' && !isReset) return 'reset the connection instead of answering';
     if (fault.type === 'status' && !isReset) return `answered ${fault.code}; nothing was done`;
@@ -128,7 +119,7 @@ function faultSteps(faults: readonly ApiFault[]): FaultStep[] {
 /** Ports of the service through which faults act on calls. */
 export interface CallEdge {
   readonly aroundCall: AroundCall;
-  readonly aroundStore: AroundStore;
+  readonly isStored: IsStored;
   /** Adds the faults of the call in progress to its record. */
   explain(call: CallRecord): TouchedRecord;
 }
@@ -172,12 +163,7 @@ export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface']
       const touched = { faults, lost };
       return current.run(touched, () => touch(call, serve, touched));
     },
-    async aroundStore(store) {
-      const notPersisted = findFault(current.getStore()?.faults ?? [], 'not_persisted');
-      if (notPersisted !== undefined)
-        throw new Error('a fault of the sandbox prevents the storing of the message');
-      return store();
-    },
+    isStored: () => findFault(current.getStore()?.faults ?? [], 'not_persisted') === undefined,
     explain(call) {
       const { faults = [], lost = false } = current.getStore() ?? {};
       const names = faults.map(({ type, name = type }) => name);

@@ -1,22 +1,15 @@
 import type {
-  FaultAction,
   FaultMatch,
   FaultRuleRequest,
   Faults,
   PutFaultsRequest,
 } from '../../contract/sandbox/faults.ts';
-import { LIMITS } from '../../contract/service/limits.ts';
-import type { ApiFault, ApiFaults } from './call-faults.ts';
+import type { ApiFaults, Fault, WebhookFaults } from './fault.ts';
 import { ActiveRule, type SavedRule } from './fault-rule.ts';
-import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
 const DEFAULT_SEED = 1;
-/** Longer than the 2 s between the `sent` and `read` events of a message, so that both are reordered together. */
-const REORDER_MS = 3_000;
 /** Replaced rules that are kept. The attempts of an event end within seconds, so few are needed. */
 const MAX_RETIRED = 100;
-/** A minute longer than a receiver accepts. */
-const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
 
 export interface SavedFaults {
   readonly seed: number;
@@ -45,49 +38,9 @@ export interface FaultBoard {
   reset(): void;
 }
 
-/** The webhook fault of an action; undefined for an action of another surface. */
-function toWebhookFault(action: FaultAction, name: string): WebhookFault | undefined {
-  switch (action.type) {
-    case 'drop':
-    case 'tamper_body':
-    case 'tamper_signature':
-    case 'truncate':
-      return { type: action.type, name };
-    case 'duplicate':
-      return { type: 'duplicate', times: action.times ?? 1, name };
-    case 'delay':
-    case 'slow':
-      return { type: action.type, ms: action.ms, name };
-    case 'reorder':
-      return { type: 'reorder', ms: REORDER_MS, name };
-    case 'stale_timestamp':
-      return { type: 'stale_timestamp', ms: action.byMs ?? STALE_MS, name };
-    default:
-      return undefined;
-  }
-}
-
-function toApiFault(action: FaultAction, name: string): ApiFault | undefined {
-  switch (action.type) {
-    case 'status': {
-      const { type, code, error, retryAfter } = action;
-      return {
-        type,
-        name,
-        code,
-        ...(error === undefined ? {} : { error }),
-        ...(retryAfter === undefined ? {} : { retryAfter }),
-      };
-    }
-    case 'reset':
-    case 'not_persisted':
-    case 'lost_answer':
-      return { type: action.type, name };
-    case 'delay':
-      return { type: 'delay', ms: action.ms, name };
-    default:
-      return undefined;
-  }
+/** What a rule does, under its name. */
+function faultOf({ id, action }: FaultRuleRequest): Fault {
+  return { ...action, name: id };
 }
 
 function matchesEvent(
@@ -141,33 +94,21 @@ export function createFaultBoard(): FaultBoard {
       // Looked up once, and only if a rule needs it.
       const isAsked = candidates.some(({ rule }) => workspaceOf(rule.match) !== undefined);
       const workspaceId = isAsked ? await call.workspaceId?.() : undefined;
-      const faults: ApiFault[] = [];
-      for (const active of candidates) {
-        const { id, match, action } = active.rule;
-        const wanted = workspaceOf(match);
-        if (wanted !== undefined && wanted !== workspaceId) continue;
-        const fault = toApiFault(action, id);
-        if (fault !== undefined && active.hitsCall()) faults.push(fault);
-      }
-      return faults;
+      return candidates
+        .filter(({ rule }) => [undefined, workspaceId].includes(workspaceOf(rule.match)))
+        .filter((active) => active.hitsCall())
+        .map(({ rule }) => faultOf(rule));
     },
   });
 
   return {
     webhook: {
       decide(event, attempt) {
-        const faults: WebhookFault[] = [];
-        for (const active of rules) {
-          if (!matchesEvent(active.rule.match, event)) continue;
-          const fault = toWebhookFault(active.rule.action, active.rule.id);
-          if (fault !== undefined && active.hitsAttempt(event.eventId, attempt)) faults.push(fault);
-        }
-        if (attempt === 1) return faults;
-        for (const { rule, hasHit } of retired) {
-          const fault = hasHit(event.eventId) ? toWebhookFault(rule.action, rule.id) : undefined;
-          if (fault !== undefined) faults.push(fault);
-        }
-        return faults;
+        const hit = rules
+          .filter(({ rule }) => matchesEvent(rule.match, event))
+          .filter((active) => active.hitsAttempt(event.eventId, attempt));
+        const earlier = attempt === 1 ? [] : retired.filter(({ hasHit }) => hasHit(event.eventId));
+        return [...hit, ...earlier].map(({ rule }) => faultOf(rule));
       },
     },
     api: callFaults('api'),

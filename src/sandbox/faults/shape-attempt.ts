@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { LIMITS } from '../../contract/service/limits.ts';
 import { signEvent } from '../../platform/webhooks/sign-event.ts';
 import {
   deliveryHeaders,
@@ -7,7 +8,10 @@ import {
   shapeRequest,
 } from '../../platform/webhooks/signed-body.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { WebhookFault } from './webhook-faults.ts';
+import type { Fault } from './fault.ts';
+
+/** A minute longer than a receiver accepts. */
+const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
 
 /** Alters one printable ASCII byte, at or after the middle, so that the body remains text. */
 export function tamperBody(body: Buffer): Buffer {
@@ -62,7 +66,7 @@ function slowed(body: Buffer, ms: number, clock: Clock): Readable {
  */
 export function shapeAttempt(
   signed: SignedBody,
-  faults: readonly WebhookFault[],
+  faults: readonly Fault[],
   { secret, clock }: { readonly secret: string; readonly clock: Clock },
 ): ShapedAttempt {
   if (faults.length === 0) return shapeRequest(signed);
@@ -70,7 +74,7 @@ export function shapeAttempt(
   let stream: Readable | undefined;
   for (const fault of faults) {
     if (fault.type === 'stale_timestamp') {
-      timestamp -= fault.ms;
+      timestamp -= fault.byMs ?? STALE_MS;
       signature = signEvent(secret, timestamp, body);
     }
     if (fault.type === 'tamper_body') body = tamperBody(body);

@@ -9,7 +9,6 @@ import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-f
 
 /** With draws of a half: a `qr` send of a short text, and a session that heals before. */
 const SEND_MS = 2_000 + 5 * 30;
-const HEALS_MS = 70_000;
 
 let nextPhone = 4915700000000;
 let world: OauthWorld;
@@ -87,7 +86,7 @@ function isUnauthorized(error: unknown): boolean {
 interface ForeignClient {
   readonly protocol: () => string | undefined;
   toolNames(): Promise<string[]>;
-  call(name: string, given: object, onprogress?: (progress: number) => void): Promise<unknown>;
+  call(name: string, given: object): Promise<unknown>;
   /** Redeems the code that a user came back with. */
   finish(back: URLSearchParams): Promise<void>;
   close(): Promise<void>;
@@ -104,12 +103,7 @@ const openV1: Open = (keeper) => {
     client: {
       protocol: () => transport.protocolVersion,
       toolNames: async () => (await client.listTools()).tools.map(({ name }) => name),
-      call: (name, given, onprogress) =>
-        client.callTool(
-          { name, arguments: { ...given } },
-          undefined,
-          onprogress === undefined ? {} : { onprogress: ({ progress }) => onprogress(progress) },
-        ),
+      call: (name, given) => client.callTool({ name, arguments: { ...given } }),
       finish: (back) => transport.finishAuth(String(back.get('code'))),
       close: () => client.close(),
     },
@@ -126,11 +120,7 @@ const openV2 =
       client: {
         protocol: () => client.getNegotiatedProtocolVersion(),
         toolNames: async () => (await client.listTools()).tools.map(({ name }) => name),
-        call: (name, given, onprogress) =>
-          client.callTool(
-            { name, arguments: { ...given } },
-            onprogress === undefined ? {} : { onprogress: ({ progress }) => onprogress(progress) },
-          ),
+        call: (name, given) => client.callTool({ name, arguments: { ...given } }),
         finish: (back) => transport.finishAuth(back),
         close: () => client.close(),
       },
@@ -222,33 +212,6 @@ describe.for([
       isError: true,
       content: [{ text: expect.stringMatching(/^not_found: /) }],
     });
-    await client.close();
-  });
-
-  it('is notified that a send continues', async () => {
-    const keeper = new Keeper(await register());
-    const client = await connect(keeper);
-    clock.forget();
-    await world.service.platform.outages.begin(world.connectionId, { cause: 'session_ageing', heals: true });
-    const heard: number[] = [];
-    const { promise: heardTwice, resolve } = Promise.withResolvers<void>();
-    const given = { connectionId: world.connectionId, to: String(nextPhone++), text: 'hello' };
-    const sending = client.call('send_messaging_message', given, (progress) => {
-      heard.push(progress);
-      if (heard.length === 2) resolve();
-    });
-    await clock.timerSet(HEALS_MS + SEND_MS);
-    for (const _ of [1, 2]) {
-      await clock.timerSet(5_000);
-      await world.service.platform.time.advance({ ms: 5_000 });
-    }
-    await heardTwice;
-    await world.service.platform.time.advance({ ms: 35_000 });
-    expect(await sending).toMatchObject({ structuredContent: { status: 'in_progress' } });
-    expect(heard.slice(0, 2)).toEqual([5, 10]);
-    await world.service.platform.time.advance({ ms: HEALS_MS + SEND_MS });
-    const repeat = await client.call('send_messaging_message', given);
-    expect(repeat).toMatchObject({ structuredContent: { status: 'sent', alreadySent: true } });
     await client.close();
   });
 });

@@ -6,10 +6,6 @@ import { SERVICE_TOOLS, TOOL_NAMES } from '../../../src/contract/service/tools.t
 export const MODERN = '2026-07-28';
 
 const message = z.looseObject({ jsonrpc: z.literal('2.0') });
-const progress = z.object({
-  method: z.literal('notifications/progress'),
-  params: z.object({ progressToken: z.string(), progress: z.number(), message: z.string() }),
-});
 const result = z.looseObject({
   content: z.array(z.object({ type: z.literal('text'), text: z.string() })).length(1),
   structuredContent: z.record(z.string(), z.unknown()).optional(),
@@ -31,7 +27,6 @@ export interface ToolResult {
   readonly text: string;
   readonly output: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
-  readonly progress: readonly { progressToken: string; progress: number; message: string }[];
 }
 
 const HEADERS = {
@@ -81,7 +76,6 @@ function expectListedKeys(schema: unknown, value: unknown): void {
 
 /** What a tool answered, checked against the contract. */
 export function readResult(name: string, { messages }: ToolReply): ToolResult {
-  const told = messages.map((one) => progress.safeParse(one)).flatMap(({ data }) => data ?? []);
   const { content, structuredContent = {}, isError = false } = result.parse(messages.at(-1)?.['result']);
   const [{ text = '' } = {}] = content;
   if (!isError) {
@@ -90,13 +84,12 @@ export function readResult(name: string, { messages }: ToolReply): ToolResult {
     expectListedKeys(z.toJSONSchema(output), structuredContent);
     expect(JSON.parse(text)).toEqual(structuredContent);
   }
-  return { text, output: structuredContent, isError, progress: told.map(({ params }) => params) };
+  return { text, output: structuredContent, isError };
 }
 
 export interface CallOptions {
   /** Which era of the protocol speaks; unless told, that of 2025. */
   readonly modern?: boolean;
-  readonly progressToken?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -104,15 +97,14 @@ export interface CallOptions {
 export function request(
   method: string,
   params: Readonly<Record<string, unknown>> = {},
-  { modern = false, progressToken }: CallOptions = {},
+  { modern = false }: CallOptions = {},
 ): { readonly body: string; readonly headers: Readonly<Record<string, string>> } {
-  const asked = progressToken === undefined ? {} : { progressToken };
   const envelope = {
     'io.modelcontextprotocol/protocolVersion': MODERN,
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  const meta = { ...asked, ...(modern ? envelope : {}) };
+  const meta = modern ? envelope : {};
   const name = params['name'];
   return {
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }),

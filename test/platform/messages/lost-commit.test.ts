@@ -63,14 +63,17 @@ describe('a send whose commit fails', () => {
   });
 
   test(
-    'twice: the answer says that it was delivered but not stored, and it is not sent again',
-    proves('messages.send.degraded'),
+    'twice: it is refused and not sent, and a retry sends it',
+    proves('choice.send-key.remembers'),
     async () => {
-      const { status, answer, repeat, phone, page } = await sendThrough('refuse', 'refuse');
-      expect([status, answer.messageId, answer.persisted]).toEqual([200, null, false]);
-      expect(repeat).toEqual(answer);
-      expect(phone).toHaveLength(1);
-      expect(page).toMatchObject({ messages: [] });
+      const { key, connectionId } = await seedWorkspace(service);
+      const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
+      plan.push('refuse', 'refuse');
+      const refused = await service.call('POST', '/messages', { key, body });
+      expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
+      expect(await service.platform.contacts.received(body.to)).toEqual([]);
+      expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
+      expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
     },
   );
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import type { TouchedRecord } from '../../../src/sandbox/faults/around-calls.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
-import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
+import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 describe('the record of a call', () => {
@@ -10,7 +10,7 @@ describe('the record of a call', () => {
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   let records: TouchedRecord[] = [];
   let logged: string[] = [];
-  let faults: readonly ApiFault[] = [];
+  let faults: readonly Fault[] = [];
   const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
   /** Called when the service resolves the name of a webhook, which it does behind the gate. */
   let onLookup = async (): Promise<void> => undefined;

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
-import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
+import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -17,7 +17,7 @@ const newPhone = (): string => String(nextPhone++);
 
 describe('media', () => {
   let service: TestPlatform;
-  let faults: ApiFault[] = [];
+  let faults: Fault[] = [];
   const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
   let onCall: (() => void) | undefined;
   beforeAll(async () => {
@@ -388,7 +388,6 @@ describe('media', () => {
         'content-security-policy':
           "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
         'content-length': String(FILE.length),
-        'accept-ranges': 'bytes',
       });
     });
 
@@ -417,30 +416,6 @@ describe('media', () => {
         'GET, HEAD',
         { error: 'method_not_allowed' },
       ]);
-    });
-
-    it('answers ranges of bytes', async () => {
-      const { url } = await served(media);
-      const last = FILE.length - 1;
-      for (const [range, start, end] of [
-        ['bytes=0-0', 0, 0],
-        ['bytes=393215-393217', 393_215, 393_217],
-        ['bytes=999999-', 999_999, last],
-        ['bytes=-5', last - 4, last],
-        ['bytes=5-99999999', 5, last],
-      ] as const) {
-        const answer = await fetchFile(url, { headers: { range } });
-        expect([answer.status, answer.headers.get('content-range')]).toEqual([
-          206,
-          `bytes ${start}-${end}/${FILE.length}`,
-        ]);
-        expect(await bytesOf(answer)).toEqual(FILE.subarray(start, end + 1));
-      }
-      const beyond = await fetchFile(url, { headers: { range: 'bytes=1000001-' } });
-      expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, `bytes */${FILE.length}`]);
-      for (const range of ['bytes=0-1,3-4', 'bytes=5-2', 'lines=1-2', 'bytes=-', 'bytes']) {
-        expect((await fetchFile(url, { method: 'HEAD', headers: { range } })).status, range).toBe(200);
-      }
     });
 
     it('is not found without its exact URL', async () => {

@@ -39,10 +39,8 @@ async function fill(): Promise<void> {
     `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, status, receipts, created_at)
      SELECT 'm-' || n, 'w-' || n % 200, 'c-' || n % 2000, 'incoming', '4917' || n % 100, 'delivered', 2, ${now}
        FROM generate_series(1, 20000) n`,
-    `INSERT INTO platform.sends (message_id, workspace_id, connection_id, recipient, key_hash, message_hash, answer,
-       started_at, expires_at)
-     SELECT 's-' || n, 'w-' || n % 200, 'c-' || n % 2000, '4917', sha256(n::text::bytea), '', '{}', ${now}, ${now} + n
-       FROM generate_series(1, 20000) n`,
+    `INSERT INTO platform.sends (message_id, workspace_id, key_hash, message_hash, answer, expires_at)
+     SELECT 's-' || n, 'w-' || n % 200, sha256(n::text::bytea), '', '{}', ${now} + n FROM generate_series(1, 20000) n`,
     `INSERT INTO platform.timers (due_at, kind, payload)
      SELECT ${now} + n * 1000, 'receipt.read', '{}' FROM generate_series(-50, 20000) n`,
     `INSERT INTO platform.ledger (seq, at, workspace_id, connection_id, message_id, event, body)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aroundAttempts } from '../../../src/sandbox/faults/around-attempts.ts';
-import type { WebhookFault } from '../../../src/sandbox/faults/webhook-faults.ts';
+import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { receivedEvent, shareDatabase, useHook } from '../../platform/webhooks/fixture.ts';
 import type { ReceivedRequest } from '../../support/receiver.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
@@ -10,7 +10,7 @@ const start = Date.UTC(2026, 0, 15, 12);
 shareDatabase();
 
 describe('a fault of one attempt', () => {
-  let faults: (messageId: string | null, attempt: number) => readonly WebhookFault[] = () => [];
+  let faults: (messageId: string | null, attempt: number) => readonly Fault[] = () => [];
   const hook = useHook(() => {
     faults = () => [];
     return {
@@ -18,7 +18,7 @@ describe('a fault of one attempt', () => {
     };
   });
 
-  const onFirst = (fault: WebhookFault) => {
+  const onFirst = (fault: Fault) => {
     faults = (_id, attempt) => (attempt === 1 ? [fault] : []);
   };
   const attempts = async () => (await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts;
@@ -74,9 +74,9 @@ describe('a fault of one attempt', () => {
 
   it('reorder: another event of the account arrives first', async () => {
     faults = (id, attempt) =>
-      id === 'cmessage1' && attempt === 1 ? [{ type: 'reorder', ms: 5_000, name: 'swap' }] : [];
+      id === 'cmessage1' && attempt === 1 ? [{ type: 'reorder', name: 'swap' }] : [];
     await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.clock.timerSet(5_000);
+    await hook.fixture.clock.timerSet(3_000);
     await hook.fixture.emit(receivedEvent('cmessage2'));
     await hook.fixture.delivery.settle();
     expect(hook.receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.id)).toEqual([
@@ -86,10 +86,10 @@ describe('a fault of one attempt', () => {
   });
 
   it('reorder: without another event, the attempt is sent after its wait', async () => {
-    onFirst({ type: 'reorder', ms: 5_000, name: 'swap' });
+    onFirst({ type: 'reorder', name: 'swap' });
     await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.clock.timerSet(5_000);
-    await hook.fixture.clock.advance(4_999);
+    await hook.fixture.clock.timerSet(3_000);
+    await hook.fixture.clock.advance(2_999);
     expect(hook.receiver.requests).toHaveLength(0);
     await hook.fixture.clock.advance(1);
     await hook.fixture.delivery.settle();
@@ -118,13 +118,16 @@ describe('a fault of one attempt', () => {
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
   });
 
-  it('stale_timestamp: the signature is valid for a time in the past', async () => {
-    onFirst({ type: 'stale_timestamp', ms: 360_000, name: 'old' });
+  it.each([
+    [{}, 360_000],
+    [{ byMs: 301_000 }, 301_000],
+  ])('stale_timestamp: the signature is valid for a time in the past: %j', async (given, ageMs) => {
+    onFirst({ type: 'stale_timestamp', name: 'old', ...given });
     hook.receiver.script({ status: 401 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await retry();
     const [stale, fresh] = hook.receiver.requests;
-    expect(stale?.headers['x-service-timestamp']).toEqual([String(start - 360_000)]);
+    expect(stale?.headers['x-service-timestamp']).toEqual([String(start - ageMs)]);
     expect(fresh?.headers['x-service-timestamp']).toEqual([String(start)]);
     expect([isValid(stale), isValid(fresh)]).toEqual([true, true]);
   });
@@ -171,7 +174,7 @@ describe('a fault of one attempt', () => {
         ? [
             { type: 'delay', ms: 2_000, name: 'late' },
             { type: 'tamper_body', name: 'flip' },
-            { type: 'duplicate', times: 1, name: 'twins' },
+            { type: 'duplicate', name: 'twins' },
           ]
         : [];
     hook.receiver.script({ status: 401 }, { status: 401 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
-import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
+import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -9,8 +9,8 @@ describe('faults of the API', () => {
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   const clock = new WatchedClock();
-  let faults: readonly ApiFault[] = [];
-  let authFaults: readonly ApiFault[] = [];
+  let faults: readonly Fault[] = [];
+  let authFaults: readonly Fault[] = [];
   let calls: { method: string; path: string }[] = [];
   /** A number that no other test sends to. */
   let to = '4915700000001';

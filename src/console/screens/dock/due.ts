@@ -16,7 +16,6 @@ const WORDS: Readonly<Record<string, string>> = {
   'outage.found': 'The service finds an outage',
   'outage.healed': 'An outage ends by itself',
   'network.catch_up': 'A phone catches up',
-  'connection.purge': 'The messages of a deleted connection are removed',
 };
 
 /** What a timer does, in words. */
