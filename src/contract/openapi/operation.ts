@@ -63,33 +63,28 @@ export function headerParameters(headers: readonly HeaderDefinition[]): OpenApiP
   }));
 }
 
-/** Descriptions of path parameters, by the path segment before them. */
+/** Descriptions of path parameters, by the path segment before them, that do not follow from its name. */
 const NAMED_BY: Readonly<Record<string, string>> = {
-  accounts: 'Id of the account.',
   'api-keys': 'Id of the API key.',
-  calls: 'Id of the call.',
-  connections: 'Id of the connection.',
   consumers: 'Name of the consumer.',
   contacts: 'Phone number of the person: international digits, no `+`.',
-  'dead-letters': 'Id of the dead letter.',
-  deliveries: 'Id of the delivery.',
   faults: 'Id of the rule.',
-  grants: 'Id of the grant.',
   hosts: 'A public host name, as in a webhook URL.',
   messages: 'Id of the message, assigned by the service.',
   messaging: 'Id of the webhook subscription.',
   'oauth-apps': 'Client id of the OAuth app.',
   outbound: 'Id of the send.',
   start: 'Token of the start URL, as returned by `POST /v1/accounts/oauth`.',
-  snapshots: 'Id of the snapshot.',
-  workspaces: 'Id of the workspace.',
 };
 
-/** Throws for a path parameter without a description. */
+/** `dead-letters` contains the id of a dead letter. */
+function describeId(segment: string): string {
+  return `Id of the ${segment.replace(/ies$/, 'y').replace(/s$/, '').replaceAll('-', ' ')}.`;
+}
+
 function describePathParameters(path: string): OpenApiParameter[] {
   return [...path.matchAll(/([^/]+)\/\{(\w+)\}/g)].map(([, segment = '', name = '']) => {
-    const description = NAMED_BY[segment];
-    if (description === undefined) throw new Error(`no description for {${name}} in ${path}`);
+    const description = NAMED_BY[segment] ?? describeId(segment);
     return { name, in: 'path', required: true, description, schema: { type: 'string' } };
   });
 }

@@ -3,19 +3,16 @@ import { acknowledgement } from '../service/connections.ts';
 import * as access from './access.ts';
 import * as connections from './connections.ts';
 import { sandboxPageQuery } from './lists.ts';
-import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
-
-const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
+import { defineEndpoints } from './sandbox-endpoint.ts';
 
 /** Workspaces, credentials, licenses and consents: what portals and billing do. */
-export const ACCESS_ENDPOINTS = {
+export const ACCESS_ENDPOINTS = defineEndpoints({
   createWorkspace: {
     method: 'POST',
     path: '/workspaces',
     summary: 'Creates a workspace.',
     body: { schema: access.createWorkspaceRequest, required: true },
     answers: [{ status: 201, description: 'Created.', schema: access.createdWorkspace }],
-    errors: WRITE_ERRORS,
   },
   listWorkspaces: {
     method: 'GET',
@@ -23,7 +20,6 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Lists workspaces with their slots and API keys, oldest first.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: access.workspaceList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   createApiKey: {
     method: 'POST',
@@ -33,7 +29,6 @@ export const ACCESS_ENDPOINTS = {
     answers: [
       { status: 201, description: 'Created. The key is returned only here.', schema: access.createdApiKey },
     ],
-    errors: onExisting,
   },
   changeApiKey: {
     method: 'PATCH',
@@ -41,14 +36,12 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Narrows or widens a key; takes effect on the next call.',
     body: { schema: access.changeApiKeyRequest, required: true },
     answers: [{ status: 200, description: 'The current access of the key.', schema: access.apiKeyAccess }],
-    errors: onExisting,
   },
   revokeApiKey: {
     method: 'DELETE',
     path: '/api-keys/{id}',
     summary: 'Revokes a key; takes effect on the next call.',
     answers: [{ status: 200, description: 'Revoked.', schema: acknowledgement }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
   tryAddress: {
     method: 'POST',
@@ -56,7 +49,6 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Reports whether the key could be used from an address, and which allowlist entry matches.',
     body: { schema: access.tryAddressRequest, required: true },
     answers: [{ status: 200, description: 'The result.', schema: access.triedAddress }],
-    errors: onExisting,
   },
   addConnection: {
     method: 'POST',
@@ -65,7 +57,7 @@ export const ACCESS_ENDPOINTS = {
       'Adds a paired connection, as a portal admin or embedded signup would. Its number has no warm-up by default.',
     body: { schema: connections.addConnectionRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connections.addedConnection }],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   setLicense: {
     method: 'PUT',
@@ -73,7 +65,6 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Sets the license of a connection.',
     body: { schema: connections.setLicenseRequest, required: true },
     answers: [{ status: 200, description: 'The current license.', schema: connections.license }],
-    errors: onExisting,
   },
   createUserCode: {
     method: 'POST',
@@ -81,7 +72,7 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Enters a user code as a portal admin would, which approves the consent whose page shows it.',
     body: { schema: access.enterUserCodeRequest, required: false },
     answers: [{ status: 201, description: 'The code that was entered.', schema: access.createdUserCode }],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   createOauthApp: {
     method: 'POST',
@@ -95,7 +86,7 @@ export const ACCESS_ENDPOINTS = {
         schema: access.createdOauthApp,
       },
     ],
-    errors: [...onExisting, 'invalid_webhook'],
+    errors: ['not_found', 'invalid_webhook'],
   },
   setAppWebhook: {
     method: 'PUT',
@@ -105,7 +96,7 @@ export const ACCESS_ENDPOINTS = {
     answers: [
       { status: 200, description: 'Set. The secret is returned only here.', schema: access.appWebhook },
     ],
-    errors: [...onExisting, 'invalid_webhook'],
+    errors: ['invalid_webhook'],
   },
   listOauthApps: {
     method: 'GET',
@@ -113,7 +104,6 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Lists OAuth apps.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: access.oauthAppList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   listGrants: {
     method: 'GET',
@@ -121,7 +111,6 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Lists grants with the state of their refresh tokens.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: access.grantList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   narrowGrant: {
     method: 'PATCH',
@@ -129,13 +118,11 @@ export const ACCESS_ENDPOINTS = {
     summary: 'Narrows a grant; takes effect on the next call.',
     body: { schema: access.narrowGrantRequest, required: true },
     answers: [{ status: 200, description: 'The current grant.', schema: access.grant }],
-    errors: onExisting,
   },
   revokeGrant: {
     method: 'DELETE',
     path: '/grants/{id}',
     summary: 'Revokes a grant; takes effect on the next call.',
     answers: [{ status: 200, description: 'Revoked.', schema: acknowledgement }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
-} as const satisfies Readonly<Record<string, SandboxEndpoint>>;
+});

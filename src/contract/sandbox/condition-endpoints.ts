@@ -1,8 +1,8 @@
 import * as conditions from './conditions.ts';
-import { type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
+import { defineEndpoints } from './sandbox-endpoint.ts';
 
 /** What a test asks: whether something happens in time, and whether what happened is what it expects. */
-export const CONDITION_ENDPOINTS = {
+export const CONDITION_ENDPOINTS = defineEndpoints({
   wait: {
     method: 'POST',
     path: '/wait',
@@ -12,7 +12,6 @@ export const CONDITION_ENDPOINTS = {
     answers: [
       { status: 200, description: 'Met, or not met in time: see `holds`.', schema: conditions.waited },
     ],
-    errors: WRITE_ERRORS,
   },
   verify: {
     method: 'POST',
@@ -21,6 +20,5 @@ export const CONDITION_ENDPOINTS = {
       'Compares a list with what is expected: these entries, by default in this order and possibly with others between them. Does not wait.',
     body: { schema: conditions.verifyRequest, required: true },
     answers: [{ status: 200, description: 'The differences.', schema: conditions.verified }],
-    errors: WRITE_ERRORS,
   },
-} as const satisfies Readonly<Record<string, SandboxEndpoint>>;
+});

@@ -3,20 +3,17 @@ import { acknowledgement } from '../service/connections.ts';
 import { apiCall, apiCallList, listCallsQuery, sandboxEvent } from './calls.ts';
 import * as deliveries from './deliveries.ts';
 import { sandboxPageQuery } from './lists.ts';
-import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
+import { defineEndpoints } from './sandbox-endpoint.ts';
 import * as signatures from './signatures.ts';
 
-const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
-
 /** What the service delivered, what it meant to deliver, and the calls that it received. */
-export const DELIVERY_ENDPOINTS = {
+export const DELIVERY_ENDPOINTS = defineEndpoints({
   listDeliveries: {
     method: 'GET',
     path: '/deliveries',
     summary: 'Lists deliveries with their attempts, newest first.',
     query: deliveries.listDeliveriesQuery,
     answers: [{ status: 200, description: 'A page.', schema: deliveries.deliveryList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   countDeliveries: {
     method: 'GET',
@@ -24,14 +21,12 @@ export const DELIVERY_ENDPOINTS = {
     summary: 'Counts deliveries by outcome.',
     query: deliveries.countDeliveriesQuery,
     answers: [{ status: 200, description: 'The counts.', schema: deliveries.deliveryCounts }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   readDelivery: {
     method: 'GET',
     path: '/deliveries/{id}',
     summary: 'Returns a delivery with its attempts.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
   resendDelivery: {
     method: 'POST',
@@ -41,7 +36,7 @@ export const DELIVERY_ENDPOINTS = {
     answers: [
       { status: 200, description: 'The delivery with its new attempts.', schema: deliveries.delivery },
     ],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   copyDelivery: {
     method: 'POST',
@@ -56,7 +51,7 @@ export const DELIVERY_ENDPOINTS = {
         schema: deliveries.delivery,
       },
     ],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   explainSignature: {
     method: 'POST',
@@ -65,7 +60,7 @@ export const DELIVERY_ENDPOINTS = {
       'Compares a signature that your server computed with the one that was sent, and finds the mistake that leads to it: parsed and serialized again, another secret, the timestamp left out, and more. The secret is not shown.',
     body: { schema: signatures.explainSignatureRequest, required: true },
     answers: [{ status: 200, description: 'The explanation.', schema: signatures.signatureExplanation }],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   holdDelivery: {
     method: 'POST',
@@ -73,7 +68,7 @@ export const DELIVERY_ENDPOINTS = {
     summary:
       'Holds a pending delivery before its next attempt. An attempt in flight is completed. A delivery that has started keeps its bytes and signature, which become stale; one that has not started is signed when it is released.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   releaseDelivery: {
     method: 'POST',
@@ -81,7 +76,7 @@ export const DELIVERY_ENDPOINTS = {
     summary:
       'Releases a held delivery: it continues at once, or when the delay before its next attempt is over.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
-    errors: [...onExisting, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   readLedger: {
     method: 'GET',
@@ -89,7 +84,6 @@ export const DELIVERY_ENDPOINTS = {
     summary: 'Lists every event that the service meant to deliver, in order.',
     query: deliveries.readLedgerQuery,
     answers: [{ status: 200, description: 'A page.', schema: deliveries.ledger }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   listWebhooks: {
     method: 'GET',
@@ -97,14 +91,12 @@ export const DELIVERY_ENDPOINTS = {
     summary: 'Lists the webhooks of workspaces and apps with their last deliveries, newest change first.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: deliveries.webhookList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   listHosts: {
     method: 'GET',
     path: '/hosts',
     summary: 'Lists the open tunnels.',
     answers: [{ status: 200, description: 'All open tunnels.', schema: deliveries.tunnelHostList }],
-    errors: READ_ERRORS,
   },
   putHost: {
     method: 'PUT',
@@ -112,14 +104,13 @@ export const DELIVERY_ENDPOINTS = {
     summary: 'Opens a tunnel: deliveries to this public host are sent to the target.',
     body: { schema: deliveries.putHostRequest, required: true },
     answers: [{ status: 200, description: 'The tunnel.', schema: deliveries.tunnelHost }],
-    errors: WRITE_ERRORS,
   },
   deleteHost: {
     method: 'DELETE',
     path: '/hosts/{host}',
     summary: 'Closes a tunnel.',
     answers: [{ status: 200, description: 'Closed.', schema: acknowledgement }],
-    errors: [...READ_ERRORS, 'not_found'],
+    errors: ['not_found'],
   },
   listCalls: {
     method: 'GET',
@@ -127,14 +118,12 @@ export const DELIVERY_ENDPOINTS = {
     summary: 'Lists calls to the service with the reason for each response, newest first.',
     query: listCallsQuery,
     answers: [{ status: 200, description: 'A page.', schema: apiCallList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   readCall: {
     method: 'GET',
     path: '/calls/{id}',
     summary: 'Returns a call with the reason for its response. Only the latest calls are kept.',
     answers: [{ status: 200, description: 'The call.', schema: apiCall }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
   streamEvents: {
     method: 'GET',
@@ -149,6 +138,5 @@ export const DELIVERY_ENDPOINTS = {
         schema: sandboxEvent,
       },
     ],
-    errors: [...READ_ERRORS, 'too_many_readers'],
   },
-} as const satisfies Readonly<Record<string, SandboxEndpoint>>;
+});

@@ -18,10 +18,6 @@ export const SANDBOX_ERRORS = {
     status: 415,
     meaning: 'Requests that write must have the content type `application/json`.',
   },
-  too_many_readers: {
-    status: 503,
-    meaning: 'The maximum of 64 event streams is open. Close one of them.',
-  },
   internal_error: { status: 500, meaning: 'The sandbox failed; see its log.' },
   service_unreachable: {
     status: 502,

@@ -4,26 +4,22 @@ import * as connections from './connections.ts';
 import * as contacts from './contacts.ts';
 import { sandboxPageQuery } from './lists.ts';
 import { listStoredMessagesQuery, storedMessageList } from './messages.ts';
-import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
-
-const onConnection = [...WRITE_ERRORS, 'not_found'] as const;
+import { defineEndpoints } from './sandbox-endpoint.ts';
 
 /** People and phones: the owners of connections, and the contacts who write to them. */
-export const PEOPLE_ENDPOINTS = {
+export const PEOPLE_ENDPOINTS = defineEndpoints({
   listConnections: {
     method: 'GET',
     path: '/connections',
     summary: 'Lists the connections of all workspaces, by default the oldest first.',
     query: connections.listConnectionsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connections.connectionList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   readConnection: {
     method: 'GET',
     path: '/connections/{id}',
     summary: 'Returns a connection with its license, warm-up, phone and every change of its status.',
     answers: [{ status: 200, description: 'The connection.', schema: connections.connectionDetail }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
   scan: {
     method: 'POST',
@@ -31,7 +27,7 @@ export const PEOPLE_ENDPOINTS = {
     summary: "Scans a QR code, or the current one, with the owner's phone.",
     body: { schema: connections.scanRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
-    errors: [...onConnection, 'qr_expired', 'wrong_state', 'already_connected', 'not_supported_for_provider'],
+    errors: ['qr_expired', 'wrong_state', 'already_connected', 'not_supported_for_provider'],
   },
   enterCode: {
     method: 'POST',
@@ -39,13 +35,7 @@ export const PEOPLE_ENDPOINTS = {
     summary: "Types the pairing code into the owner's phone.",
     body: { schema: connections.enterCodeRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
-    errors: [
-      ...onConnection,
-      'code_expired',
-      'wrong_state',
-      'already_connected',
-      'not_supported_for_provider',
-    ],
+    errors: ['code_expired', 'wrong_state', 'already_connected', 'not_supported_for_provider'],
   },
   causeOutage: {
     method: 'POST',
@@ -59,14 +49,14 @@ export const PEOPLE_ENDPOINTS = {
         schema: acknowledgement,
       },
     ],
-    errors: [...onConnection, 'wrong_state', 'not_supported_for_provider'],
+    errors: ['wrong_state', 'not_supported_for_provider'],
   },
   recover: {
     method: 'POST',
     path: '/connections/{id}/recover',
     summary: 'Makes the session work again.',
     answers: [{ status: 200, description: 'The session works again.', schema: acknowledgement }],
-    errors: [...onConnection, 'wrong_state', 'not_supported_for_provider'],
+    errors: ['wrong_state', 'not_supported_for_provider'],
   },
   setOwnerPhone: {
     method: 'POST',
@@ -76,7 +66,7 @@ export const PEOPLE_ENDPOINTS = {
     answers: [
       { status: 200, description: 'The current state of the phone.', schema: connections.ownerPhone },
     ],
-    errors: [...onConnection, 'not_supported_for_provider'],
+    errors: ['not_supported_for_provider'],
   },
   listContacts: {
     method: 'GET',
@@ -85,14 +75,13 @@ export const PEOPLE_ENDPOINTS = {
       'Lists the people whose behavior was set, who have written or were written to, ordered by phone number.',
     query: contacts.listContactsQuery,
     answers: [{ status: 200, description: 'A page.', schema: contacts.contactList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   readContact: {
     method: 'GET',
     path: '/contacts/{phone}',
     summary: 'Returns the behavior of a person on the network: the default one unless it was set.',
     answers: [{ status: 200, description: 'The current behavior.', schema: contacts.contact }],
-    errors: [...READ_ERRORS, 'invalid_request'],
+    errors: ['invalid_request'],
   },
   putContact: {
     method: 'PUT',
@@ -100,7 +89,6 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Sets the behavior of a person on the network.',
     body: { schema: contacts.putContactRequest, required: true },
     answers: [{ status: 200, description: 'The current behavior.', schema: contacts.contact }],
-    errors: WRITE_ERRORS,
   },
   contactWrites: {
     method: 'POST',
@@ -108,7 +96,7 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Sends a message from the person to a connection.',
     body: { schema: contacts.contactWritesRequest, required: true },
     answers: [{ status: 201, description: 'Sent.', schema: contacts.contactWrote }],
-    errors: [...onConnection, 'wrong_state', 'send_failed'],
+    errors: ['not_found', 'wrong_state', 'send_failed'],
   },
   listContactMessages: {
     method: 'GET',
@@ -116,7 +104,6 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Lists what that phone actually received, oldest first.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: contacts.phoneMessageList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   listStoredMessages: {
     method: 'GET',
@@ -124,7 +111,6 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Lists the messages of all workspaces as the service stores them, newest first.',
     query: listStoredMessagesQuery,
     answers: [{ status: 200, description: 'A page.', schema: storedMessageList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   moveStatus: {
     method: 'POST',
@@ -132,6 +118,5 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Sets the status of one outgoing message by hand.',
     body: { schema: connections.moveStatusRequest, required: true },
     answers: [{ status: 200, description: 'The current status.', schema: connections.movedStatus }],
-    errors: onConnection,
   },
-} as const satisfies Readonly<Record<string, SandboxEndpoint>>;
+});

@@ -2,19 +2,34 @@ import type { EndpointDefinition } from '../schema/endpoint.ts';
 import type { ErrorCode } from '../service/errors.ts';
 import type { SandboxErrorCode } from './errors.ts';
 
-/**
- * An endpoint of the control API. If the simulated service rejects something, the error keeps the service's
- * code.
- */
-export type SandboxEndpoint = EndpointDefinition<SandboxErrorCode | ErrorCode>;
+/** If the simulated service rejects something, the error keeps the service's code. */
+type Code = SandboxErrorCode | ErrorCode;
 
-/** Errors that every endpoint can return. */
-export const READ_ERRORS = ['foreign_origin', 'internal_error'] as const;
+/** An endpoint of the control API. */
+export type SandboxEndpoint = EndpointDefinition<Code>;
 
-/** Errors that every endpoint that writes can return. */
-export const WRITE_ERRORS = [
-  ...READ_ERRORS,
-  'invalid_request',
-  'payload_too_large',
-  'unsupported_media_type',
-] as const;
+/** An endpoint as it is written: `errors` are those that do not follow from the rest. */
+type WrittenEndpoint = Omit<SandboxEndpoint, 'errors'> & { readonly errors?: readonly Code[] };
+
+/** The errors that follow from what an endpoint takes. */
+function usualErrors({ method, path, query }: WrittenEndpoint): readonly Code[] {
+  const writes = method !== 'GET' && method !== 'DELETE';
+  return [
+    'foreign_origin',
+    'internal_error',
+    ...(writes || query !== undefined ? (['invalid_request'] as const) : []),
+    ...(writes ? (['payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(path.includes('{id}') ? (['not_found'] as const) : []),
+  ];
+}
+
+/** Endpoints with all of their errors. */
+export function defineEndpoints<const Written extends Readonly<Record<string, WrittenEndpoint>>>(
+  written: Written,
+): { readonly [Name in keyof Written]: Omit<Written[Name], 'errors'> & Pick<SandboxEndpoint, 'errors'> } {
+  const complete = Object.entries(written).map(([name, { errors = [], ...endpoint }]) => [
+    name,
+    { ...endpoint, errors: [...usualErrors(endpoint), ...errors] },
+  ]);
+  return Object.fromEntries(complete);
+}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { acknowledgement } from '../service/connections.ts';
 import { dateTime } from '../service/fields.ts';
 import { entriesOf } from './lists.ts';
-import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
+import { defineEndpoints } from './sandbox-endpoint.ts';
 
 /** How many snapshots are kept. */
 export const MAX_SNAPSHOTS = 50;
@@ -21,13 +21,12 @@ export const snapshot = z.object({
 export type Snapshot = z.infer<typeof snapshot>;
 
 /** Snapshots: a prepared state, to which tests return. */
-export const SNAPSHOT_ENDPOINTS = {
+export const SNAPSHOT_ENDPOINTS = defineEndpoints({
   listSnapshots: {
     method: 'GET',
     path: '/snapshots',
     summary: 'Lists the snapshots, oldest first.',
     answers: [{ status: 200, description: 'All snapshots.', schema: entriesOf(snapshot) }],
-    errors: READ_ERRORS,
   },
   takeSnapshot: {
     method: 'POST',
@@ -36,7 +35,7 @@ export const SNAPSHOT_ENDPOINTS = {
       'Waits until nothing is in progress, and saves the state of the service, the sandbox and the attached connector: all data, virtual time, faults, calls and timing. It is kept until the sandbox stops, also through a reset.',
     body: { schema: takeSnapshotRequest, required: false },
     answers: [{ status: 201, description: 'The snapshot.', schema: snapshot }],
-    errors: [...WRITE_ERRORS, 'wrong_state'],
+    errors: ['wrong_state'],
   },
   restoreSnapshot: {
     method: 'POST',
@@ -44,13 +43,11 @@ export const SNAPSHOT_ENDPOINTS = {
     summary:
       'Returns to a snapshot, with the same ids, keys and virtual time. What is in progress is interrupted, and streams end.',
     answers: [{ status: 200, description: 'The snapshot.', schema: snapshot }],
-    errors: [...WRITE_ERRORS, 'not_found'],
   },
   removeSnapshot: {
     method: 'DELETE',
     path: '/snapshots/{id}',
     summary: 'Removes a snapshot.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
-} as const satisfies Readonly<Record<string, SandboxEndpoint>>;
+});

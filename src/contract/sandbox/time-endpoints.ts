@@ -2,16 +2,15 @@ import * as clock from './clock.ts';
 import * as faults from './faults.ts';
 import { sandboxInfo } from './info.ts';
 import { recording } from './recording.ts';
-import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
+import { defineEndpoints } from './sandbox-endpoint.ts';
 
 /** The sandbox itself, its time and its faults. */
-export const TIME_ENDPOINTS = {
+export const TIME_ENDPOINTS = defineEndpoints({
   getInfo: {
     method: 'GET',
     path: '/info',
     summary: 'Returns addresses and credentials.',
     answers: [{ status: 200, description: "The sandbox's addresses and credentials.", schema: sandboxInfo }],
-    errors: READ_ERRORS,
   },
   reset: {
     method: 'POST',
@@ -24,7 +23,6 @@ export const TIME_ENDPOINTS = {
         schema: sandboxInfo,
       },
     ],
-    errors: WRITE_ERRORS,
   },
   readRecording: {
     method: 'GET',
@@ -32,14 +30,12 @@ export const TIME_ENDPOINTS = {
     summary:
       'Returns what came from outside since the last reset: the calls through this port that changed something, with their responses. The latest 10,000 are kept, at most 8 MB.',
     answers: [{ status: 200, description: 'The recording.', schema: recording }],
-    errors: READ_ERRORS,
   },
   getClock: {
     method: 'GET',
     path: '/clock',
     summary: 'Returns virtual time.',
     answers: [{ status: 200, description: 'The clock.', schema: clock.virtualClock }],
-    errors: READ_ERRORS,
   },
   advanceClock: {
     method: 'POST',
@@ -47,21 +43,18 @@ export const TIME_ENDPOINTS = {
     summary: 'Advances virtual time; everything due fires in order.',
     body: { schema: clock.advanceClockRequest, required: true },
     answers: [{ status: 200, description: 'The timers that fired.', schema: clock.advancedClock }],
-    errors: WRITE_ERRORS,
   },
   freezeClock: {
     method: 'POST',
     path: '/clock/freeze',
     summary: 'Freezes virtual time.',
     answers: [{ status: 200, description: 'The clock.', schema: clock.virtualClock }],
-    errors: WRITE_ERRORS,
   },
   runClock: {
     method: 'POST',
     path: '/clock/run',
     summary: 'Lets virtual time run with the wall clock.',
     answers: [{ status: 200, description: 'The clock.', schema: clock.virtualClock }],
-    errors: WRITE_ERRORS,
   },
   listDue: {
     method: 'GET',
@@ -69,14 +62,12 @@ export const TIME_ENDPOINTS = {
     summary: 'Lists the timers that fire next, or that an advance to a time would fire.',
     query: clock.dueTimersQuery,
     answers: [{ status: 200, description: 'Soonest first.', schema: clock.dueTimerList }],
-    errors: [...READ_ERRORS, 'invalid_request'],
   },
   getTiming: {
     method: 'GET',
     path: '/timing',
     summary: 'Returns the send latency scale.',
     answers: [{ status: 200, description: 'The current scale.', schema: clock.timing }],
-    errors: READ_ERRORS,
   },
   setTiming: {
     method: 'PUT',
@@ -84,14 +75,12 @@ export const TIME_ENDPOINTS = {
     summary: 'Sets the send latency scale.',
     body: { schema: clock.timing, required: true },
     answers: [{ status: 200, description: 'The current scale.', schema: clock.timing }],
-    errors: WRITE_ERRORS,
   },
   getFaults: {
     method: 'GET',
     path: '/faults',
     summary: 'Returns the fault rules and their hit counts.',
     answers: [{ status: 200, description: 'The active rules.', schema: faults.faults }],
-    errors: READ_ERRORS,
   },
   putFaults: {
     method: 'PUT',
@@ -99,14 +88,12 @@ export const TIME_ENDPOINTS = {
     summary: 'Replaces all fault rules.',
     body: { schema: faults.putFaultsRequest, required: true },
     answers: [{ status: 200, description: 'The active rules.', schema: faults.faults }],
-    errors: WRITE_ERRORS,
   },
   deleteFaults: {
     method: 'DELETE',
     path: '/faults',
     summary: 'Removes all fault rules.',
     answers: [{ status: 200, description: 'No rules are active.', schema: faults.faults }],
-    errors: READ_ERRORS,
   },
   addFault: {
     method: 'POST',
@@ -114,13 +101,11 @@ export const TIME_ENDPOINTS = {
     summary: 'Adds a fault rule, in place of the one with its id. The other rules keep their hit counts.',
     body: { schema: faults.faultRuleRequest, required: true },
     answers: [{ status: 200, description: 'The active rules.', schema: faults.faults }],
-    errors: WRITE_ERRORS,
   },
   removeFault: {
     method: 'DELETE',
     path: '/faults/{id}',
     summary: 'Removes a fault rule. The other rules keep their hit counts.',
     answers: [{ status: 200, description: 'The rules that are left.', schema: faults.faults }],
-    errors: [...READ_ERRORS, 'not_found'],
   },
-} as const satisfies Readonly<Record<string, SandboxEndpoint>>;
+});

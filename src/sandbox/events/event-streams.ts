@@ -3,7 +3,6 @@ import type { VirtualTime } from '../../platform/time/virtual-time.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
-import { SandboxError } from '../control/sandbox-error.ts';
 import type { ConnectorTail } from './connector-tail.ts';
 import { type EventHub, toText } from './event-hub.ts';
 import { EventWriter } from './event-writer.ts';
@@ -30,9 +29,6 @@ export function clockEvent(time: VirtualTime): { type: 'clock'; now: string; fro
   return { type: 'clock', now: toIso(time.now()), frozen: time.frozen };
 }
 
-/** `EventWriter` keeps up to a megabyte for each. */
-const MAX_READERS = 64;
-
 /** Streams events to readers. The ledger and the connector are followed only while there are any. */
 export function createEventStreams({
   hub,
@@ -42,23 +38,16 @@ export function createEventStreams({
   clock,
 }: EventStreamsOptions): EventStreams {
   const ending = new AbortController();
-  let readers = 0;
   return {
     end: () => ending.abort(),
     async handle(_request, response) {
-      if (readers >= MAX_READERS) throw new SandboxError('too_many_readers');
-      readers += 1;
-      const leaveLedger = await ledger.follow().catch((error: unknown) => {
-        readers -= 1;
-        throw error;
-      });
+      const leaveLedger = await ledger.follow();
       const stream = openEventStream(response, { clock, ending: ending.signal });
       const writer = new EventWriter(stream, clock);
       writer.event(toText(clockEvent(time)), null);
       const leaveHub = hub.listen(writer);
       const leaveConnector = connector?.follow();
       const stop = (): void => {
-        readers -= 1;
         leaveHub();
         leaveConnector?.();
         leaveLedger();

@@ -47,21 +47,6 @@ describe('the stream of events', () => {
     });
   });
 
-  it('has at most 64 readers; the next one is refused until one disconnects', async () => {
-    const others = await Promise.all(Array.from({ length: 63 }, () => open()));
-    const refused = await hook.call('GET', '/events');
-    expect(refused).toMatchObject({
-      status: 503,
-      body: {
-        error: 'too_many_readers',
-        message: 'The maximum of 64 event streams is open. Close one of them.',
-      },
-    });
-    for (const other of others) other.close();
-    await Promise.all(others.map(({ ended }) => ended));
-    await expect.poll(async () => (await open()).answer.statusCode).toBe(200);
-  });
-
   it('contains every ledger entry once and in order, as the ledger shows it', async () => {
     await hook.write('before anyone else listens');
     await reader.find(({ type }) => type === 'ledger');
