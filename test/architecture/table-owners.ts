@@ -82,7 +82,7 @@ export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
 
 /** Files that run SQL as text, and why drizzle does not suffice there. */
 export const RAW_SQL: Readonly<Record<string, string>> = {
-  'src/runtime/database/inspect-migrations.ts': 'reads the catalog and the journal of migrations',
+  'src/runtime/database/migrate.ts': 'reads the catalog and the journal of migrations',
   'src/runtime/database/saved-tables.ts': 'reads and writes the rows of any table, from the catalog',
   'src/runtime/database/orm.ts': 'runs the statements of drizzle',
   'src/runtime/database/in-turns.ts': 'passes statements on, in turns',

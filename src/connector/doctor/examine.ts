@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded } from '../../runtime/database/database.ts';
-import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts';
+import { inspectMigrations } from '../../runtime/database/migrate.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { DoctorSettings, PublicReach } from './check-input.ts';
 import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './check-order.ts';

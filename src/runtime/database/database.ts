@@ -75,8 +75,6 @@ export interface DatabaseOptions {
   readonly poolSize?: number;
   /** Default deadline of a query or transaction. Default 10 s. */
   readonly deadlineMs?: number;
-  /** Named prepared statements; false behind a pooler in transaction mode. Default: as the URL specifies. */
-  readonly prepare?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How the pool is monitored. Default: a probe after 5 s without a response, with a timeout of 3 s. */
@@ -113,12 +111,11 @@ class GuardedDatabase implements Database {
     warnOfExposure(url, logger);
     this.#clock = clock;
     this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS;
-    const prepare = options.prepare ?? prefersPrepared(url);
     this.#pool = new Pool({
       session: {
         url,
         name,
-        prepare,
+        prepare: prefersPrepared(url),
         deadlineMs: this.#deadlineMs,
         connectDeadlineMs: CONNECT_DEADLINE_MS,
         clock,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
+import type { Queryable } from './database.ts';
 import { QueryDeadlineExceeded, QueryFailed } from './errors.ts';
 import { Session } from './session.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
@@ -32,7 +33,7 @@ const LOCK_SPACE = 7_204_115;
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /** A migration as the database remembers it. */
-export interface AppliedMigration {
+interface AppliedMigration {
   readonly created_at: number;
   readonly hash: string;
 }
@@ -69,7 +70,7 @@ export async function migrateDatabase(options: MigrationOptions): Promise<{ appl
 }
 
 /** The migrations of a folder, in order. Throws `MigrationFailed` if there are none. */
-export function readMigrations(folder: string, schema: string): MigrationMeta[] {
+function readMigrations(folder: string, schema: string): MigrationMeta[] {
   if (!SCHEMA_NAME.test(schema))
     throw new MigrationFailed('the schema name must be a plain lower-case identifier');
   if (!existsSync(join(folder, 'meta', '_journal.json'))) {
@@ -120,7 +121,7 @@ export type MigrationState =
   | { readonly kind: 'changed' };
 
 /** Compares the migrations of this version, of which there is one at least, with those that were applied. */
-export function compareMigrations(
+function compareMigrations(
   migrations: readonly MigrationMeta[],
   applied: readonly AppliedMigration[],
 ): MigrationState {
@@ -135,6 +136,26 @@ export function compareMigrations(
   return pending === 0
     ? { kind: 'current', applied: applied.length }
     : { kind: 'pending', applied: applied.length, pending };
+}
+
+/**
+ * Compares the migrations in `folder` with those applied to `schema`, and changes nothing. Throws what
+ * `query` throws.
+ */
+export async function inspectMigrations(
+  db: Queryable,
+  options: { readonly folder: string; readonly schema: string },
+): Promise<MigrationState> {
+  const { folder, schema } = options;
+  const migrations = readMigrations(folder, schema);
+  const [row] = await db.query<{ present: boolean }>('select to_regclass($1) is not null as present', [
+    `"${schema}".applied_migrations`,
+  ]);
+  if (row?.present !== true) return { kind: 'empty' };
+  return compareMigrations(
+    migrations,
+    await db.query<AppliedMigration>(`select created_at, hash from "${schema}".applied_migrations`),
+  );
 }
 
 /** Why a schema in this state must not be migrated; undefined if it may be. */

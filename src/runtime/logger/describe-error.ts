@@ -1,3 +1,4 @@
+import { readSafely } from './describe-fault.ts';
 import { scrubText } from './scrub-text.ts';
 
 /** The part of an error that is logged. Never its stack, its properties or the data that it contains. */
@@ -12,27 +13,19 @@ const CODE = /^[A-Za-z0-9_.-]{1,64}$/;
 const TYPE = /^[A-Za-z_$][\w$]{0,63}$/;
 const DEEPEST_CAUSE = 3;
 
-function readSafely(error: object, key: string): unknown {
-  try {
-    return Reflect.get(error, key);
-  } catch {
-    return undefined;
-  }
-}
-
 function describeCode(error: object): string | number | undefined {
-  const code = readSafely(error, 'code');
+  const code = readSafely(() => Reflect.get(error, 'code'));
   if (typeof code === 'number') return code;
   return typeof code === 'string' && CODE.test(code) ? code : undefined;
 }
 
 function describeType(error: object): string {
-  const name = readSafely(error, 'name');
+  const name = readSafely(() => Reflect.get(error, 'name'));
   return typeof name === 'string' && TYPE.test(name) ? name : 'Error';
 }
 
 function describeMessage(error: object, type: string, code: string | number | undefined): string {
-  const message = readSafely(error, 'message');
+  const message = readSafely(() => Reflect.get(error, 'message'));
   if (typeof message !== 'string') return '';
   // A parser repeats its input, and the query builder the query with its parameters.
   if (type === 'SyntaxError') return 'the text could not be parsed';
@@ -49,8 +42,9 @@ export function describeError(thrown: unknown, depth = 0): ErrorDescription {
   }
   const type = describeType(thrown);
   const code = describeCode(thrown);
-  const errors = readSafely(thrown, 'errors');
-  const cause = readSafely(thrown, 'cause') ?? (Array.isArray(errors) ? errors[0] : undefined);
+  const errors = readSafely(() => Reflect.get(thrown, 'errors'));
+  const cause =
+    readSafely(() => Reflect.get(thrown, 'cause')) ?? (Array.isArray(errors) ? errors[0] : undefined);
   return {
     type,
     ...(code === undefined ? {} : { code }),

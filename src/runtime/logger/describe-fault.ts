@@ -49,7 +49,8 @@ function readCode(thrown: unknown): string | number | undefined {
   return /\d{7}/.test(code) ? undefined : code;
 }
 
-function readSafely(read: () => unknown): unknown {
+/** What `read` returns; undefined if it throws: an error may be a trap. */
+export function readSafely(read: () => unknown): unknown {
   try {
     return read();
   } catch {

@@ -12,8 +12,6 @@ const number: Serializer = (value) => {
   return typeof value === 'bigint' ? value.toString() : HIDDEN;
 };
 
-const flag: Serializer = (value) => (typeof value === 'boolean' ? value : HIDDEN);
-
 const id: Serializer = (value) => {
   if (typeof value === 'number' || typeof value === 'bigint') return number(value);
   return typeof value === 'string' && ID.test(value) && !looksSecret(value) ? value : HIDDEN;
@@ -43,14 +41,13 @@ const KEYS: readonly (readonly [serialize: Serializer, keys: string])[] = [
   ],
   [
     word,
-    `before component day errorCode errorType event fields host invalid kind location method of outcome reason result
+    `before component day errorCode errorType event fields host invalid joined kind location method of outcome reason result
      role schema scope setting signal sslmode step what who`,
   ],
   [
     number,
     `applied attempt attempts count deadlineMs delayMs failed generation leftOut ms pid port process repaired seq total`,
   ],
-  [flag, 'joined'],
   [url, 'url'],
   [error, 'err'],
 ];

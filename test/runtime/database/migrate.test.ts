@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { inspectMigrations } from '../../../src/runtime/database/inspect-migrations.ts';
-import { MigrationFailed, migrateDatabase } from '../../../src/runtime/database/migrate.ts';
+import {
+  inspectMigrations,
+  MigrationFailed,
+  migrateDatabase,
+} from '../../../src/runtime/database/migrate.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
