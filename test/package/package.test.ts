@@ -84,7 +84,8 @@ describe('the packed file', () => {
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css))$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/[\w-]+\.(?:md|json|yml)$/,
-      /^docs\/images\/[\w-]+\.png$/,
+      /^docs\/images\/[\w-]+\.(?:png|svg)$/,
+      /^docs\/openapi\/\w+\.yaml$/,
       /^examples\/(?:bullmq-worker|crm-handler|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|py|go|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];
