@@ -286,7 +286,7 @@ async function runCommands(): Promise<{ doctor: string; replay: string }> {
       { show: 50, signal: new AbortController().signal },
     );
   }
-  expect(replay).toContain('m-file');
+  expect(replay).toContain('Retained deliveries since');
   return { doctor: writeReports(reports) + JSON.stringify(reports), replay };
 }
 
