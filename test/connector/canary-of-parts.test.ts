@@ -271,7 +271,7 @@ async function runCommands(): Promise<{ doctor: string; replay: string }> {
     'sealing',
   );
   let replay = '';
-  await changeDatabase(database.url, `update connector.messages set text = 'another' where id = 'm-file'`);
+  await changeDatabase(database.url, `update connector.messages set text = null where id = 'm-file'`);
   for (const json of [false, true]) {
     await runReplay(
       {
@@ -286,7 +286,7 @@ async function runCommands(): Promise<{ doctor: string; replay: string }> {
       { show: 50, signal: new AbortController().signal },
     );
   }
-  expect(replay).toContain('Retained deliveries since');
+  expect(replay).toContain('m-file');
   return { doctor: writeReports(reports) + JSON.stringify(reports), replay };
 }
 

@@ -101,11 +101,11 @@ export function createLifecycle(options: {
     closeStarted: (started: Started) => void | Promise<void>,
   ): Promise<Started> {
     const onEnd = options.onStart?.(name);
-    starting.then(onEnd, onEnd);
     const outcome = starting.then(
       (started) => ({ started }),
       (error: unknown) => ({ error }),
     );
+    void outcome.then(onEnd);
     onClose(name, async () => {
       const ended = await outcome;
       if ('started' in ended) await closeStarted(ended.started);

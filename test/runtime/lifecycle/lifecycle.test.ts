@@ -59,6 +59,21 @@ describe('a shutdown', () => {
     expect(said).toEqual(['starting loop', 'no longer loop']);
   });
 
+  it('is told only to its caller that a start failed: nothing is left unhandled', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    const failed = prepare().lifecycle.whenStarted(
+      'loop',
+      Promise.reject(new Error('no port')),
+      () => undefined,
+    );
+    await expect(failed).rejects.toThrow('no port');
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+
   it('waits for what is starting, closes it before its dependencies, and starts nothing more', async () => {
     const { lifecycle } = prepare();
     const seen: string[] = [];
