@@ -5,6 +5,8 @@ import { startTestSandbox, type TestSandbox } from './fixture.ts';
 import { obtainTokens, REDIRECT_URI } from './oauth-client.ts';
 
 /** With draws of a half, and a long text. */
+const HEALS_MS = 70_000;
+const TYPES_MS = 20_000;
 
 let test: TestSandbox;
 let clock: WatchedClock;
@@ -114,9 +116,12 @@ describe('tool calls in the sandbox', () => {
 
   it('are subject to the faults of their surface', async () => {
     const to = '4915100000008';
+    const idempotencyKey = 'of the model';
     await fault({ type: 'lost_answer' });
-    await expect(send({ to })).rejects.toThrow('fetch failed');
+    await expect(send({ to, idempotencyKey })).rejects.toThrow('fetch failed');
     expect(await lastCall()).toMatchObject({ status: null, faults: ['f'], tool: 'send_messaging_message' });
+    // What a client does whose answer was lost.
+    expect((await send({ to, idempotencyKey })).output).toMatchObject({ status: 'sent', alreadySent: true });
     expect(await received(to)).toHaveLength(1);
     await fault({ type: 'status', code: 503, retryAfter: 2 });
     const { status, headers } = await post(origin, token, request('tools/list').body);
@@ -134,5 +139,22 @@ describe('tool calls in the sandbox', () => {
     await expect(send({ to })).rejects.toThrow('fetch failed');
     const reset = why('reset the connection; nothing was done');
     expect(await lastCall()).toMatchObject({ status: null, workspaceId, trace: [{}, reset] });
+  });
+
+  it('that send for a long time end when the control API advances time', async () => {
+    const to = '4915100000010';
+    await test.call('PUT', '/timing', { sendScale: 1 });
+    await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'session_ageing', heals: true });
+    const sent = { to, text: 'a'.repeat(1_000), idempotencyKey: 'of a long send' };
+    const waiting = send(sent);
+    await clock.timerSet(HEALS_MS + TYPES_MS);
+    await test.call('POST', '/clock/advance', { ms: 45_000 });
+    expect((await send(sent)).text).toMatch(/^in_progress: /);
+    expect(await received(to)).toEqual([]);
+    await test.call('POST', '/clock/advance', { ms: 45_000 });
+    expect((await waiting).output).toMatchObject({ status: 'sent', alreadySent: false });
+    expect(await lastCall()).toMatchObject({ status: 200, code: null });
+    expect((await send(sent)).output).toMatchObject({ status: 'sent', alreadySent: true });
+    expect(await received(to)).toHaveLength(1);
   });
 });
