@@ -196,7 +196,8 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
 
     async settle() {
       for (;;) {
-        await shell.idle();
+        // A send goes on when the client of its call has gone.
+        await Promise.all([shell.idle(), sender.idle()]);
         const fired = await runner.fireDue();
         await delivery.settle();
         if (fired.length === 0 && shell.open === 0) return;
