@@ -271,11 +271,14 @@ describe('workers that join, leave, stall and are killed', () => {
     const [stalling, other] = await start(2, false);
     if (stalling === undefined || other === undefined) throw new Error('two were started');
     await untilBusy(other);
-    await untilBusy(stalling);
-    await end(stalling, () => stalling.stall());
-    await everythingCalled();
-    const { handler, ends } = readCalls();
-    const changes = await bench.feed.changesAfter(0, 100_000);
-    expect(judge(handler, changes, ends).late).toBeGreaterThan(0);
+    // A quick machine may have called all that it holds before it is stopped.
+    for (let late = 0, tries = 0; late === 0; tries += 1) {
+      expect(tries).toBeLessThan(10);
+      await untilBusy(stalling);
+      await end(stalling, () => stalling.stall());
+      await everythingCalled();
+      const { handler, ends } = readCalls();
+      ({ late } = judge(handler, await bench.feed.changesAfter(0, 100_000), ends));
+    }
   });
 });
