@@ -2,6 +2,7 @@ import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
 import { countRows, describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { type Ratio, ratioOf, spreadOf } from '../report/statistics.ts';
+import { measureSizes } from '../report/table-sizes.ts';
 import type { LoadCommands, LoadResult } from './generate-load.ts';
 import { expectedRows } from './service-events.ts';
 
@@ -157,6 +158,7 @@ async function conclude(one: Running) {
     p99Ms: over((load) => load.p99Ms),
     /** Events answered 2xx, warm-up counted. */
     acknowledged: loads.reduce((sum, load) => sum + load.acknowledged, 0),
+    ...(name === 'connector' ? { bytesPerMessage: await measureSizes(one.databaseUrl) } : {}),
     rows,
     broken: [
       ...refused.map(([answer, times]) => `${times} events answered with ${answer}`),

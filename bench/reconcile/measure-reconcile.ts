@@ -3,6 +3,7 @@ import type { Child } from '../process/child.ts';
 import { type ProcessorTimes, startTiming } from '../process/processor-time.ts';
 import { countRows, describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { ratioOf, spreadOf } from '../report/statistics.ts';
+import { measureSizes } from '../report/table-sizes.ts';
 
 /** A service that serves its messages, in a process of its own. */
 export type ServiceCommands = {
@@ -52,6 +53,8 @@ interface Service extends ServiceAddress {
   readonly child: Child<ServiceCommands>;
   readonly databaseUrl: string;
   readonly walks: { readonly connector: MeasuredWalk[]; readonly bare: MeasuredWalk[] };
+  /** What the last walk stored. */
+  bytesPerMessage: Record<string, number>;
 }
 
 const CONNECTIONS = 20;
@@ -84,7 +87,15 @@ export async function measureReconcile(context: BenchContext) {
       children.push(child);
       const databaseUrl = name === 'platform' ? await postgres.createDatabase('reconcile') : '';
       const address = await child.ask('listen', { messages, connections: CONNECTIONS, delayMs, databaseUrl });
-      services.push({ name, title, child, databaseUrl, ...address, walks: { connector: [], bare: [] } });
+      services.push({
+        name,
+        title,
+        child,
+        databaseUrl,
+        ...address,
+        walks: { connector: [], bare: [] },
+        bytesPerMessage: {},
+      });
     }
     const rows: RowCheck[] = [];
     for (let round = 0; round < args.rounds; round += 1) {
@@ -111,6 +122,7 @@ export async function measureReconcile(context: BenchContext) {
           ])),
           { what: `${at}: messages read`, expected: messages, found: bare.messages },
         );
+        service.bytesPerMessage = await measureSizes(databaseUrl);
         service.walks.bare.push(bare);
         service.walks.connector.push(connector);
         const seconds = ({ elapsedMs }: WalkResult): string => `${(elapsedMs / 1000).toFixed(1)} s`;
@@ -149,12 +161,13 @@ function summarise(services: readonly Service[]) {
     ratios: services.map(({ title, walks: { connector, bare } }) =>
       ratioOf(`connector / bare client: ${title}`, { atLeast: 0.7 }, rates(connector), rates(bare)),
     ),
-    services: services.map(({ title, walks }) => {
+    services: services.map(({ title, walks, bytesPerMessage }) => {
       const [connector, bare] = [costOf(walks.connector), costOf(walks.bare)];
       return {
         title,
         connector: spreadOf(rates(walks.connector)),
         bare: spreadOf(rates(walks.bare)),
+        bytesPerMessage,
         ...(connector === undefined || bare === undefined ? {} : { cost: { connector, bare } }),
       };
     }),

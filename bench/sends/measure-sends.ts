@@ -4,11 +4,13 @@ import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { percentile, ratioOf, spreadOf } from '../report/statistics.ts';
+import { measureSizes } from '../report/table-sizes.ts';
 import type { SendsCommands, Times } from './sends-process.ts';
 
 /** From the request in one process to the attempt in another, in milliseconds, round by round. */
 interface Contender {
   readonly title: string;
+  readonly databaseUrl: string;
   readonly queues: Child<SendsCommands>;
   readonly sends: Child<SendsCommands>;
   readonly waits: Record<(typeof FIGURES)[number], number[]>;
@@ -59,7 +61,7 @@ export async function measureSends(context: BenchContext) {
     const [queues, sends] = [await start(false), await start(true)];
     await queues.ask('addConnections', { count: CONNECTIONS });
     const waits = { bareP50Ms: [], bareP99Ms: [], p50Ms: [], p99Ms: [], longestMs: [] };
-    contenders.push({ title, queues, sends, waits, queued: 0 });
+    contenders.push({ title, databaseUrl, queues, sends, waits, queued: 0 });
   };
 
   try {
@@ -84,7 +86,9 @@ export async function measureSends(context: BenchContext) {
       progress(`round ${round + 1} of ${args.rounds}: longest wait ${longest.join(', ')}`);
     }
     const rows: RowCheck[] = [];
-    for (const { title, sends, queued } of contenders) {
+    const bytesPerMessage: Record<string, number>[] = [];
+    for (const { title, databaseUrl, sends, queued } of contenders) {
+      bytesPerMessage.push(await measureSizes(databaseUrl));
       const found = await sends.ask('countSent', {} as never);
       rows.push({ what: `sends made at the first attempt, ${title}`, expected: queued, found });
     }
@@ -92,7 +96,11 @@ export async function measureSends(context: BenchContext) {
     return {
       report: {
         ratios: contenders.flatMap(compare),
-        contenders: contenders.map(({ title, waits }) => ({ title, ...spreadAll(waits) })),
+        contenders: contenders.map(({ title, waits }, index) => ({
+          title,
+          ...spreadAll(waits),
+          bytesPerMessage: bytesPerMessage[index],
+        })),
         rows,
         ...notMeasured,
       },

@@ -52,20 +52,6 @@ describe('the documents of the project', () => {
     expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it('quote only titles that exist', () => {
-    const page = readProjectFile('docs/security.md');
-    const quotes = [...page.matchAll(/`([\w/.-]+\.test\.ts)`(?:: ([^`|;,)\n]+)| \(([^`|;,)\n]+)\))/g)].map(
-      ([, file, after, inside]) => ({
-        file: `test/${file}`,
-        title: String(after ?? inside)
-          .replace('…', '')
-          .trim(),
-      }),
-    );
-    expect(quotes.length).toBeGreaterThan(30);
-    expect(quotes.filter(({ file, title }) => !readProjectFile(file).includes(title))).toEqual([]);
-  });
-
   it('are found, with their links and blocks', () => {
     expect(listMarkdown()).toEqual(
       expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']),

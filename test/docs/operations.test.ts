@@ -11,8 +11,10 @@ import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { silentLogger } from '../support/platform.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
+import { METRICS_PAGE } from './appendix/pages.ts';
 
 const PAGE = readProjectFile('docs/operations.md');
+const METRICS = readProjectFile(METRICS_PAGE);
 const BLOCKS = readBlocks(PAGE);
 const SLOW_MS = 60_000;
 
@@ -52,9 +54,9 @@ function noteMetrics(noted: Map<string, Described>): Metrics {
   };
 }
 
-/** The page's table of metrics. */
+/** The appendix's table of metrics. */
 function readTable(): Map<string, Described> {
-  const rows = [...PAGE.matchAll(/^\| `(connector_\w+)` \| (\w+) \|([^|]*)\| [^|]+ \| [^|]+ \|$/gm)];
+  const rows = [...METRICS.matchAll(/^\| `(connector_\w+)` \| (\w+) \|([^|]*)\| [^|]+ \| [^|]+ \|$/gm)];
   return new Map(
     rows.map(([, name = '', type = '', labels = '']) => [
       name,
@@ -141,7 +143,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-describe('docs/operations.md', () => {
+describe('docs/operations.md and docs/appendix/metrics.md', () => {
   it('lists exactly the metrics of a connector, with type and labels', () => {
     const own = [...registered].filter(([name]) => name.startsWith('connector_'));
     expect(Object.fromEntries(readTable())).toEqual(Object.fromEntries(own));

@@ -83,7 +83,7 @@ describe('the packed file', () => {
       /^dist\/(?:cli|commands|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css))$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
-      /^docs\/[\w-]+\.(?:md|json|yml)$/,
+      /^docs\/(?:appendix\/)?[\w-]+\.(?:md|json|yml)$/,
       /^docs\/images\/[\w-]+\.(?:png|svg)$/,
       /^docs\/openapi\/\w+\.yaml$/,
       /^examples\/(?:bullmq-worker|crm-handler|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|py|go|sql|cfg|service)$/,

@@ -1,9 +1,10 @@
 import { ASSUMPTIONS, type Assumption, TOPICS } from '../../src/platform/kernel/assumptions.ts';
 import { REQUIREMENTS } from '../requirements.ts';
+import { writeTable } from '../support/markdown.ts';
 import { CHOICES_HEADING } from './choices.ts';
 
-/** Path of the page from the root of the project. */
-export const FIDELITY_PAGE = 'docs/fidelity.md';
+const FIDELITY_PAGE = 'docs/fidelity.md';
+export const CHOICES_PAGE = 'docs/appendix/choices.md';
 
 const SAID = REQUIREMENTS.filter(({ section }) => section !== CHOICES_HEADING);
 
@@ -14,11 +15,6 @@ function plain(text: string): string {
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');
-}
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
 const UNITS = [
@@ -53,24 +49,29 @@ function listChoices([topic, choices]: [string, Readonly<Record<string, Assumpti
     value === undefined ? '' : plain(show(name, value)),
     cell(because),
   ]);
-  return [`### ${topic}`, table(['Rule', 'Value', 'Why'], rows)];
+  return [`## ${topic}`, writeTable(['Rule', 'Value', 'Why'], rows)];
 }
 
-/** Writes `docs/fidelity.md`: what is not modeled, and every choice that the specification leaves open. */
-export function buildFidelityPage(): string {
+/** Both pages, by their path: what is not modeled, and in the appendix every choice that the specification leaves open. */
+export function buildFidelityPages(): Readonly<Record<string, string>> {
   const missing = SAID.filter(({ kind }) => kind === 'not_modeled');
-  return `${[
+  const page = [
     '# Fidelity',
     '<!-- Written by `npm run docs` from test/requirements and src/platform/kernel/assumptions.ts. -->',
     `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modeled. \`npm run proven -- --table\` lists the rules with the tests of your last run that prove them.`,
     'HTTP, Postgres, credentials, licenses, signed deliveries and scannable QR codes are real. The phone network behind them is simulated. The specification was the only source: nothing here has been compared with the real service.',
+    `The specification is silent or ambiguous in ${Object.keys(ASSUMPTIONS).length} places. The real service may differ in each of them: [the appendix](appendix/choices.md) lists what the service of this package does there, and why.`,
     '## Not modeled',
-    table(
+    writeTable(
       ['Part', 'Rule', 'Why'],
       missing.map(({ section, rule, reason = '' }) => [section, cell(rule), cell(reason)]),
     ),
-    '## Choices',
-    `The specification is silent or ambiguous in ${Object.keys(ASSUMPTIONS).length} places. The real service may differ in each of them. All choices and their values are defined once, in [assumptions.ts](../src/platform/kernel/assumptions.ts). Tests prove those with an id that begins with \`choice.\`.`,
+  ];
+  const choices = [
+    '# Choices where the specification is silent',
+    '<!-- Written by `npm run docs` from src/platform/kernel/assumptions.ts. -->',
+    'The real service may differ in each of these choices ([fidelity.md](../fidelity.md)). They and their values are defined once, in [assumptions.ts](../../src/platform/kernel/assumptions.ts). Tests prove those with an id that begins with `choice.`.',
     ...Object.entries(TOPICS).flatMap(listChoices),
-  ].join('\n\n')}\n`;
+  ];
+  return { [FIDELITY_PAGE]: `${page.join('\n\n')}\n`, [CHOICES_PAGE]: `${choices.join('\n\n')}\n` };
 }

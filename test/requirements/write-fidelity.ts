@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../support/root.ts';
-import { buildFidelityPage, FIDELITY_PAGE } from './fidelity-page.ts';
+import { buildFidelityPages } from './fidelity-page.ts';
 
-writeFileSync(join(ROOT, FIDELITY_PAGE), buildFidelityPage());
+for (const [path, text] of Object.entries(buildFidelityPages())) writeFileSync(join(ROOT, path), text);

@@ -31,3 +31,9 @@ export function readBlocks(markdown: string): readonly CodeBlock[] {
 export function readProse(markdown: string): string {
   return markdown.replace(/^```\w*\n[\s\S]*?^```$/gm, '');
 }
+
+/** A table in Markdown. */
+export function writeTable(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}

@@ -7,7 +7,7 @@ export const PROJECTS = {
     'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'packages/*/test/{judgement,reports,requests}.test.ts',
-    'test/docs/{fidelity,links,secrets,what-you-get}.test.ts',
+    'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat}.test.ts',
     'test/runtime/http-server/{bound-json,charset,memory-budget}.test.ts',

@@ -750,7 +750,7 @@ const WEBHOOKS = {
   },
 } as const satisfies Topic;
 
-/** All choices by topic, in the order of the specification. `docs/fidelity.md` lists them. */
+/** All choices by topic, in the order of the specification. `docs/appendix/choices.md` lists them. */
 export const TOPICS = {
   'Licenses and slots': LICENSES,
   'Connections and pairing': CONNECTIONS,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { change } from '../../../src/contract/connector/changes.ts';
 import { webhookEvent } from '../../../src/contract/service/events.ts';
+import { writeTable } from '../../support/markdown.ts';
 import { CHANGES, EVENTS } from './examples.ts';
 
 /** Path of the page from the root of the project. */
@@ -56,8 +57,8 @@ export const SHAPES = {
 };
 
 function table(fields: readonly Field[]): string {
-  const rows = fields.map(({ name, type, meaning }) => `| \`${name}\` | ${type} | ${meaning} |`);
-  return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
+  const rows = fields.map(({ name, type, meaning }) => [`\`${name}\``, type, meaning]);
+  return writeTable(['field', 'type', 'meaning'], rows);
 }
 
 function json(example: unknown): string {

@@ -1,14 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROOT } from '../../../../test/support/root.ts';
 import { INTEGRATION_CHECKS } from '../../src/integration/run-integration-suite.ts';
 import { RECEIVER_CHECKS } from '../../src/receiver/run-receiver-suite.ts';
 import { WRONG_INTEGRATIONS } from './integrations.ts';
 import { RIGHT_RECEIVERS, WRONG_RECEIVERS } from './receivers.ts';
 
-export const CERTIFY_PAGE = 'docs/certify.md';
-const BEGIN = '<!-- written by npm run docs -->';
-const END = '<!-- end -->';
+export const CHECKS_PAGE = 'docs/appendix/checks.md';
 
 /** The faulty programs of the gallery. */
 type Wrong = readonly { readonly mistake: string; readonly fails: readonly string[] }[];
@@ -36,24 +31,26 @@ function buildTable(checks: Checks, wrong: Wrong, title: string): readonly strin
   ];
 }
 
-function buildMatrix(): string {
+/** The page of docs/appendix with all checks, and the gallery of faulty programs that fail them. */
+export function buildChecksPage(): string {
   return [
+    '# The checks of certify',
+    '',
+    '<!-- Written by `npm run docs` from packages/certify. -->',
+    '',
+    '[certify.md](../certify.md) describes the levels and the options. A gallery of faulty programs proves that the checks work: each program is correct except for one mistake, and fails exactly the checks that the tables name. [`receivers.ts`](../../packages/certify/test/gallery/receivers.ts) and [`integrations.ts`](../../packages/certify/test/gallery/integrations.ts) contain them.',
+    '',
+    '## Receivers',
+    '',
     ...buildTable(RECEIVER_CHECKS, WRONG_RECEIVERS, 'The faulty receivers:'),
     '',
     'Each of these is correct in its own way, and passes:',
     '',
     ...RIGHT_RECEIVERS.map(({ name }) => `- It ${name}.`),
     '',
+    '## Integrations',
+    '',
     ...buildTable(INTEGRATION_CHECKS, WRONG_INTEGRATIONS, 'The faulty integrations:'),
+    '',
   ].join('\n');
-}
-
-/** The page with the current matrix. */
-export function buildCertifyPage(): string {
-  const page = readFileSync(join(ROOT, CERTIFY_PAGE), 'utf8');
-  const [before, rest] = page.split(BEGIN);
-  const [, after] = rest?.split(END) ?? [];
-  if (before === undefined || after === undefined)
-    throw new Error(`${CERTIFY_PAGE} has no place for the matrix`);
-  return `${before}${BEGIN}\n${buildMatrix()}\n${END}${after}`;
 }

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { readProjectFile } from '../support/markdown.ts';
+import { buildAppendix, CHAPTERS, PROMISES, SECURITY_PAGE } from './appendix/pages.ts';
+
+describe('the appendix', () => {
+  it.each(Object.entries(buildAppendix()))('%s is what `npm run docs` writes', (path, text) => {
+    expect(readProjectFile(path).split('\n')).toEqual(text.split('\n'));
+  });
+
+  it('names the tests of each promise of docs/security.md, in its words and order', () => {
+    const [, section = ''] = readProjectFile('docs/security.md').split('## Promises\n');
+    const [promises = ''] = section.split('\n## ');
+    const listed = [...promises.matchAll(/^- (.+)$/gm)].map(([, promise]) => promise);
+    expect(PROMISES.map(({ promise }) => promise)).toEqual(listed);
+    for (const { tests } of PROMISES) expect(tests).toMatch(/^`[\w/-]+\.test\.ts`/);
+  });
+
+  it('has each requirement of ASVS once, with its state and the reason', () => {
+    const rows = CHAPTERS.flatMap(({ rows: all }) => all);
+    const ids = rows.flatMap(({ id }) => id.split(', '));
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+    expect(CHAPTERS).toHaveLength(17);
+    for (const { state, because } of rows) {
+      expect(['met', 'not met', 'not applicable']).toContain(state);
+      expect(because).not.toBe('');
+    }
+  });
+
+  it('quotes only titles of tests that exist', () => {
+    const page = readProjectFile(SECURITY_PAGE);
+    const quotes = [...page.matchAll(/`([\w/.-]+\.test\.ts)`(?:: ([^`|;,)\n]+)| \(([^`|;,)\n]+)\))/g)].map(
+      ([, file, after, inside]) => ({
+        file: `test/${file}`,
+        title: String(after ?? inside)
+          .replace('…', '')
+          .trim(),
+      }),
+    );
+    expect(quotes.length).toBeGreaterThan(30);
+    expect(quotes.filter(({ file, title }) => !readProjectFile(file).includes(title))).toEqual([]);
+  });
+});
