@@ -1,5 +1,5 @@
 import { createOutbox } from '../../src/connector/outbox/outbox.ts';
-import { createOutboxMetrics } from '../../src/connector/outbox/outbox-metrics.ts';
+import { createOutboxMetrics } from '../../src/connector/outbox/queue-context.ts';
 import { queueSend } from '../../src/connector/outbox/queue-send.ts';
 import { createServiceClient } from '../../src/connector/service-client/service-client.ts';
 import { createPresence } from '../../src/connector/work/presence.ts';

@@ -1,9 +1,8 @@
 import type { RequestListener } from 'node:http';
-import type { Clock } from '../runtime/clock/clock.ts';
+import type { Repeat } from '../runtime/clock/repeat.ts';
 import type { Database } from '../runtime/database/database.ts';
 import { inTurns } from '../runtime/database/in-turns.ts';
 import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
-import type { Logger } from '../runtime/logger/logger.ts';
 import { measureDatabase } from '../runtime/metrics/measure-database.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
 import type { Notifier } from '../runtime/notifier/notifier.ts';
@@ -12,53 +11,53 @@ import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { createTurns } from '../runtime/turns/turns.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
 import { createAccounts } from './accounts/accounts.ts';
+import { clientOf as openClient } from './accounts/credential-source.ts';
 import { ensureFirstAccount, firstAccountCandidate } from './accounts/first-account.ts';
-import { createReadiness } from './accounts/readiness.ts';
-import { startTrial, type Trial } from './accounts/settings-trial.ts';
-import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
+import { createReadiness, startTrial, type Trial } from './accounts/settings-trial.ts';
+import { claimingSubscription, createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { type ApiToken, apiTokensOf, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit/audit.ts';
-import { createConnectionCalls } from './connections/connection-calls.ts';
+import { finishCreations } from './connections/finish-creations.ts';
 import { createConsumerMetrics } from './consumers/consumer-metrics.ts';
 import { createConsumers } from './consumers/consumers.ts';
 import type { ChangeHandlers } from './consumers/sinks/handler.ts';
+import type { Base } from './db/base.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
 import { createFeed } from './feed/feed.ts';
-import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
-import { createFileOpener } from './media/open-file.ts';
-import { readOwnService } from './media/own-service.ts';
-import { ensureAppSubscription } from './oauth/app-subscription.ts';
-import { countRefreshes, createOauth } from './oauth/oauth.ts';
+import { createFileOpener, readOwnService } from './media/open-file.ts';
+import { createOauth, ensureAppSubscription } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
-import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
-import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
+import { createOutboxMetrics, openSendingClient } from './outbox/queue-context.ts';
+import { createPairingWatches } from './pairing/pairing-watches.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import { startRetention } from './retention.ts';
-import { settleParts } from './settle-parts.ts';
+import type { ServiceClient } from './service-client/service-client.ts';
 import { measureState } from './state/measure-state.ts';
 import { createPresence } from './work/presence.ts';
 
 /** Maximum number of statements of sends at the same time. */
 const CONCURRENT_STATEMENTS = 6;
+/**
+ * Each stream holds a socket, and polls for a QR code every few seconds unless another one watches the same
+ * connection.
+ */
+const MAX_PAIRING_STREAMS = 200;
 
-export interface ConnectorOptions {
-  readonly database: Database;
+export interface ConnectorOptions extends Base {
   /**
    * Separate database connections for the receiver, so that deliveries are stored even if all others are in
    * use. Default: the same connections.
    */
   readonly receiverDatabase?: Database;
   readonly notifier: Notifier;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** `web` serves webhooks and the API, `worker` polls, `all` does both. */
   readonly role: 'all' | 'web' | 'worker';
   /** The bearer token with all rights. Not required for a process without an API. */
@@ -118,6 +117,14 @@ export interface Connector {
   close(): Promise<void>;
 }
 
+/** A part of a connector. Parts are started in the order of their list, settled in it, and closed together. */
+interface Part {
+  readonly start?: (() => unknown) | undefined;
+  /** Resolves when nothing of it is in progress. */
+  readonly settle?: (() => Promise<unknown>) | undefined;
+  readonly close?: (() => unknown) | undefined;
+}
+
 /**
  * Creates the parts of a connector, stores the configured account, and tries its credential if it differs from
  * the stored one. Until the service has accepted it, this process does not poll, send or register anything for
@@ -126,40 +133,30 @@ export interface Connector {
  */
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { database, receiverDatabase = database, notifier, clock, logger, keyRing, role } = options;
+  const works = role !== 'web';
   const random = options.random ?? Math.random;
-  const base = { database, clock, logger, keyRing, redisUrl: options.redisUrl };
-  const presence = createPresence({ ...base, works: role !== 'web' });
-  /** What work under leases needs. */
-  const working = { ...base, notifier, presence, random };
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
+  const base = { database, clock, logger, keyRing, audit, redisUrl: options.redisUrl };
+  const presence = createPresence({ ...base, works });
   const tokens = apiTokensOf(options);
   const guard = createTokenGuard({ tokens, audit });
   const what = tokens.map(({ name, rights }) => `${name} ${rights.join('+')}`);
   audit.note('tokens.loaded', { who: 'settings', what, result: 'ok' });
-  const { service, webhookSecret } = options;
+  const { service, webhookSecret, webhookPublicUrl: publicUrl } = options;
   const serviceHosts = namedHostsOf(service?.baseUrl ?? options.oauth?.baseUrl, options.serviceHosts);
-  const first = { database, keyRing, clock, service, webhookSecret, audit };
+  const first = { ...base, service, webhookSecret };
   await ensureFirstAccount(first);
-  if (options.oauth !== undefined) {
-    await ensureAppSubscription(
-      { ...base, keyRing, audit, publicUrl: options.webhookPublicUrl },
-      options.oauth,
-    );
-  }
+  if (options.oauth !== undefined) await ensureAppSubscription(base, options.oauth, publicUrl);
   const resealed = await resealSecrets(database, keyRing);
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
+  const receiving = { ...base, database: receiverDatabase };
+  const separate = options.receiverDatabase === undefined ? {} : { receiver: receiverDatabase };
+  measureDatabase(metrics, { main: database, ...separate });
 
-  measureDatabase(
-    metrics,
-    options.receiverDatabase === undefined
-      ? { main: database }
-      : { main: database, receiver: receiverDatabase },
-  );
-  const onRefreshEnd = countRefreshes(metrics);
+  const closing = new AbortController();
   const feed = createFeed(base);
-  const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
-  const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
+  const onCommitted = (): void => feed.notify();
   const oauth =
     options.oauth === undefined
       ? null
@@ -168,8 +165,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           app: options.oauth,
           owner: presence.id,
           random,
-          onRefreshEnd,
-          keeps: role !== 'web',
+          metrics,
+          keeps: works,
           // Called for requests, so the parts that are created below exist by then.
           onGranted: async (accountId, renewed) => {
             const event = renewed ? 'account.changed' : 'account.added';
@@ -178,9 +175,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
             await reconciler.pollSoon(accountId);
           },
         });
-  const trying = { ...base, audit };
-  const trial = await startTrial(trying, candidate);
-  const appTrial = await startTrial(trying, oauth?.candidate).catch(async (error: unknown) => {
+  const trial = await startTrial(
+    base,
+    service === undefined ? undefined : firstAccountCandidate(first, service),
+  );
+  const appTrial = await startTrial(base, oauth?.candidate).catch(async (error: unknown) => {
     await trial.close();
     throw error;
   });
@@ -191,45 +190,42 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     return account.id !== FIRST_ACCOUNT_ID || (service !== undefined && trial.isAccepted);
   };
   const grants = oauth?.credentials;
+  /** What work under leases needs, and calls to the service. */
+  const working = { ...base, notifier, presence, random, grants, mayUse, onCommitted };
   const openFile = createFileOpener({
     clock,
     ownService: (accountId) => readOwnService(database, accountId),
   });
+  const clientOf = (account: Account): ServiceClient | null =>
+    mayUse(account) && account.hasCredential ? openClient(working, account) : null;
   // Thousands of sends may begin at once; others, such as heartbeats, must find a free connection.
-  const ofSends = inTurns(database, createTurns(CONCURRENT_STATEMENTS));
+  const sending = { ...working, database: inTurns(database, createTurns(CONCURRENT_STATEMENTS)) };
   const outbox = createOutbox({
-    ...working,
-    database: ofSends,
+    ...sending,
     metrics: createOutboxMetrics(metrics),
-    clientFor: (accountId) =>
-      openSendingClient({ database: ofSends, keyRing, clock, grants, mayUse }, accountId),
-    onCommitted: () => feed.notify(),
+    clientFor: (accountId) => openSendingClient(sending, accountId),
   });
   measureState(metrics, database, clock, outbox);
   const consumers = createConsumers({
     ...working,
     metrics: createConsumerMetrics(metrics),
     feed,
-    works: role !== 'web',
+    works,
     serviceHosts,
-    handlers: role === 'web' ? undefined : options.handlers,
+    handlers: works ? options.handlers : undefined,
   });
   const reconciler = createReconciler({
     ...working,
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
-    onCommitted: () => feed.notify(),
     onServiceBack: (accountId) => void outbox.resumeSends(accountId),
-    polls: mayUse,
-    grants,
   });
-  const subscriptions = createSubscriptionSecrets({ database: receiverDatabase, keyRing, clock });
+  const subscriptions = createSubscriptionSecrets(receiving);
   await subscriptions.load();
   const accounts = createAccounts({
     ...working,
-    publicUrl: options.webhookPublicUrl,
+    publicUrl,
     noticeMs: options.rotationNoticeMs,
-    mayUse,
     onIssued: async (accountId, how) => {
       // A rotation writes its own audit line.
       const details = { what: 'webhook', id: accountId, result: 'ok' };
@@ -239,37 +235,19 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await reconciler.pollSoon(accountId, { fullSweep: true });
     },
     polling: reconciler,
-    polls: role !== 'web',
+    polls: works,
     onRemoved: oauth?.revokeRemoved,
   });
-  const calls = createConnectionCalls({
-    ...working,
-    grants,
-    mayUse,
-    finishes: role !== 'web',
-    onCommitted: () => feed.notify(),
-  });
+  const watches = createPairingWatches({ clock, logger, random, maxViewers: MAX_PAIRING_STREAMS });
   metrics.gauge('connector_pairing_streams', 'QR code streams that are open in this process.', [], (gauge) =>
-    gauge.set(calls.watches.viewers),
+    gauge.set(watches.viewers),
   );
-  const readiness = createReadiness({
-    database,
-    clock,
-    trials: [trial, appTrial],
-    registers: service !== undefined && options.webhookPublicUrl !== undefined,
-  });
-  let stopRetention = (): Promise<void> => Promise.resolve();
-  let readingAgain: ReturnType<typeof startReadingAgain> | undefined;
-  const probes = {
-    ...base,
-    notifier,
-    metrics,
-    guard,
-    hosts: options.hosts,
-    isReady: readiness.isReady,
-  };
-  let stopWatching = (): void => undefined;
+  const registers = service !== undefined && publicUrl !== undefined;
+  const readiness = createReadiness(base, [trial, appTrial], registers);
+  const probes = { ...base, notifier, metrics, guard, hosts: options.hosts, isReady: readiness.isReady };
   const web = role === 'worker' ? null : createWebSide();
+  const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
+  const finishing = finishCreations({ ...working, clientOf, closing: closing.signal });
 
   /** Polls the account, or every account that may list a connection which no account has claimed. */
   async function pollClaimants(accountId: string): Promise<void> {
@@ -282,10 +260,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   /** A refusal was already logged when it was received. */
-  function whenAccepted({ accepted }: Trial, begin: () => Promise<void>): void {
+  function whenAccepted({ isAccepted, accepted }: Trial, begin: () => Promise<void>): void {
+    if (isAccepted) return;
     accepted
       .then(
-        (isAccepted) => (isAccepted ? begin() : undefined),
+        (accepts) => (accepts ? begin() : undefined),
         () => undefined,
       )
       .catch((err: unknown) => logger.error({ err }, 'an account could not be started; retrying later'));
@@ -297,99 +276,87 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   function createWebSide() {
-    const tally = createReceiverTally({ ...base, database: receiverDatabase });
+    const tally = createReceiverTally(receiving);
     const receiver = createReceiver({
-      ...base,
-      database: receiverDatabase,
+      ...receiving,
       subscriptions,
       metrics,
       tally,
-      audit,
-      onCommitted: () => feed.notify(),
+      onCommitted,
       onConnectionEvent: (accountId) => void pollClaimants(accountId),
     });
     const changes = createChangesRouter({ feed, clock, allow: guard.allow });
     // The account of the settings would return with the next start, so the API cannot remove it.
     const isConfigured = (id: string): boolean =>
       id === FIRST_ACCOUNT_ID && (service ?? webhookSecret) !== undefined;
-    return {
-      app: createWebApp({
-        ...probes,
-        audit,
-        receiver,
-        feed,
-        changes,
-        reconciler,
-        outbox,
-        consumers,
-        accounts,
-        presence,
-        openFile,
-        clientOf: calls.clientOf,
-        watches: calls.watches,
-        closing: calls.closing,
-        isConfigured,
-        serviceHosts,
-        oauth,
-      }),
-      receiver,
-      tally,
-      changes,
-    };
+    const parts = { receiver, feed, changes, reconciler, outbox, consumers, accounts, openFile, oauth };
+    const calls = { clientOf, watches, closing: closing.signal, isConfigured, serviceHosts };
+    return { app: createWebApp({ ...probes, ...parts, ...calls }), receiver, tally, changes };
   }
+
+  const ofWorkers: readonly (() => Repeat)[] = works
+    ? [() => startRetention(working), () => startReadingAgain(working)]
+    : [];
+  const repeating: Repeat[] = [];
+  let stopWatching = (): void => undefined;
+  const parts: readonly Part[] = [
+    { start: presence.start, close: () => closing.abort() },
+    { start: feed.start },
+    {
+      start: () => {
+        stopWatching = watchEventLoop(base);
+      },
+      close: () => stopWatching(),
+    },
+    { start: () => keeper.keep().then(keeper.start), close: keeper.close },
+    {
+      start: () => void repeating.push(...ofWorkers.map((begin) => begin())),
+      settle: () => Promise.all(repeating.map(({ settle }) => settle())),
+      close: () => Promise.all(repeating.map(({ stop }) => stop())),
+    },
+    ...(web === null
+      ? []
+      : [{ settle: web.receiver.settle }, { start: web.tally.start, close: web.tally.close }]),
+    ...(oauth === null ? [] : [{ ...oauth, start: () => (appTrial.isAccepted ? oauth.start() : undefined) }]),
+    accounts,
+    { ...outbox, start: works ? outbox.start : undefined },
+    ...(works ? [{ start: finishing.start, settle: finishing.runNow, close: finishing.stop }] : []),
+    { settle: watches.settle, close: watches.close },
+    { start: consumers.start, close: consumers.close },
+    { ...reconciler, start: works ? reconciler.start : undefined },
+    { start: () => whenAccepted(trial, () => accounts.takeUp(FIRST_ACCOUNT_ID)), close: trial.close },
+    { start: () => whenAccepted(appTrial, takeUpApp), close: appTrial.close },
+  ];
 
   return {
     app: web?.app ?? createWorkerApp(probes),
     untilAccepted: readiness.untilAccepted,
     untilReady: readiness.untilReady,
     async start() {
-      await presence.start();
-      if (role !== 'web') stopRetention = startRetention({ ...base, presence });
-      feed.start();
-      stopWatching = watchEventLoop({ clock, logger });
-      await keeper.keep();
-      keeper.start();
-      if (role !== 'web')
-        readingAgain = startReadingAgain({ ...base, presence, onCommitted: () => feed.notify() });
-      web?.tally.start();
-      if (appTrial.isAccepted) await oauth?.start();
-      await accounts.start();
-      if (role !== 'web') await outbox.start();
-      await calls.start();
-      await consumers.start();
-      if (role !== 'web') await reconciler.start();
-      if (!trial.isAccepted) whenAccepted(trial, () => accounts.takeUp(FIRST_ACCOUNT_ID));
-      if (!appTrial.isAccepted) whenAccepted(appTrial, takeUpApp);
+      for (const { start } of parts) await start?.();
     },
     endStreams() {
       web?.changes.endStreams();
-      calls.watches.close();
+      watches.close();
     },
-    settle: () =>
-      settleParts({
-        writers: [web?.receiver, readingAgain, oauth, accounts, reconciler, outbox, calls],
-        feed,
-        consumers,
-      }),
+    /**
+     * A part may cause work for any other, as a handler that queues a message does, and whatever it does is a change: so
+     * it ends with a round in which there was none.
+     */
+    async settle() {
+      for (let before = -1, last = 0; last !== before; ) {
+        before = last;
+        for (const { settle } of parts) await settle?.();
+        await feed.settle();
+        last = (await feed.position()).lastSeq;
+        await consumers.settle();
+      }
+    },
     async close() {
-      stopWatching();
       readiness.close();
       web?.changes.endStreams();
       await web?.receiver.close();
-      await Promise.all([
-        reconciler.close(),
-        outbox.close(),
-        consumers.close(),
-        accounts.close(),
-        trial.close(),
-        appTrial.close(),
-        oauth?.close(),
-        calls.close(),
-        keeper.close(),
-        stopRetention(),
-        readingAgain?.stop(),
-        web?.tally.close(),
-      ]);
+      await Promise.all(parts.map(({ close }) => close?.()));
       // Last, because other processes may take over the released work only once it has ended.
       await presence.stop();
       await feed.close();

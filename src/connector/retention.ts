@@ -1,9 +1,8 @@
-import type { Clock } from '../runtime/clock/clock.ts';
-import { repeat } from '../runtime/clock/repeat.ts';
-import type { Database, Queryable } from '../runtime/database/database.ts';
-import type { Logger } from '../runtime/logger/logger.ts';
+import { type Repeat, repeat } from '../runtime/clock/repeat.ts';
+import type { Queryable } from '../runtime/database/database.ts';
 import { deleteOldCreations } from './connections/creation-store.ts';
 import { deleteOldDeadLetters } from './consumers/dead-letters.ts';
+import type { Base } from './db/base.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
 import { deleteOldSends, readNewestSendAt } from './outbox/delete-old-sends.ts';
@@ -21,15 +20,9 @@ const DELETIONS: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
 ];
 
 /**
- * Deletes data that is past its retention, now and every hour, in one process at a time. Returns a function
- * that stops it.
+ * Deletes data that is past its retention, now and every hour, in one process at a time.
  */
-export function startRetention(options: {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly presence: Presence;
-}): () => Promise<void> {
+export function startRetention(options: Base & { readonly presence: Presence }): Repeat {
   const { database, clock, logger, presence } = options;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
@@ -53,5 +46,5 @@ export function startRetention(options: {
   });
   runs.start();
   runs.trigger();
-  return runs.stop;
+  return runs;
 }

@@ -74,7 +74,7 @@ export const GUESTS: Readonly<Record<string, readonly [table: string, why: strin
 
 /** Files that write tables whose names are known only at run time, and which tables these are. */
 export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
-  'src/connector/accounts/remove-account.ts': 'the tables of an account, from a list',
+  'src/connector/accounts/accounts.ts': 'the tables of an account, from a list',
   'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
   'src/connector/db/sealed-columns.ts': 'every column that holds a sealed value, from a list',
   'src/platform/oauth/token/consume.ts': 'codes and refresh tokens, which are used up alike',
@@ -114,14 +114,14 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/outbox/queue-store.ts': 'hot: each step of a send with its change in one statement',
   'src/connector/outbox/queue-send.ts':
     'stores, cancels and retries a send, each in one statement with its change',
-  'src/connector/reconcile/merge-connections.ts':
+  'src/connector/reconcile/poll-connections.ts':
     'stores a listing, its gaps and its changes in one statement',
-  'src/connector/reconcile/open-statuses.ts':
+  'src/connector/reconcile/sweep-statuses.ts':
     'counts by the index of each connection, with a deadline of its own',
   'src/connector/accounts/poll-state.ts': 'hot: what is due; drizzle inserts no part of a row from a query',
   'src/connector/reconcile/progress.ts':
     'reads the progress of an account, from four tables, in one statement',
-  'src/connector/reconcile/repairs.ts': 'judges repairs and adds them up in one statement',
+  'src/connector/reconcile/store-page.ts': 'judges repairs and adds them up in one statement',
   'src/connector/reconcile/walk-messages.ts': 'joins the messages of a page',
   'src/connector/db/sealed-columns.ts': 'reads and writes columns of several tables, from a list',
   'src/connector/state/snapshots.ts': 'reads the catalog of the server',

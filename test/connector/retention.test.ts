@@ -52,7 +52,7 @@ async function start(held: Promise<void> = Promise.resolve()): Promise<Forgettin
   const clock = new ManualClock();
   const presence = createPresence({ database, clock, logger: silentLogger, works: true });
   await presence.start();
-  const stop = startRetention({ database, clock, logger: silentLogger, presence });
+  const { stop } = startRetention({ database, clock, logger: silentLogger, presence });
   const process = { clock, presence, sent, answered, stop };
   processes.push(process);
   return process;

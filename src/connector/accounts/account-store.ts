@@ -1,9 +1,11 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { and, between, eq, type SQL, sql } from 'drizzle-orm';
+import type { AccountKind } from '../../contract/connector/accounts.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { c } from '../db/newest-messages.ts';
 import { accounts, oauthGrants, pollStates, quotas, subscriptions } from '../db/schema.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
 
@@ -13,8 +15,9 @@ export const FIRST_ACCOUNT_ID = 'default';
 /** A credential of the service, without the credential. Times in epoch milliseconds. */
 export interface Account {
   readonly id: string;
-  readonly kind: 'api_key' | 'oauth';
+  readonly kind: AccountKind;
   readonly label: string | null;
+  readonly reference: string | null;
   /** Null: it only receives webhooks. */
   readonly baseUrl: string | null;
   /** The network that its calls are limited to; null if its service is the one in the settings. */
@@ -22,18 +25,28 @@ export interface Account {
   readonly hasCredential: boolean;
   /** Its grant has ended or was deleted: the service is not called for it until the customer consents again. */
   readonly awaitsConsent: boolean;
+  /** Since when, and the code of the server. A deleted grant counts as never given. */
+  readonly endedAt: number | null;
+  readonly endedReason: string | null;
   /** The service has refused this credential permanently: no further call is made with it. */
   readonly isRefused: boolean;
   /** Increases with each new API key or consent. */
   readonly credentialVersion: number;
   readonly subscriptionId: string;
+  readonly isFirst: boolean;
+  readonly registeredUrl: string | null;
+  /** When its webhook was registered; null if it never was. */
+  readonly registeredAt: number | null;
+  /** Its signing secret is being replaced. */
+  readonly inDoubt: boolean;
   readonly createdAt: number;
-  /** When its slots were last read; null if never. */
-  readonly quotaReadAt: number | null;
+  /** Its slots as last read; null if never. */
+  readonly quota: typeof quotas.$inferSelect | null;
 }
 
 /** It is a grant, whose tokens are in a different table, or has an API key. */
-export const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accounts.sealedCredential} is not null`;
+const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accounts.sealedCredential} is not null`;
+const AWAITS_CONSENT = sql<boolean>`${accounts.kind} = 'oauth' and (${oauthGrants.accountId} is null or ${oauthGrants.endedAt} is not null)`;
 /** With `poll_states` joined. */
 export const IS_REFUSED = sql<boolean>`coalesce(${pollStates.refusedCredentialVersion} = ${accounts.credentialVersion}, false)`;
 
@@ -42,56 +55,104 @@ export function hostOf({ baseUrl }: Pick<Account, 'baseUrl'>): string {
   return URL.parse(baseUrl ?? '')?.host ?? '';
 }
 
-const { id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt } = accounts;
-/** With the tables of `selectAccounts` joined. */
+const { id, kind, label, reference, baseUrl, network, credentialVersion, subscriptionId, createdAt } =
+  accounts;
 const ACCOUNT = {
-  ...{ id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt },
+  ...{ id, kind, label, reference, baseUrl, network, credentialVersion, subscriptionId, createdAt },
   hasCredential: HAS_CREDENTIAL,
-  awaitsConsent: sql<boolean>`${kind} = 'oauth' and (${oauthGrants.accountId} is null or ${oauthGrants.endedAt} is not null)`,
+  awaitsConsent: AWAITS_CONSENT,
+  endedAt: sql<
+    number | null
+  >`case when ${AWAITS_CONSENT} then coalesce(${oauthGrants.endedAt}, ${createdAt}) end`,
+  endedReason: oauthGrants.endedReason,
   isRefused: IS_REFUSED,
-  quotaReadAt: quotas.readAt,
+  isFirst: sql<boolean>`coalesce(${subscriptions.isFirst}, false)`,
+  registeredUrl: subscriptions.registeredUrl,
+  registeredAt: subscriptions.registeredAt,
+  inDoubt: sql<boolean>`${subscriptions.rotationPendingOwner} is not null`,
 };
 
 function selectAccounts(db: Queryable) {
   return orm(db)
-    .select(ACCOUNT)
+    .select({ account: ACCOUNT, quota: quotas, state: pollStates })
     .from(accounts)
     .leftJoin(oauthGrants, eq(oauthGrants.accountId, id))
     .leftJoin(pollStates, eq(pollStates.accountId, id))
-    .leftJoin(quotas, eq(quotas.accountId, id));
+    .leftJoin(quotas, eq(quotas.accountId, id))
+    .leftJoin(subscriptions, eq(subscriptions.id, subscriptionId));
 }
 
-/** What a poll reads first. */
-export interface PolledAccount {
-  readonly account: Account;
-  /** Null if it was never polled. */
-  readonly state: typeof pollStates.$inferSelect | null;
-  /** When its webhook was registered, epoch ms; null if it never was. */
-  readonly registeredAt: number | null;
-}
+type Row = Awaited<ReturnType<typeof selectAccounts>>[number];
+const toAccount = ({ account, quota }: Row): Account => ({ ...account, quota });
 
-/** One account with the state of its polls, or null. */
-export async function readPolledAccount(db: Queryable, accountId: string): Promise<PolledAccount | null> {
-  const [row] = await orm(db)
-    .select({ account: ACCOUNT, state: pollStates, registeredAt: subscriptions.registeredAt })
-    .from(accounts)
-    .leftJoin(oauthGrants, eq(oauthGrants.accountId, accounts.id))
-    .leftJoin(pollStates, eq(pollStates.accountId, accounts.id))
-    .leftJoin(quotas, eq(quotas.accountId, accounts.id))
-    .leftJoin(subscriptions, eq(subscriptions.id, accounts.subscriptionId))
-    .where(eq(accounts.id, accountId));
-  return row ?? null;
+/** One account with the state of its polls, null if it was never polled; or null. */
+export async function readPolledAccount(db: Queryable, accountId: string) {
+  const [row] = await selectAccounts(db).where(eq(id, accountId));
+  return row === undefined ? null : { account: toAccount(row), state: row.state };
 }
 
 /** All accounts, oldest first. */
 export async function readAccounts(db: Queryable): Promise<Account[]> {
-  return await selectAccounts(db).orderBy(accounts.createdAt, accounts.id);
+  return (await selectAccounts(db).orderBy(createdAt, id)).map(toAccount);
 }
 
 /** One account, or null. */
-export async function readAccount(db: Queryable, id: string): Promise<Account | null> {
-  const [account] = await selectAccounts(db).where(eq(accounts.id, id));
-  return account ?? null;
+export async function readAccount(db: Queryable, accountId: string): Promise<Account | null> {
+  return (await readPolledAccount(db, accountId))?.account ?? null;
+}
+
+/** A page of accounts, oldest first, starting after an account's time and id; those with one reference, or all. */
+export async function listAccounts(
+  db: Queryable,
+  page: {
+    readonly after: readonly [number, string] | null;
+    readonly reference: string | null;
+    readonly limit: number;
+  },
+): Promise<Account[]> {
+  const [at, ofId] = page.after ?? [];
+  const rows = await selectAccounts(db)
+    .where(
+      and(
+        at === undefined ? undefined : sql`(${createdAt}, ${id}) > (${at}, ${ofId})`,
+        page.reference === null ? undefined : eq(reference, page.reference),
+      ),
+    )
+    .orderBy(createdAt, id)
+    .limit(page.limit);
+  return rows.map(toAccount);
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+/** A license that ends within this time is worth a warning. */
+const ENDING_WITHIN_MS = 7 * DAY_MS;
+const MAX_ENDING = 100;
+
+/** Valid licenses of accounts that end soon, soonest first; up to 100 of each account. */
+export async function readEndingLicenses(db: Queryable, accountIds: readonly string[], now: number) {
+  const soonest = orm(db)
+    .select()
+    .from(c)
+    .where(
+      and(
+        sql`${c.accountId} = wanted.id`,
+        eq(c.visible, true),
+        eq(c.licenseValid, true),
+        between(c.licenseExpires, now, now + ENDING_WITHIN_MS),
+      ),
+    )
+    .orderBy(c.licenseExpires, c.connectionId)
+    .limit(MAX_ENDING)
+    .as('c');
+  return await orm(db)
+    .select({
+      accountId: soonest.accountId,
+      connectionId: soonest.connectionId,
+      licenseExpires: sql<number>`${soonest.licenseExpires}`,
+    })
+    .from(sql`unnest(${sql.param(accountIds)}::text[]) wanted(id)`)
+    .crossJoinLateral(soonest)
+    .orderBy(soonest.licenseExpires, soonest.connectionId);
 }
 
 /** The account with this API key; null if there is none. */

@@ -1,36 +1,22 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
+import { and, eq } from 'drizzle-orm';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Notifier } from '../../runtime/notifier/notifier.ts';
-import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import type { Presence } from '../work/presence.ts';
-import { type Account, readAccount } from './account-store.ts';
-import { createAccountWatch } from './account-watch.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { releaseConnections } from '../db/connection-rows.ts';
+import * as tables from '../db/schema.ts';
+import { revokeLeases } from '../work/presence.ts';
+import { type Account, readAccount, readAccounts } from './account-store.ts';
 import { type AddedService, addAccount } from './add-account.ts';
+import { POLL } from './poll-state.ts';
 import { createRegistrations, type Registrations, type RegistrationsOptions } from './registrations.ts';
-import { removeAccount } from './remove-account.ts';
+import { REGISTRATION } from './subscription-store.ts';
 
-export interface AccountsOptions {
-  readonly database: Database;
-  readonly keyRing: KeyRing;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly presence: Presence;
-  readonly notifier: Notifier;
-  readonly random: () => number;
-  /** Public address of the receiver; undefined if webhooks are registered by hand. */
-  readonly publicUrl: string | undefined;
-  /** Time between announcing the rotation of a secret and the call. */
-  readonly noticeMs: number | undefined;
-  /** Whether this process may use the credential of an account. */
-  readonly mayUse: (account: Account) => boolean;
-  /** Called when an account has a new signing secret. */
-  readonly onIssued: RegistrationsOptions['onIssued'];
+/** How long after the requested time other processes may notice an added or removed account. */
+const EVERY_MS = 10_000;
+
+export interface AccountsOptions extends RegistrationsOptions {
   /** Has an account polled by the processes that poll. */
-  readonly polling: {
-    begin(account: Account): Promise<void>;
-    end(accountId: string): Promise<void>;
-  };
+  readonly polling: { begin(account: Account): Promise<void>; end(accountId: string): void };
   /** This process polls accounts that other processes add. */
   readonly polls: boolean;
   /** Called with the refresh token of a removed account. */
@@ -56,39 +42,51 @@ export interface Accounts extends Pick<Registrations, 'rotate' | 'settle'> {
   close(): Promise<void>;
 }
 
-/** Creates everything that belongs to accounts. */
+/**
+ * Creates everything that belongs to accounts. What other processes add and remove is noticed by reading the table,
+ * because nothing else reaches every process through every pooler.
+ */
 export function createAccounts(options: AccountsOptions): Accounts {
-  const { database, keyRing, clock, logger, presence, notifier, random, polling } = options;
-  const registrations = createRegistrations({
-    database,
-    keyRing,
-    clock,
-    logger,
-    presence,
-    notifier,
-    publicUrl: options.publicUrl ?? null,
-    mayUse: options.mayUse,
-    onIssued: options.onIssued,
-    random,
-    noticeMs: options.noticeMs,
-  });
+  const { database, clock, logger, polling } = options;
+  const registrations = createRegistrations(options);
+  /** The version of the credential that was taken up, by account. */
+  const known = new Map<string, number>();
+  /** To be taken up again. */
+  const again = new Set<string>();
   let started = false;
-  const watch = createAccountWatch({
-    database,
+
+  async function begin(account: Account): Promise<void> {
+    await registrations.add(account);
+    if (started && options.polls) await polling.begin(account);
+    known.set(account.id, account.credentialVersion);
+  }
+
+  async function check(): Promise<void> {
+    const accounts = await readAccounts(database);
+    const present = new Set(accounts.map(({ id }) => id));
+    for (const id of known.keys()) {
+      if (present.has(id)) continue;
+      polling.end(id);
+      known.delete(id);
+    }
+    const fresh = accounts.filter(
+      ({ id, credentialVersion }) => again.delete(id) || known.get(id) !== credentialVersion,
+    );
+    // What fails is repeated with the next check.
+    await Promise.all(fresh.map(begin));
+  }
+
+  const checks = repeat({
     clock,
-    logger,
-    onPresent: async (account) => {
-      await registrations.add(account);
-      if (started && options.polls) await polling.begin(account);
-    },
-    onGone: async (accountId) => {
-      await polling.end(accountId);
-    },
+    everyMs: EVERY_MS,
+    run: check,
+    onError: (err) => logger.warn({ err }, 'the accounts could not be read; retrying soon'),
   });
 
   async function takeUp(accountId: string): Promise<void> {
     try {
-      await watch.checkNow(accountId);
+      again.add(accountId);
+      await checks.runNow();
       if (options.polls) return;
       const account = await readAccount(database, accountId);
       if (account !== null) await polling.begin(account);
@@ -102,11 +100,12 @@ export function createAccounts(options: AccountsOptions): Accounts {
     takeUp,
     async start() {
       await registrations.start();
-      await watch.start();
+      await checks.runNow();
+      checks.start();
       started = true;
     },
     async add(service) {
-      const id = await addAccount({ database, keyRing, clock }, service);
+      const id = await addAccount(options, service);
       await takeUp(id);
       return id;
     },
@@ -115,7 +114,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       if (removed === null) return false;
       // After the account is removed, so that a slow service delays nothing.
       if (removed.sealedRefreshToken !== null) options.onRemoved?.(accountId, removed.sealedRefreshToken);
-      await watch.checkNow().catch((err: unknown) => {
+      await checks.runNow().catch((err: unknown) => {
         logger.warn({ err, accountId }, 'an account was removed, but could not be stopped; retrying later');
       });
       return true;
@@ -123,8 +122,56 @@ export function createAccounts(options: AccountsOptions): Accounts {
     rotate: registrations.rotate,
     settle: registrations.settle,
     async close() {
-      await watch.close();
+      await checks.stop();
       await registrations.close();
     },
   };
+}
+
+const { accounts, oauthGrants, subscriptions } = tables;
+/** What belongs to one account only and is useless without it. */
+const OF_ACCOUNT = [
+  tables.coverage,
+  tables.pollStates,
+  tables.gaps,
+  tables.sweeps,
+  tables.repairs,
+  tables.repairTotals,
+  tables.quotas,
+  oauthGrants,
+];
+
+/**
+ * Deletes an account, its credential and its webhook path. Messages, connections and changes are kept, because
+ * they are the CRM's history; its connections are hidden, and another account that lists one of them, or receives
+ * an event of one, takes it over. Processes that poll or register for it lose the lease, so nothing is written for it
+ * afterwards. The webhook path of an OAuth app is kept: other grants share it. Resolves with the refresh token of its
+ * grant, to be revoked (null if it had none); null if the account does not exist. Throws what the database throws.
+ */
+async function removeAccount(
+  database: Database,
+  accountId: string,
+  now: number,
+): Promise<{ readonly sealedRefreshToken: string | null } | null> {
+  return await database.transaction(async (tx) => {
+    const db = orm(tx);
+    const [account] = await db
+      .delete(accounts)
+      .where(eq(accounts.id, accountId))
+      .returning({ subscriptionId: accounts.subscriptionId });
+    if (account === undefined) return null;
+    const owned = await db
+      .delete(subscriptions)
+      .where(and(eq(subscriptions.id, account.subscriptionId), eq(subscriptions.accountId, accountId)))
+      .returning({ id: subscriptions.id });
+    await revokeLeases(tx, [`${POLL}:${accountId}`, ...owned.map(({ id }) => `${REGISTRATION}:${id}`)]);
+    const [grant] = await db
+      .select({ sealed: oauthGrants.sealedRefreshToken })
+      .from(oauthGrants)
+      .where(eq(oauthGrants.accountId, accountId))
+      .for('update');
+    for (const table of OF_ACCOUNT) await orm(tx).delete(table).where(eq(table.accountId, accountId));
+    await releaseConnections(tx, accountId, now);
+    return { sealedRefreshToken: grant?.sealed ?? null };
+  });
 }

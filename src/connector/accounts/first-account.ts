@@ -8,7 +8,6 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit/audit.ts';
 import { accounts, connections, pollStates } from '../db/schema.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import {
   FIRST_ACCOUNT_ID,
@@ -19,10 +18,9 @@ import {
   renewCredential,
 } from './account-store.ts';
 import { AccountExists } from './add-account.ts';
-import { storeConfiguredSecret } from './configured-secret.ts';
-import { judgeAnswer } from './judge-answer.ts';
-import type { Candidate, Verdict } from './settings-trial.ts';
-import { addSubscription } from './subscription-store.ts';
+import { type Candidate, judgeAnswer, type Objection } from './settings-trial.ts';
+import { FIRST_SUBSCRIPTION_ID } from './subscription-secrets.ts';
+import { addSubscription, storeConfiguredSecret } from './subscription-store.ts';
 
 /** The service of the first account, from the settings. */
 export interface ConfiguredService {
@@ -62,8 +60,8 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
     if (owner !== null && owner !== FIRST_ACCOUNT_ID) throw new AccountExists(owner);
   }
   if (webhookSecret === undefined) return;
-  const secret = { subscriptionId, secret: webhookSecret, now };
-  const changed = await storeConfiguredSecret({ database, keyRing, ...secret });
+  const secret = { id: subscriptionId, secret: webhookSecret, now };
+  const changed = await storeConfiguredSecret(database, keyRing, secret);
   if (changed) audit?.note('account.changed', { ...details, what: 'WEBHOOK_SECRET' });
 }
 
@@ -74,21 +72,19 @@ export function firstAccountCandidate(
 ): Candidate {
   const client = createServiceClient({ baseUrl: service.baseUrl, token: () => service.apiKey, clock });
 
-  async function attempt(signal: AbortSignal): Promise<Verdict> {
-    try {
-      const { items } = await client.listConnections(signal);
-      return await judgeWorkspace(database, new Set(items.map(({ id }) => id)));
-    } catch (error) {
-      return judgeAnswer(error, service.baseUrl);
-    }
-  }
-
   return {
     subject: FIRST_ACCOUNT_ID,
     setting: 'SERVICE_BASE_URL and SERVICE_API_KEY',
     digest: digestOfCredential(service.baseUrl, digest(service.apiKey)),
     inUse: readInUse,
-    attempt,
+    async attempt(signal) {
+      try {
+        const { items } = await client.listConnections(signal);
+        return await judgeWorkspace(database, new Set(items.map(({ id }) => id)));
+      } catch (error) {
+        return judgeAnswer(error, service.baseUrl);
+      }
+    },
     store: (tx) => storeCredential(tx, keyRing, service),
   };
 }
@@ -109,23 +105,21 @@ async function readInUse(db: Queryable): Promise<{ digest: string; refused: bool
 }
 
 /** A valid key of another workspace would hide all connections of the account. */
-async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promise<Verdict> {
+async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promise<Objection | null> {
   const { connectionId: id, accountId, visible } = connections;
   const known = await orm(db)
     .select({ id })
     .from(connections)
     .where(and(eq(accountId, FIRST_ACCOUNT_ID), eq(visible, true)));
   const isOther = known.length > 0 && listed.size > 0 && !known.some(({ id }) => listed.has(id));
-  if (!isOther) return { kind: 'accepted' };
+  if (!isOther) return null;
   return {
-    kind: 'refused',
-    problem: {
-      setting: 'SERVICE_API_KEY',
-      problem:
-        `is a key of a different workspace: it lists none of the ${known.length} connections of the stored account. ` +
-        'Use a key of the same workspace. To change the workspace, start once without ' +
-        'SERVICE_API_KEY and remove the account (DELETE /v1/accounts/default).',
-    },
+    setting: 'SERVICE_API_KEY',
+    problem:
+      `is a key of a different workspace: it lists none of the ${known.length} connections of the stored account. ` +
+      'Use a key of the same workspace. To change the workspace, start once without ' +
+      'SERVICE_API_KEY and remove the account (DELETE /v1/accounts/default).',
+    isFinal: true,
   };
 }
 
@@ -133,7 +127,7 @@ async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promi
  * Replaces the stored credential, and returns the settings that differ. Its version increases, so that every
  * process uses it.
  */
-export async function storeCredential(
+async function storeCredential(
   db: Queryable,
   keyRing: KeyRing,
   { baseUrl, apiKey }: ConfiguredService,

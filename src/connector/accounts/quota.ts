@@ -1,9 +1,8 @@
 import { eq } from 'drizzle-orm';
 import type { ReadAccount } from '../../contract/service/read-answers.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Base } from '../db/base.ts';
 import { accounts, quotas } from '../db/schema.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
@@ -54,12 +53,12 @@ function areKnown<Name extends string>(
 
 /** Reads the figures of an account again if they are old. A failure is logged: a poll does not need them. */
 export async function refreshQuota(
-  { database, clock, logger }: { database: Database; clock: Clock; logger: Logger },
+  { database, clock, logger }: Base,
   client: ServiceClient,
-  { id, quotaReadAt }: Account,
+  { id, quota }: Account,
   signal: AbortSignal,
 ): Promise<void> {
-  if (quotaReadAt !== null && clock.now() - quotaReadAt < READ_EVERY_MS) return;
+  if (quota !== null && clock.now() - quota.readAt < READ_EVERY_MS) return;
   try {
     await storeQuota(database, id, await client.readAccount(signal), clock.now());
   } catch (err) {

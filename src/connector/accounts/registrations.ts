@@ -1,52 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { PREVIOUS_SECRET_ACCEPTED_MS } from '../../contract/connector/webhook-endpoints.ts';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
-import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
+import { secretContext } from '../db/sealed-columns.ts';
+import type { IssuedSecret, ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
+import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type WorkerOptions } from '../work/worker.ts';
 import { type Account, noteRefused, readAccount } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
-import { type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
-import type { Replaced } from './replace-secret.ts';
+import { FIRST_SUBSCRIPTION_ID, OLDEST_SECRETS_MS } from './subscription-secrets.ts';
 import {
+  clearPending,
   listDue,
   makeDue,
+  markAbandoned,
+  markPending,
   noteDone,
   noteFailed,
+  noteRegistered,
   REGISTRATION,
   readDue,
-  registrationDueAt,
+  readSubscription,
+  storeIssued,
 } from './subscription-store.ts';
+
+/*
+ * From the webhook of an API key that is due, down to the statements around the call that replaces its secret.
+ * Implements `Events`: subscriptions, and `Rules per endpoint`, 12-14: the old secret is invalid at once.
+ */
 
 /** Maximum number of webhooks that a process registers at the same time. */
 const CONCURRENCY = 50;
 const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** While it is unknown which secret is valid, deliveries are refused. */
 const RETRY_IN_DOUBT = { ...RETRY, longestMs: 10_000 };
+/**
+ * After a rotation whose answer was lost, no signature can be verified with certainty, so the call is repeated
+ * at once.
+ */
+const ROTATION_RETRIES_MS = [0, 250, 1_000, 2_000];
+/**
+ * The `Date` of a response is truncated to the second, so the previous secret may have signed until the end of
+ * it.
+ */
+const CUT_OFF_MS = 999;
 
-/** `registered`: with an address, or to resolve a doubt. `rotated`: on request. */
-export type SecretIssue = 'registered' | 'rotated';
-
-export interface RegistrationsOptions extends WorkerOptions {
-  readonly database: Database;
+export interface RegistrationsOptions extends Base, WorkerOptions {
   readonly keyRing: KeyRing;
-  /** Public address of the receiver without an id; null if webhooks are registered by hand. */
-  readonly publicUrl: string | null;
+  /** Public address of the receiver without an id; undefined if webhooks are registered by hand. */
+  readonly publicUrl: string | undefined;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
-  /** Called when an account has a new secret. A failure is logged. */
-  readonly onIssued: (accountId: string, how: SecretIssue) => Promise<void>;
+  /**
+   * Called when an account has a new secret: `registered` with an address or to resolve a doubt, or `rotated` on
+   * request. A failure is logged.
+   */
+  readonly onIssued: (accountId: string, how: 'registered' | 'rotated') => Promise<void>;
   /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
-  /** Time between announcing the replacement of a secret and the call. */
+  /** Time between announcing the replacement of a secret and the call, so that every process knows of it. */
   readonly noticeMs?: number | undefined;
 }
 
 /**
  * The webhooks of all API keys, and their secrets. Not those of grants: an OAuth app has its webhook where it
  * is registered. What these calls would change for an access token is not specified; it might be the customer's
- * own webhook. Implements `Events`: subscriptions.
+ * own webhook.
  */
 export interface Registrations {
   /** Starts registering what is due. Throws as `query` does. */
@@ -75,6 +97,15 @@ export class UnknownCredential extends Error {
   }
 }
 
+/** Another process took over during a replacement, which must be repeated. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+
+  constructor() {
+    super('another process took over the registration of the webhook');
+  }
+}
+
 /**
  * Registers the webhook of each API key at its own path. The key of the duty is the subscription. A
  * registration is due when a process starts or a credential changes, and at once while a secret is in doubt:
@@ -82,44 +113,39 @@ export class UnknownCredential extends Error {
  * signed with the stored secret are still accepted.
  */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { database, keyRing, clock, logger, presence, publicUrl, onIssued, noticeMs } = options;
+  const { database, keyRing, clock, logger, publicUrl, onIssued } = options;
   const closing = new AbortController();
   let rotating: Promise<unknown> = Promise.resolve();
 
   const isOurs = (account: Account | null): account is Account =>
     account?.kind === 'api_key' && account.hasCredential && options.mayUse(account);
 
-  function registerOptions(account: Account): RegisterOptions {
+  function registering(account: Account): RegisterOptions {
     const { subscriptionId } = account;
-    return {
-      keeper: { database, clock, logger, presence },
-      keyRing,
-      // Without grants, so that even a mistake cannot make the call with an access token.
-      client: clientOf({ database, keyRing, clock }, account),
-      subscriptionId,
-      url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
-      noticeMs,
-    };
+    // Without grants, so that even a mistake cannot make the call with an access token.
+    const client = clientOf({ database, keyRing, clock }, account);
+    const url = publicUrl === undefined ? null : webhookUrl(publicUrl, subscriptionId);
+    return { ...options, client, subscriptionId, url };
   }
 
-  async function announce(accountId: string, how: SecretIssue): Promise<void> {
-    await onIssued(accountId, how).catch((err: unknown) =>
-      logger.warn({ err, accountId }, 'a new secret could not be announced'),
+  async function announce(...issued: Parameters<typeof onIssued>): Promise<void> {
+    await onIssued(...issued).catch((err: unknown) =>
+      logger.warn({ err, accountId: issued[0] }, 'a new secret could not be announced'),
     );
   }
 
   async function run({ key: subscriptionId, lease, lost, stopping }: Run): Promise<RunEnd> {
-    const due = await readDue(database, subscriptionId);
-    if (due === null || due.dueAt === null) return 'idle';
-    if (registrationDueAt(due.dueAt, clock.now()) > clock.now()) return 'idle';
+    const now = clock.now();
+    const due = await readDue(database, subscriptionId, now);
+    if (due === null || due.plannedAt === null || (due.dueAt ?? 0) > now) return 'idle';
     const account = await readAccount(database, due.accountId);
     if (!isOurs(account) || account.isRefused) return 'stopped';
-    const registering = registerOptions(account);
+    const wanted = registering(account);
     const signal = AbortSignal.any([lost, stopping]);
     try {
-      const outcome = await registerWebhook(registering, lease, signal);
-      await noteDone(database, lease, subscriptionId, due.dueAt);
-      const { url } = registering;
+      const outcome = await registerWebhook(wanted, lease, signal);
+      await noteDone(database, lease, subscriptionId, due.plannedAt);
+      const { url } = wanted;
       if (url !== null) logger.info({ subscriptionId, outcome, url }, 'the webhook is registered');
       if (outcome === 'registered') await announce(account.id, 'registered');
     } catch (error) {
@@ -131,7 +157,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
   async function noteFailure(account: Account, lease: Lease, err: unknown): Promise<void> {
     const { subscriptionId } = account;
-    const { failures = 0, inDoubt = false } = (await readDue(database, subscriptionId)) ?? {};
+    const { failures = 0, inDoubt = false } = (await readDue(database, subscriptionId, clock.now())) ?? {};
     const waitMs = backOffMs(failures + 1, inDoubt ? RETRY_IN_DOUBT : RETRY, options.random());
     await noteFailed(database, lease, subscriptionId, clock.now() + waitMs);
     const errorCode = err instanceof ServiceError ? err.code : err instanceof Error ? err.name : 'unknown';
@@ -146,10 +172,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     kind: REGISTRATION,
     concurrency: CONCURRENCY,
     readDue: (now, limit) => listDue(database, now, limit),
-    readDueAt: async (id) => {
-      const { dueAt = null } = (await readDue(database, id)) ?? {};
-      return dueAt === null ? null : registrationDueAt(dueAt, clock.now());
-    },
+    readDueAt: async (id) => (await readDue(database, id, clock.now()))?.dueAt ?? null,
     run,
   });
 
@@ -157,7 +180,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     const account = await readAccount(database, accountId);
     if (!isOurs(account)) throw new UnknownCredential();
     try {
-      const replaced = await rotateSecret(registerOptions(account), compromised, closing.signal);
+      const replaced = await rotateSecret(registering(account), compromised, closing.signal);
       if (replaced !== null) await announce(accountId, 'rotated');
       return replaced;
     } catch (error) {
@@ -192,4 +215,182 @@ export function webhookUrl(publicUrl: string, subscriptionId: string): string {
   const url = new URL(publicUrl);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeURIComponent(subscriptionId)}`;
   return url.href;
+}
+
+/** One webhook. `url` is the public HTTPS address of the receiver; null if it was registered by hand and stays. */
+export interface RegisterOptions
+  extends Pick<RegistrationsOptions, 'database' | 'clock' | 'keyRing' | 'noticeMs'> {
+  readonly presence: Presence;
+  readonly client: ServiceClient;
+  readonly subscriptionId: string;
+  readonly url: string | null;
+}
+
+/**
+ * Ensures that the service delivers to `url` and that the signing secret is stored. `PUT /webhook` invalidates
+ * the secret even if the address stays the same. So it is only called if the address differs, no secret is
+ * stored, or an earlier replacement was not finished, because the secret is unknown then. Throws a
+ * `ServiceError`, `LeaseLost`, or what the database throws. `registered`: a new secret was issued.
+ */
+export async function registerWebhook(
+  options: RegisterOptions,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<'registered' | 'unchanged'> {
+  const { database, clock, client, subscriptionId: id, url } = options;
+  const stored = await readSubscription(database, id);
+  // This process has the lease, so the process that set the mark no longer works on it.
+  const isPending = stored !== undefined && stored.pendingAt !== null;
+  if (url === null && !isPending) return 'unchanged';
+  if (url !== null && !isPending && stored?.hasSecret === true) {
+    const current = await client.getWebhook(signal);
+    if (current.url === url && current.secretSet !== false) {
+      await noteRegistered(database, lease, { id, url, now: clock.now() });
+      return 'unchanged';
+    }
+  }
+  await replaceSecret(options, lease, url === null ? rotation(client) : registration(client, url), signal);
+  return 'registered';
+}
+
+/**
+ * Replaces the signing secret without losing a delivery: deliveries that are signed during the call wait for
+ * its outcome, and those signed before are accepted for a while longer, unless the secret is `compromised`. A
+ * rotation whose answer is lost is repeated at once. Null if another process is registering or rotating. Throws
+ * a `ServiceError`, `LeaseLost`, or what the database throws; if it is unknown whether the rotation took
+ * effect, the next registration replaces the secret.
+ */
+export async function rotateSecret(
+  options: RegisterOptions,
+  compromised: boolean,
+  signal?: AbortSignal,
+): Promise<Replaced | null> {
+  const held = await options.presence.hold(
+    `${REGISTRATION}:${options.subscriptionId}`,
+    (lease, leased) => replaceSecret(options, lease, rotation(options.client, compromised), leased),
+    signal,
+  );
+  return held.held ? held.value : null;
+}
+
+/** How a secret is replaced. */
+interface Replacement {
+  /** The call that issues a new secret and invalidates the previous one. */
+  readonly issue: (signal: AbortSignal) => Promise<IssuedSecret>;
+  /** The address of deliveries afterwards; null if it does not change. */
+  readonly url: string | null;
+  /** The previous secret is no longer accepted at all. */
+  readonly compromised: boolean;
+  /** Waits before further calls, if one failed and may have taken effect. */
+  readonly retryAfterMs: readonly number[];
+}
+
+function registration(client: ServiceClient, url: string): Replacement {
+  return { issue: (signal) => client.putWebhook(url, signal), url, compromised: false, retryAfterMs: [] };
+}
+
+function rotation(client: ServiceClient, compromised = false): Replacement {
+  const issue: Replacement['issue'] = (signal) => client.rotateWebhook(signal);
+  return { issue, url: null, compromised, retryAfterMs: ROTATION_RETRIES_MS };
+}
+
+/** A replaced secret. Times in epoch milliseconds of our clock. */
+export interface Replaced {
+  readonly at: number;
+  /** Until then, deliveries that were signed before are accepted; null if they are not. */
+  readonly previousAcceptedUntil: number | null;
+}
+
+/**
+ * Marks the secret as being replaced, calls the service, and stores the new secret. The mark is committed
+ * before the call: verifications that fail during the call wait for the new secret, and if this process dies,
+ * the mark shows that the stored secret may be invalid. An existing mark means the same, so it is only removed
+ * together with storing a new secret.
+ */
+async function replaceSecret(
+  { database, clock, keyRing, subscriptionId, noticeMs = OLDEST_SECRETS_MS }: RegisterOptions,
+  lease: Lease,
+  { compromised, url, ...calls }: Replacement,
+  signal: AbortSignal,
+): Promise<Replaced> {
+  const owner = randomUUID();
+  const begun = clock.now();
+  const mark = { subscriptionId, owner, now: begun, callAt: begun + noticeMs, compromised };
+  const marked = await markPending(database, lease, mark);
+  if (marked === undefined) throw new LeaseLost();
+  const wait = marked.hasSecret ? marked.callAt - clock.now() : 0;
+  let called: Called;
+  try {
+    if (wait > 0) await clock.sleep(wait, signal);
+    called = await callSurely({ clock, ...calls }, signal);
+  } catch (error) {
+    // Neither this call nor an earlier one can have changed anything. In all other cases, the mark stays.
+    if (!marked.found && !(error instanceof Uncertain)) await clearPending(database, subscriptionId, owner);
+    throw error instanceof Uncertain ? error.cause : error;
+  }
+  const now = clock.now();
+  const isKept = marked.hasSecret && !marked.compromised && !compromised;
+  const previousAcceptedUntil = isKept ? now + PREVIOUS_SECRET_ACCEPTED_MS : null;
+  const stored = await storeIssued(database, lease, {
+    subscriptionId,
+    owner,
+    sealed: await keyRing.seal(called.issued.secret, secretContext(subscriptionId)),
+    previousMaxTimestamp: lastSignedBefore(called, now, marked.found ? marked.callAt : undefined),
+    previousAcceptUntil: previousAcceptedUntil,
+    url,
+    now,
+  });
+  if (stored) return { at: now, previousAcceptedUntil };
+  // Another process took over during the call. It is unknown which of the two calls was the last.
+  await markAbandoned(database, subscriptionId, now);
+  throw new LeaseLost();
+}
+
+interface Called {
+  readonly issued: IssuedSecret;
+  /** When the first call failed that may have taken effect, on our clock; undefined if none did. */
+  readonly uncertainAt: number | undefined;
+}
+
+/** A call failed that may have taken effect. */
+class Uncertain extends Error {
+  override readonly name = 'Uncertain';
+}
+
+/** Calls until it is known which secret is valid: after a lost answer, only another call can show it. */
+async function callSurely(
+  {
+    clock,
+    issue,
+    retryAfterMs,
+  }: Pick<RegisterOptions, 'clock'> & Pick<Replacement, 'issue' | 'retryAfterMs'>,
+  signal: AbortSignal,
+): Promise<Called> {
+  let uncertainAt: number | undefined;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return { issued: await issue(signal), uncertainAt };
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.mayHaveActed) uncertainAt ??= clock.now();
+      if (uncertainAt === undefined) throw error;
+      const wait = retryAfterMs[attempt];
+      if (wait === undefined || signal.aborted) throw new Uncertain(error.message, { cause: error });
+      await clock.sleep(wait, signal).catch(() => {
+        throw new Uncertain(error.message, { cause: error });
+      });
+    }
+  }
+}
+
+/**
+ * The latest time at which the previous secret can have signed, on the service's clock: the time of the
+ * response, or the time of the first call that may have taken effect. The service's clock is known only to the
+ * second; our clock decides within that second, unless it is clearly behind.
+ */
+function lastSignedBefore(called: Called, now: number, foundCallAt: number | undefined): number {
+  const { issuedAt } = called.issued;
+  const behind = issuedAt !== null && now < issuedAt ? issuedAt + CUT_OFF_MS - now : 0;
+  const answered = issuedAt === null || behind > 0 ? now : Math.min(now, issuedAt + CUT_OFF_MS);
+  return Math.min(answered, called.uncertainAt ?? Infinity, foundCallAt ?? Infinity) + behind;
 }

@@ -1,8 +1,11 @@
 import { and, eq, gt, isNotNull, isNull, lte, not, or, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { isHeld, isHeldByLiving, type Lease } from '../db/lease.ts';
 import { subscriptions } from '../db/schema.ts';
+import { secretContext } from '../db/sealed-columns.ts';
 import { dueAtOf } from '../work/planned.ts';
 
 /*
@@ -79,11 +82,6 @@ const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DO
 /** Longer than any wait after a failed registration. */
 const LONGEST_WAIT_MS = 6 * 60_000;
 
-/** When a registration that was planned at `dueAt` is due. */
-export function registrationDueAt(dueAt: number, now: number): number {
-  return dueAtOf(dueAt, now, LONGEST_WAIT_MS);
-}
-
 /** Subscriptions of accounts whose registration is due at `now`, longest due first, up to `limit`. */
 export async function listDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await orm(db)
@@ -102,20 +100,22 @@ export async function listDue(db: Queryable, now: number, limit: number): Promis
 }
 
 /**
- * When the registration of an account's subscription is due (null if nothing is to be done); null if there is
- * none.
+ * When the registration of an account's subscription is due (null if nothing is to be done), and as it was stored;
+ * null if there is none.
  */
-export async function readDue(db: Queryable, id: string) {
+export async function readDue(db: Queryable, id: string, now: number) {
   const [row] = await orm(db)
     .select({
       accountId: sql<string>`${s.accountId}`,
-      dueAt: sql<number | null>`${DUE_AT}`,
+      plannedAt: sql<number | null>`${DUE_AT}`,
       failures: s.registerFailures,
       inDoubt: sql<boolean>`${IN_DOUBT}`,
     })
     .from(s)
     .where(and(eq(s.id, id), isNotNull(s.accountId)));
-  return row ?? null;
+  if (row === undefined) return null;
+  const { plannedAt } = row;
+  return { ...row, dueAt: plannedAt === null ? null : dueAtOf(plannedAt, now, LONGEST_WAIT_MS) };
 }
 
 /** Makes the registration due. */
@@ -140,13 +140,20 @@ export async function noteFailed(db: Queryable, lease: Lease, id: string, dueAt:
 }
 
 /**
- * Replaces the secret of the settings. `before` is the sealed previous one. False if another process was first.
+ * Stores the signing secret of the settings in its subscription. It replaces the stored one only if it differs
+ * from the one in the settings before: a registration since then has issued a newer secret. True if it did. If
+ * processes start at the same time with different secrets, one of them succeeds; none replaces anything later.
+ * Throws a `SealingError` if the stored secret was sealed with a key that is not in the key ring.
  */
-export async function storeConfigured(
+export async function storeConfiguredSecret(
   db: Queryable,
-  id: string,
-  { sealed, before, now }: { readonly sealed: string; readonly before: string | null; readonly now: number },
+  keyRing: KeyRing,
+  { id, secret, now }: { readonly id: string; readonly secret: string; readonly now: number },
 ): Promise<boolean> {
+  const before = (await readSubscription(db, id))?.configured ?? null;
+  const context = secretContext(id);
+  if (before !== null && equalSecrets(await keyRing.open(before, context), secret)) return false;
+  const sealed = await keyRing.seal(secret, context);
   const stored = await orm(db)
     .update(subscriptions)
     .set({

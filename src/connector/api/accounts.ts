@@ -5,12 +5,15 @@ import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
-import { type AccountRow, listAccountRows, readAccountRow } from '../accounts/account-rows.ts';
-import { readAccount } from '../accounts/account-store.ts';
+import {
+  type Account,
+  listAccounts as listStored,
+  readAccount,
+  readEndingLicenses,
+} from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { AccountExists } from '../accounts/add-account.ts';
-import { UnknownCredential } from '../accounts/registrations.ts';
-import { LeaseLost } from '../accounts/replace-secret.ts';
+import { LeaseLost, UnknownCredential } from '../accounts/registrations.ts';
 import type { Consents } from '../oauth/consents.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound, RETRY_AFTER_MS } from './api-error.ts';
@@ -32,14 +35,15 @@ export interface AccountOperations {
 export function listAccounts({ database, clock }: AccountOperations): Operation<'listAccounts'> {
   return async ({ query }) => {
     const after = decodeCursor(ACCOUNT_KEY, query.cursor);
-    const rows = await listAccountRows(database, {
+    const rows = await listStored(database, {
       after,
       reference: query.reference ?? null,
       limit: query.limit + 1,
-      now: clock.now(),
     });
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.createdAt, row.id]);
-    return { accounts: page.map(present), nextCursor, hasMore };
+    const ids = page.map(({ id }) => id);
+    const ending = await readEndingLicenses(database, ids, clock.now());
+    return { accounts: page.map((row) => present(row, ending)), nextCursor, hasMore };
   };
 }
 
@@ -71,9 +75,9 @@ export function addAccount(options: AccountOperations): Operation<'addAccount'> 
         throw new ApiError('service_unreachable', 'There is no service at this address.');
       throw describeServiceFailure(error);
     });
-    const row = await readAccountRow(database, id, clock.now());
+    const row = await readAccount(database, id);
     if (row === null) throw notFound('account');
-    return present(row);
+    return present(row, await readEndingLicenses(database, [id], clock.now()));
   };
 }
 
@@ -164,7 +168,9 @@ function describeRotationFailure(error: unknown): unknown {
   return describeServiceFailure(error);
 }
 
-function present(row: AccountRow): ConnectorAccount {
+type Ending = Awaited<ReturnType<typeof readEndingLicenses>>;
+
+function present(row: Account, ending: Ending): ConnectorAccount {
   const path = '/webhooks/messaging';
   return {
     id: row.id,
@@ -180,15 +186,14 @@ function present(row: AccountRow): ConnectorAccount {
     webhookRegisteredAt: row.registeredUrl === null ? null : toIsoOrNull(row.registeredAt),
     secretInDoubt: row.inDoubt,
     quota: presentQuota(row),
-    endingLicenses: row.endingLicenses.map(({ connectionId, licenseExpires }) => ({
-      connectionId,
-      licenseExpires: toIso(licenseExpires),
-    })),
+    endingLicenses: ending
+      .filter(({ accountId }) => accountId === row.id)
+      .map(({ connectionId, licenseExpires }) => ({ connectionId, licenseExpires: toIso(licenseExpires) })),
     createdAt: toIso(row.createdAt),
   };
 }
 
-function presentQuota({ quota }: AccountRow): ConnectorAccount['quota'] {
+function presentQuota({ quota }: Account): ConnectorAccount['quota'] {
   if (quota === null) return null;
   return {
     readAt: toIso(quota.readAt),
@@ -206,13 +211,13 @@ function presentQuota({ quota }: AccountRow): ConnectorAccount['quota'] {
   };
 }
 
-function judgeState(row: AccountRow): ConnectorAccount['state'] {
+function judgeState(row: Account): ConnectorAccount['state'] {
   if (!row.hasCredential) return 'webhook_only';
   if (row.endedAt !== null) return 'reauth_required';
-  return row.refused ? 'credential_refused' : 'active';
+  return row.isRefused ? 'credential_refused' : 'active';
 }
 
-function presentReauth({ endedAt, endedReason }: AccountRow): ConnectorAccount['reauth'] {
+function presentReauth({ endedAt, endedReason }: Account): ConnectorAccount['reauth'] {
   if (endedAt === null) return null;
   return { since: toIso(endedAt), reason: endedReason ?? 'forgotten', startAt: '/v1/accounts/oauth' };
 }

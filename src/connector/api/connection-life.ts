@@ -1,10 +1,9 @@
 import type { ReadReceiptRequest } from '../../contract/service/messages.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { repeatCall } from '../connections/repeat-call.ts';
+import { repeatCall } from '../connections/create-connection.ts';
 import { markDeleted, readMirrorRow, storeDetail } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
-import type { Presence } from '../work/presence.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
 import { describeServiceFailure, type PassedCodes } from './service-failure.ts';
@@ -12,7 +11,6 @@ import { findTarget, type ServiceTarget, type ServiceTargetOptions } from './ser
 
 export interface ConnectionLifeOptions extends ServiceTargetOptions {
   readonly clock: Clock;
-  readonly presence: Presence;
   /** Aborts calls when the process stops. */
   readonly closing: AbortSignal;
   /** Called when a change was written. */

@@ -24,7 +24,6 @@ import type { Outbox } from '../outbox/outbox.ts';
 import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import type { Presence } from '../work/presence.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret, startGrant } from './accounts.ts';
 import { ApiError, answerError } from './api-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
@@ -90,7 +89,6 @@ export interface WebParts extends ProbeParts {
   readonly accounts: Accounts;
   /** Null if OAuth is not configured. */
   readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
-  readonly presence: Presence;
   readonly watches: PairingWatches;
   readonly openFile: OpenFile;
   /** A client of the service for an account; null if this process must not use its credential. */
@@ -108,10 +106,10 @@ export interface WebParts extends ProbeParts {
 
 /** Serves webhooks and the API. */
 export function createWebApp(parts: WebParts): RequestListener {
-  const { database, clock, logger, presence, audit, guard } = parts;
+  const { database, clock, logger, audit, guard } = parts;
   const { feed, reconciler, closing, clientOf, watches, openFile } = parts;
   const { pollSoon } = reconciler;
-  const life = { database, clock, presence, clientOf, closing, pollSoon, onChanged: () => feed.notify() };
+  const life = { database, clock, clientOf, closing, pollSoon, onChanged: () => feed.notify() };
   const operations = createOperations(parts, life);
   const names = [
     ...ROUTED_ELSEWHERE,

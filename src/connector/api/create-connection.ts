@@ -3,9 +3,8 @@ import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadAccount } from '../../contract/service/read-answers.ts';
 import { storeQuota } from '../accounts/quota.ts';
-import { type CreationOutcome, createOnce } from '../connections/create-connection.ts';
+import { type CreationOutcome, createOnce, isLostAnswer } from '../connections/create-connection.ts';
 import { type Creation, placeCreation } from '../connections/creation-store.ts';
-import { isLostAnswer } from '../connections/repeat-call.ts';
 import { readMirrorRow } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
@@ -66,16 +65,13 @@ function readKey(header: string | undefined): string | null {
 }
 
 async function create(
-  { database, clock, presence, closing }: ConnectionLifeOptions,
+  { database, clock, closing }: ConnectionLifeOptions,
   client: ServiceClient,
   creation: Creation,
   slots: ReadAccount['slots'],
 ): Promise<Extract<CreationOutcome, { kind: 'created' | 'known' }>> {
-  const outcome = await createOnce(
-    { database, clock, presence, client, closing },
-    creation,
-    slots?.available ?? null,
-  ).catch((error: unknown) => {
+  const options = { database, clock, client, closing };
+  const outcome = await createOnce(options, creation, slots?.available ?? null).catch((error: unknown) => {
     throw isLostAnswer(error) ? describeDoubt(error) : describeServiceFailure(error, REFUSALS);
   });
   switch (outcome.kind) {

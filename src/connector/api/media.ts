@@ -1,22 +1,21 @@
+import { pipeline } from 'node:stream/promises';
 import { desc, eq, sql } from 'drizzle-orm';
-import type { Request, RequestHandler, Router } from 'express';
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Request, RequestHandler, Response, Router } from 'express';
+import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import { INERT } from '../../runtime/http-server/safe-headers.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
+import type { Base } from '../db/base.ts';
 import { connections, messages } from '../db/schema.ts';
-import { createMediaRouter, type MessageFile } from '../media/media-router.ts';
-import { FileUnavailable, type OpenFile } from '../media/open-file.ts';
+import { FileUnavailable, type OpenedFile, type OpenFile } from '../media/open-file.ts';
+import { fileNameOf, safeTypeOf } from '../media/safe-type.ts';
 import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { readId } from './read-input.ts';
 
 /** Each download holds two sockets and some buffers. */
 const MAX_CONCURRENT = 32;
 
-export interface MediaOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface MediaOptions extends Base {
   /** Passes only requests that are allowed to read files. */
   readonly allow: RequestHandler;
   readonly openFile: OpenFile;
@@ -24,31 +23,139 @@ export interface MediaOptions {
   readonly closing: AbortSignal;
 }
 
-/** `GET /v1/messages/{id}/media`. */
-export function routeMedia({ database, clock, logger, allow, openFile, closing }: MediaOptions): Router {
-  return createMediaRouter({
-    clock,
-    logger,
-    allow,
-    openFile,
-    closing,
-    maxConcurrent: MAX_CONCURRENT,
-    find: (request) => findFile(database, request),
-    refusals: {
-      tooMany: () =>
-        new ApiError(
-          'unavailable',
-          'Too many files are being downloaded; retry after `Retry-After`.',
-          RETRY_AFTER_MS.file,
-        ),
-      late: () =>
-        new ApiError('unavailable', 'The file did not start to arrive within 10 s.', RETRY_AFTER_MS.file),
-      unavailable: describeUnavailable,
-    },
-  });
+/** A message with a file. */
+interface MessageFile {
+  readonly id: string;
+  readonly accountId: string;
+  readonly mediaUrl: string;
+  readonly mediaType: string | null;
 }
 
-async function findFile(database: Database, request: Request): Promise<MessageFile> {
+/** From the request to the first byte of the file, whatever it waits for. */
+const FIRST_BYTE_MS = 10_000;
+
+/** Nothing in a file may be executed, framed or cached, wherever it is opened. */
+const SAFETY = {
+  'Content-Security-Policy': `${INERT}; sandbox`,
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'private, no-store',
+} as const;
+
+/** Serves `GET /v1/messages/{id}/media`. */
+export function routeMedia(options: MediaOptions): Router {
+  const router = strictRouter();
+  let fetching = 0;
+  router.get('/v1/messages/:id/media', options.allow, async (request, response) => {
+    const deadline = new Deadline(options.clock, FIRST_BYTE_MS, { keepAlive: true });
+    try {
+      const message = await deadline.within(findFile(options, request));
+      if (fetching >= MAX_CONCURRENT)
+        throw unavailable('Too many files are being downloaded; retry after `Retry-After`.');
+      fetching += 1;
+      try {
+        await fetchFor(options, message, { request, response, deadline });
+      } finally {
+        fetching -= 1;
+      }
+    } finally {
+      deadline.done();
+    }
+  });
+  return router;
+}
+
+interface Asked {
+  readonly request: Request;
+  readonly response: Response;
+  readonly deadline: Deadline;
+}
+
+async function fetchFor(
+  { openFile, closing, logger }: MediaOptions,
+  message: MessageFile,
+  { request, response, deadline }: Asked,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const signal = AbortSignal.any([gone.signal, closing]);
+  let file: OpenedFile;
+  try {
+    const { mediaUrl: url, accountId } = message;
+    file = await begin(openFile({ url, accountId, signal }), deadline);
+  } catch (error) {
+    // Nobody waits for what is still being downloaded.
+    gone.abort();
+    throw error instanceof DeadlinePassed
+      ? unavailable('The file did not start to arrive within 10 s.')
+      : describeUnavailable(error);
+  }
+  deadline.done();
+  try {
+    await serveMedia(response, file, message, request.method === 'HEAD');
+  } catch (err) {
+    // The reader disconnected, or the response was cut off: nothing more can be reported.
+    if (!gone.signal.aborted)
+      logger.warn({ err, messageId: message.id }, 'the transfer of a file was interrupted');
+    response.destroy();
+  } finally {
+    file.close();
+  }
+}
+
+/**
+ * The file once its first byte has arrived. Throws a `DeadlinePassed`, or the reason why the file is not
+ * available.
+ */
+async function begin(opening: Promise<OpenedFile>, deadline: Deadline): Promise<OpenedFile> {
+  let file: OpenedFile;
+  try {
+    file = await deadline.within(opening);
+  } catch (error) {
+    opening.then(
+      ({ close }) => close(),
+      () => undefined,
+    );
+    throw error;
+  }
+  const bytes = file.bytes[Symbol.asyncIterator]();
+  try {
+    const first = await deadline.within(bytes.next());
+    return { ...file, bytes: startingWith(first, bytes) };
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+async function* startingWith<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
+  for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+}
+
+/**
+ * Sends a file as an attachment. Its bytes are passed on as they arrive, at the speed of the reader. Rejects
+ * if they end early: the response is then aborted, so that a part is not mistaken for the whole.
+ */
+async function serveMedia(
+  response: Response,
+  file: OpenedFile,
+  message: { readonly id: string; readonly mediaType: string | null },
+  headOnly: boolean,
+): Promise<void> {
+  const type = safeTypeOf(message.mediaType, file.contentType);
+  // Not through express, which would add a charset to the type.
+  response.setHeader('Content-Type', type.contentType);
+  response.set({
+    ...SAFETY,
+    'Content-Disposition': `attachment; filename="${fileNameOf(message.id, type)}"`,
+    ...(file.length === null ? {} : { 'Content-Length': String(file.length) }),
+  });
+  response.status(200);
+  if (headOnly) response.end();
+  else await pipeline(file.bytes, response);
+}
+
+async function findFile({ database }: MediaOptions, request: Request): Promise<MessageFile> {
   const id = readId(request.params['id']);
   const [message] = await orm(database)
     .select({
@@ -67,6 +174,10 @@ async function findFile(database: Database, request: Request): Promise<MessageFi
   const why =
     mediaType === null ? 'The message has no file.' : 'The service returned no address for this file.';
   throw new ApiError('no_media', why);
+}
+
+function unavailable(message: string): ApiError {
+  return new ApiError('unavailable', message, RETRY_AFTER_MS.file);
 }
 
 const CODES = { refused: 'media_refused', gone: 'media_gone', unreachable: 'service_unreachable' } as const;

@@ -1,7 +1,9 @@
-import type { Request, RequestHandler, Router } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import { accountQuery } from '../../contract/connector/lists.ts';
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
-import { createPairingRouter } from '../pairing/pairing-router.ts';
+import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
+import { openEventStream } from '../../runtime/http-server/event-stream.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { PairingWatches, WatchedConnection } from '../pairing/pairing-watches.ts';
 import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { type ConnectionLifeOptions, follow, noteDeleted } from './connection-life.ts';
@@ -14,25 +16,29 @@ export interface PairingOptions extends ConnectionLifeOptions {
   readonly allow: RequestHandler;
 }
 
-/** `GET /v1/connections/{id}/pairing`. */
+/** From the request to the start of the stream, whatever it waits for. */
+const BEGIN_MS = 10_000;
+/** An `EventSource` reconnects by itself, and each time the service is called. */
+const COME_BACK_LATE = 'retry: 5000\n\n';
+
+/**
+ * Serves `GET /v1/connections/{id}/pairing`: QR codes as server-sent events until the number is connected. QR
+ * codes are not logged: whoever has one can take over the number.
+ */
 export function routePairing(options: PairingOptions): Router {
-  return createPairingRouter({
-    watches: options.watches,
-    clock: options.clock,
-    allow: options.allow,
-    find: (request) => findWatched(options, request),
-    refusals: {
-      tooMany: () =>
-        new ApiError(
-          'unavailable',
-          'Too many pairing streams are open; retry after `Retry-After`.',
-          RETRY_AFTER_MS.service,
-        ),
-      late: () =>
-        new ApiError('unavailable', 'The service did not respond within 10 s.', RETRY_AFTER_MS.service),
-      first: refuseAtFirst,
-    },
+  const router = strictRouter();
+  router.get('/v1/connections/:id/pairing', options.allow, async (request, response) => {
+    const deadline = new Deadline(options.clock, BEGIN_MS, { keepAlive: true });
+    try {
+      const connection = await deadline.within(findWatched(options, request));
+      // A stream without a body would never end.
+      if (request.method === 'HEAD') response.type('text/event-stream').end();
+      else await streamPairing(options, connection, { response, deadline });
+    } finally {
+      deadline.done();
+    }
   });
+  return router;
 }
 
 async function findWatched(options: PairingOptions, request: Request): Promise<WatchedConnection> {
@@ -51,6 +57,46 @@ async function findWatched(options: PairingOptions, request: Request): Promise<W
   };
 }
 
+async function streamPairing(
+  { watches, clock }: PairingOptions,
+  connection: WatchedConnection,
+  { response, deadline }: { readonly response: Response; readonly deadline: Deadline },
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  // The reader may already have disconnected.
+  if (response.destroyed) return;
+  const events = holdNewestEvent();
+  const leave = watches.watch(connection, (event) => events.put(event));
+  if (leave === null) throw unavailable('Too many pairing streams are open; retry after `Retry-After`.');
+  try {
+    const first = await deadline.within(events.take(gone.signal)).catch((error: unknown) => {
+      throw error instanceof DeadlinePassed ? unavailable('The service did not respond within 10 s.') : error;
+    });
+    deadline.done();
+    if (first === null) return;
+    const refusal = refuseAtFirst(first);
+    if (refusal !== null) throw refusal;
+    // Watches end streams with their own event.
+    const stream = openEventStream(response, { clock, ending: new AbortController().signal });
+    try {
+      for (let event: PairingEvent | null = first; event !== null; event = await events.take(stream.over)) {
+        const isLast = event.type === 'connected' || event.type === 'ended';
+        await stream.write(`${isLast ? COME_BACK_LATE : ''}data: ${JSON.stringify(event)}\n\n`);
+        if (isLast) return;
+      }
+    } finally {
+      stream.end();
+    }
+  } finally {
+    leave();
+  }
+}
+
+function unavailable(message: string): ApiError {
+  return new ApiError('unavailable', message, RETRY_AFTER_MS.service);
+}
+
 /** Errors in the first response of the service set the status, before a stream is opened. */
 function refuseAtFirst(event: PairingEvent): ApiError | null {
   if (event.type !== 'ended') return null;
@@ -66,4 +112,35 @@ function refuseAtFirst(event: PairingEvent): ApiError | null {
     default:
       return null;
   }
+}
+
+/**
+ * Holds what a slow viewer has not received yet: only the newest event, because a QR code replaces the
+ * previous one.
+ */
+function holdNewestEvent() {
+  let held: PairingEvent | null = null;
+  let wake = (): void => undefined;
+
+  return {
+    put(event: PairingEvent): void {
+      held = event;
+      wake();
+    },
+    /** The newest event that has not been received yet; waits for one. Null once `over` is aborted. */
+    async take(over: AbortSignal): Promise<PairingEvent | null> {
+      while (held === null && !over.aborted) {
+        await new Promise<void>((resolve) => {
+          wake = () => {
+            over.removeEventListener('abort', wake);
+            resolve();
+          };
+          over.addEventListener('abort', wake, { once: true });
+        });
+      }
+      const event = held;
+      held = null;
+      return over.aborted ? null : event;
+    },
+  };
 }

@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, gt, gte, isNull, lt, lte, not, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, gte, inArray, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { accounts } from '../db/account-tables.ts';
+import { creations } from '../db/account-tables.ts';
 import { mirrorCreated } from '../db/connection-rows.ts';
-import { creations } from '../db/creation-tables.ts';
-import { isHeldByLiving } from '../db/lease.ts';
 import { toStorableText } from '../db/storable-text.ts';
-import { dueAtOf } from '../work/planned.ts';
-
-/** The kind of lease for a creation call to the service, by creation. */
-export const CREATION = 'creation';
 
 const { connectionId, firstAttemptAt, nextAttemptAt, idempotencyKey, unsettled, createdAt } = creations;
 const SHOWN = {
@@ -62,39 +56,40 @@ export async function readCreation(db: Queryable, id: string): Promise<Creation 
   return creation ?? null;
 }
 
-/** Longer than the wait between attempts. */
-const LONGEST_WAIT_MS = 2 * 60_000;
+/** Longer than all attempts of one caller, and than the wait after them. */
+const ATTEMPT_MS = 90_000;
 
-const IS_FREE = not(isHeldByLiving(CREATION, creations.id));
+/** A time that lies further ahead was planned by a clock that is wrong. */
+const isDue = (now: number) => or(lte(nextAttemptAt, now), gt(nextAttemptAt, now + ATTEMPT_MS));
 
-/** Up to `limit` creations whose response was lost, that are due for another attempt and that nobody is working on. */
-export async function readDueCreations(
+/** The accounts with a creation that is due for another attempt: its response was lost, or its process died. */
+export async function listDueAccounts(db: Queryable, now: number): Promise<readonly string[]> {
+  const rows = await orm(db)
+    .selectDistinct({ accountId: creations.accountId })
+    .from(creations)
+    .where(isDue(now));
+  return rows.map(({ accountId }) => accountId);
+}
+
+/** Takes due creations of an account, oldest first: for `ATTEMPT_MS`, no other process takes them. */
+export async function takeDueCreations(
   db: Queryable,
+  accountId: string,
   now: number,
   limit: number,
-): Promise<readonly string[]> {
-  const hasAccount = sql`exists (select from ${accounts} where ${accounts.id} = ${creations.accountId})`;
-  const rows = await orm(db)
+): Promise<readonly Creation[]> {
+  const due = orm(db)
     .select({ id: creations.id })
     .from(creations)
-    .where(and(or(lte(nextAttemptAt, now), gt(nextAttemptAt, now + LONGEST_WAIT_MS)), IS_FREE, hasAccount))
+    .where(and(isDue(now), eq(creations.accountId, accountId)))
     .orderBy(createdAt)
-    .limit(limit);
-  return rows.map(({ id }) => id);
-}
-
-/** When the creation is to be attempted again, epoch ms; null: not by itself. */
-export async function readDueAt(db: Queryable, id: string, now: number): Promise<number | null> {
-  const [row] = await orm(db).select({ dueAt: nextAttemptAt }).from(creations).where(eq(creations.id, id));
-  return row == null || row.dueAt === null ? null : dueAtOf(row.dueAt, now, LONGEST_WAIT_MS);
-}
-
-/** Makes creations due now that wait for their next attempt and that no process is working on. */
-export async function attemptAtOnce(db: Queryable, now: number): Promise<void> {
-  await orm(db)
+    .limit(limit)
+    .for('update', { skipLocked: true });
+  return await orm(db)
     .update(creations)
-    .set({ nextAttemptAt: now })
-    .where(and(gt(nextAttemptAt, now), IS_FREE));
+    .set({ nextAttemptAt: now + ATTEMPT_MS })
+    .where(inArray(creations.id, due))
+    .returning(SHOWN);
 }
 
 /** How long a creation in doubt is kept for a person to check. */
@@ -112,7 +107,8 @@ export async function deleteOldCreations(db: Queryable, now: number): Promise<vo
 }
 
 /**
- * Commits that an attempt starts, and returns the key for the call. Null if it was created in the meantime, or is
+ * Commits that an attempt starts, and returns the key for the call. If its process dies, another one attempts it after
+ * `ATTEMPT_MS`. Null if it was created in the meantime, or is
  * in doubt under a key that the service may have forgotten. A key under which nothing can have been created
  * is replaced once it is old.
  */
@@ -129,7 +125,7 @@ export async function beginAttempt(
       idempotencyKey: sql`case when ${firstAttemptAt} < ${since} then ${randomUUID()} else ${idempotencyKey} end`,
       firstAttemptAt: sql`case when ${firstAttemptAt} >= ${since} then ${firstAttemptAt} else ${now} end`,
       unsettled: sql`${unsettled} + 1`,
-      nextAttemptAt: now,
+      nextAttemptAt: now + ATTEMPT_MS,
       ...(slotsAvailable === null ? {} : { slotsAvailable }),
     })
     .where(and(isPending(id), or(eq(unsettled, 0), gte(firstAttemptAt, since))))

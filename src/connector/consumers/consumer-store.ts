@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { consumerPlaces, consumers, parked } from '../db/consumer-tables.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
-import { leases, processes } from '../db/lease-tables.ts';
+import { leases, processes } from '../db/process-tables.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
 import type { ParkedRow } from './key.ts';
 import type { Progress } from './partition.ts';

@@ -1,8 +1,6 @@
 import type { Change } from '../../contract/connector/changes.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
 import { describeFault } from '../../runtime/logger/describe-fault.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Base } from '../db/base.ts';
 import type { Feed } from '../feed/feed.ts';
 import { dueAtOf } from '../work/planned.ts';
 import type { Presence } from '../work/presence.ts';
@@ -26,10 +24,7 @@ import { passes } from './passes.ts';
 import { createShares, type HeldPartition } from './shares.ts';
 import { type CallEnd, LONGEST_ASKED_MS, type Sink } from './sinks/sink.ts';
 
-export interface ConsumerOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface ConsumerOptions extends Base {
   /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
   readonly presence: Presence;

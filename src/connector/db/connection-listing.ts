@@ -2,10 +2,14 @@ import { eq, isNull, or } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { connections } from './account-tables.ts';
-import { columnNames } from './column-sql.ts';
-import { changedFields, connectionChange } from './connection-changes.ts';
-import { needsReconnect, REASON, writeConnectionChanges } from './connection-rows.ts';
-import { column, other, type Parameters } from './input-columns.ts';
+import {
+  changedFields,
+  connectionChange,
+  needsReconnect,
+  REASON,
+  writeConnectionChanges,
+} from './connection-rows.ts';
+import { column, columnNames, other, type Parameters } from './input-columns.ts';
 import { toStorableText } from './storable-text.ts';
 
 /** What a listing reports of a connection. */

@@ -1,13 +1,63 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { ReadConnectionDetail } from '../../contract/service/read-answers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { connections } from './account-tables.ts';
-import { columnNames } from './column-sql.ts';
-import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { columnNames, Parameters, sqlType } from './input-columns.ts';
 import { toStorableText } from './storable-text.ts';
 import { writeChanges } from './write-changes.ts';
+
+/*
+ * The content of a change of a connection, and the condition for writing one: parts of the statements that
+ * write changes.
+ */
+
+const { connectionId: _id, accountId: _account, ...OTHERS } = getTableColumns(connections);
+const {
+  listedAt: _l,
+  lastVisibleAt: _v,
+  lastEventAt: _e,
+  lastEventRank: _r,
+  webhookAt: _w,
+  ...NEWER
+} = OTHERS;
+const { version: _version, updatedAt: _updatedAt, ...SHOWN } = NEWER;
+
+/** The fields of a connection that a change shows, each a column. Times are epoch ms; `presentChange` formats them. */
+export const CONNECTION_FIELDS = Object.keys(SHOWN) as readonly (keyof typeof SHOWN)[];
+
+const COLUMNS = CONNECTION_FIELDS.map((name) => ({ name, column: SHOWN[name].name }));
+
+/** The current connection, from the row `c`. */
+export const CONNECTION_DATA = `jsonb_build_object(${COLUMNS.map(
+  ({ name, column }) => `'${name}', c.${column}`,
+).join(', ')})`;
+
+/**
+ * The list calls a live connection `open`, its events and the detail call it `connected`: the difference is not
+ * a change.
+ */
+const spelled = (row: string): string =>
+  `CASE WHEN ${row}.status = 'open' THEN 'connected' ELSE ${row}.status END`;
+
+const differs = (column: string, after: string, before: string): string =>
+  column === 'status'
+    ? `${spelled(after)} IS DISTINCT FROM ${spelled(before)}`
+    : `${after}.${column} IS DISTINCT FROM ${before}.${column}`;
+
+/** The names of the fields that differ between two rows, as a JSON array; if it is empty, no change is written. */
+export function changedFields(after: string, before: string): string {
+  const names = COLUMNS.map(
+    ({ name, column }) => `CASE WHEN ${differs(column, after, before)} THEN '${name}' END`,
+  );
+  return `to_jsonb(array_remove(ARRAY[${names.join(', ')}], NULL))`;
+}
+
+/** The data of a change of the row `c`; `changed` is a JSON array, or NULL for a connection that was not known. */
+export function connectionChange(changed: string): string {
+  return `${CONNECTION_DATA} || jsonb_build_object('changed', ${changed})`;
+}
 
 /*
  * Writes to single rows of `connector.connections`: a detail, a creation, a deletion, the CRM's mapping, a license
@@ -56,45 +106,58 @@ export async function readMirrorRow(db: Queryable, connectionId: string): Promis
   return row ?? null;
 }
 
-const DETAILED = [
-  connections.status,
-  connections.needsReconnect,
-  connections.phoneNumber,
-  connections.label,
-  connections.provider,
-  connections.licenseStatus,
-  connections.licenseExpires,
-];
+interface Detail {
+  readonly accountId: string;
+  readonly version: number | null;
+  readonly detail: ReadConnectionDetail;
+  readonly now: number;
+}
+
+const p = new Parameters<Detail>();
+const ID = p.take('text', ({ detail }) => detail.id);
+const ACCOUNT = p.take('text', ({ accountId }) => accountId);
+const VERSION = p.take('bigint', ({ version }) => version);
+const NOW = p.take('bigint', ({ now }) => now);
+const STATUS = p.take('text', ({ detail }) => toStorableText(detail.status));
+const KEPT = (['phoneNumber', 'label', 'provider', 'licenseStatus', 'licenseExpires'] as const).map(
+  (field) => {
+    const { name } = connections[field];
+    const value = p.take(sqlType(connections[field]), ({ detail }) => {
+      const reported = detail[field];
+      return typeof reported === 'string' ? toStorableText(reported) : reported;
+    });
+    return { name, value: `coalesce(${value}, s.${name})` };
+  },
+);
+const DETAILED = [connections.status, connections.needsReconnect, ...KEPT];
 
 /*
  * A live connection is `open` in the list and `connected` in the detail: this difference is not a change.
  * Fields missing in the detail are kept.
  */
 const STORE_DETAIL = `
-WITH seen AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1 AND c.account_id = $2),
+WITH seen AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = ${ID} AND c.account_id = ${ACCOUNT}),
 detail AS (
-  SELECT CASE WHEN $4 IN ('open', 'connected') AND s.status IN ('open', 'connected') THEN s.status
-              ELSE coalesce($4, s.status) END AS status,
-         ${needsReconnect('$4', 's.needs_reconnect')} AS needs_reconnect,
-         coalesce($5, s.phone_number) AS phone_number, coalesce($6, s.label) AS label,
-         coalesce($7, s.provider) AS provider, coalesce($8, s.license_status) AS license_status,
-         coalesce($9::bigint, s.license_expires) AS license_expires
+  SELECT CASE WHEN ${STATUS} IN ('open', 'connected') AND s.status IN ('open', 'connected') THEN s.status
+              ELSE coalesce(${STATUS}, s.status) END AS status,
+         ${needsReconnect(STATUS, 's.needs_reconnect')} AS needs_reconnect,
+         ${KEPT.map(({ name, value }) => `${value} AS ${name}`).join(', ')}
     FROM (SELECT) one LEFT JOIN seen s ON true
 ),
 kept AS (
   INSERT INTO connector.connections AS c
     (connection_id, account_id, ${columnNames(DETAILED)}, visible, version, updated_at)
-  SELECT $1, $2, ${columnNames(DETAILED)}, true, 1, $10::bigint FROM detail
+  SELECT ${ID}, ${ACCOUNT}, ${columnNames(DETAILED)}, true, 1, ${NOW} FROM detail
   ON CONFLICT (connection_id) DO UPDATE
      SET (${columnNames(DETAILED)}) = ROW(${columnNames(DETAILED, 'excluded')}), reason = ${REASON},
          deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
-   WHERE c.account_id = excluded.account_id AND c.version = $3::bigint
+   WHERE c.account_id = excluded.account_id AND c.version = ${VERSION}
      AND (c.deleted_at IS NOT NULL
           OR (${columnNames(DETAILED, 'c')}) IS DISTINCT FROM (${columnNames(DETAILED, 'excluded')}))
   RETURNING c.*
 ),
 ${writeConnectionChanges(['kept'], {
-  now: '$10::bigint',
+  now: NOW,
   source: 'api',
   data: connectionChange(`CASE WHEN s.connection_id IS NOT NULL THEN ${changedFields('c', 's')} END`),
   from: 'FROM kept c LEFT JOIN seen s ON true',
@@ -108,23 +171,11 @@ SELECT FROM kept`;
  */
 export async function storeDetail(
   db: Queryable,
-  owner: { readonly accountId: string; readonly version: number | null },
+  owner: Pick<Detail, 'accountId' | 'version'>,
   detail: ReadConnectionDetail,
   now: number,
 ): Promise<boolean> {
-  const { id } = detail;
-  const params = [
-    id,
-    owner.accountId,
-    owner.version,
-    toStorableText(detail.status),
-    toStorableText(detail.phoneNumber),
-    toStorableText(detail.label),
-    toStorableText(detail.provider),
-    toStorableText(detail.licenseStatus),
-    detail.licenseExpires,
-    now,
-  ];
+  const params = p.valuesOf({ ...owner, detail, now });
   return (await retryOnce(() => db.query(STORE_DETAIL, params))).length > 0;
 }
 

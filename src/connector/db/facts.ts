@@ -1,4 +1,5 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import type { messages } from './message-tables.ts';
 
 /** The source of a fact about a message. */
 export type FactSource = 'webhook' | 'poll' | 'send';
@@ -16,22 +17,34 @@ export const CHANGE = { created: 1, status: 2, fields: 4, bookkeeping: 8, confli
 /** The bits that cause changes in the feed. */
 export const IN_FEED = CHANGE.created | CHANGE.status | CHANGE.fields;
 
+/** The texts that a source may report about a message. The first reported value is kept. */
+export const MESSAGE_TEXTS = [
+  'peer',
+  'text',
+  'mediaUrl',
+  'mediaType',
+  'errorMessage',
+  'waMessageId',
+] as const satisfies readonly (keyof typeof messages.$inferSelect)[];
+
+/** Null: not reported. */
+export type MessageTexts = { readonly [Name in (typeof MESSAGE_TEXTS)[number]]: string | null };
+
+/** One value for each text. */
+export function eachText(of: (name: keyof MessageTexts) => string | null): MessageTexts {
+  return Object.fromEntries(MESSAGE_TEXTS.map((name) => [name, of(name)])) as unknown as MessageTexts;
+}
+
 /** What one source reports about one message. Null: not reported. */
-export interface MessageFacts {
+export interface MessageFacts extends MessageTexts {
   readonly connectionId: string;
   readonly messageId: string;
   /** The account whose credential or subscription the fact was received with. */
   readonly accountId: string;
   readonly source: FactSource;
   readonly direction: 'incoming' | 'outgoing';
-  readonly peer: string | null;
-  readonly text: string | null;
-  readonly mediaUrl: string | null;
-  readonly mediaType: string | null;
   /** Of an outgoing message; an incoming one has none. */
   readonly status: MessageStatus | null;
-  readonly errorMessage: string | null;
-  readonly waMessageId: string | null;
   /**
    * Epoch ms. A poll reports the service's own; until then, the timestamp of an event or the time of a send is
    * used.

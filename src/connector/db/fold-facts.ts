@@ -1,5 +1,5 @@
 import { applyStatus } from '../../patterns/message-status.ts';
-import { CHANGE, type ConnectionStateFacts, type MessageFacts } from './facts.ts';
+import { CHANGE, type ConnectionStateFacts, eachText, MESSAGE_TEXTS, type MessageFacts } from './facts.ts';
 import { toStorableText } from './storable-text.ts';
 
 /** What a batch reports about one message, as input of the merge statement. */
@@ -56,23 +56,12 @@ function foldOne(group: readonly GroupedFacts[], credits: number[]): FoldedMessa
   return folded.direction === 'incoming' ? folded : { ...folded, ...foldStatuses(group, credits) };
 }
 
-function start(facts: MessageFacts): FoldedMessage {
+function start({ statusAt: _, certain, ...facts }: MessageFacts): FoldedMessage {
   return {
-    connectionId: facts.connectionId,
-    messageId: facts.messageId,
-    accountId: facts.accountId,
-    source: facts.source,
-    direction: facts.direction,
-    peer: toStorableText(facts.peer),
-    text: toStorableText(facts.text),
-    mediaUrl: toStorableText(facts.mediaUrl),
-    mediaType: toStorableText(facts.mediaType),
+    ...facts,
+    ...eachText((name) => toStorableText(facts[name])),
     status: null,
-    errorMessage: toStorableText(facts.errorMessage),
-    waMessageId: toStorableText(facts.waMessageId),
-    createdAt: facts.createdAt,
-    webhookSeen: facts.webhookSeen,
-    polled: facts.source === 'poll' && facts.certain !== false,
+    polled: facts.source === 'poll' && certain !== false,
     statusConflict: false,
   };
 }
@@ -81,13 +70,12 @@ function join(folded: FoldedMessage, facts: MessageFacts): FoldedMessage {
   const next = start(facts);
   return {
     ...folded,
-    peer: folded.peer ?? next.peer,
-    text: folded.text ?? next.text,
-    mediaUrl:
-      next.source === 'poll' ? (next.mediaUrl ?? folded.mediaUrl) : (folded.mediaUrl ?? next.mediaUrl),
-    mediaType: folded.mediaType ?? next.mediaType,
-    errorMessage: folded.errorMessage ?? next.errorMessage,
-    waMessageId: folded.waMessageId ?? next.waMessageId,
+    ...eachText((name) =>
+      // See `address` in `merge-columns.ts`.
+      name === 'mediaUrl' && next.source === 'poll'
+        ? (next[name] ?? folded[name])
+        : (folded[name] ?? next[name]),
+    ),
     createdAt: joinCreatedAt(folded, next),
     webhookSeen: folded.webhookSeen | next.webhookSeen,
     polled: folded.polled || next.polled,
@@ -100,15 +88,7 @@ function joinCreatedAt(folded: FoldedMessage, next: FoldedMessage): number {
 }
 
 function fillsFields(before: FoldedMessage, after: FoldedMessage): boolean {
-  return (
-    before.peer !== after.peer ||
-    before.text !== after.text ||
-    before.mediaUrl !== after.mediaUrl ||
-    before.mediaType !== after.mediaType ||
-    before.errorMessage !== after.errorMessage ||
-    before.waMessageId !== after.waMessageId ||
-    before.createdAt !== after.createdAt
-  );
+  return before.createdAt !== after.createdAt || MESSAGE_TEXTS.some((name) => before[name] !== after[name]);
 }
 
 function adds(before: FoldedMessage, after: FoldedMessage): boolean {

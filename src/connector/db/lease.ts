@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { leases, processes } from './lease-tables.ts';
+import { leases, processes } from './process-tables.ts';
 
 /**
  * A lease on work that one process does at a time. It is valid while its process is alive. A process that was

@@ -1,6 +1,6 @@
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { connections } from './account-tables.ts';
-import type { CHANGE, ConnectionStateFacts, RawDelivery } from './facts.ts';
+import { type CHANGE, type ConnectionStateFacts, MESSAGE_TEXTS, type RawDelivery } from './facts.ts';
 import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from './fold-facts.ts';
 import { inbox } from './inbox-table.ts';
 import { column, type InputColumn, other, type ValueOf } from './input-columns.ts';
@@ -138,13 +138,10 @@ export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
   ofMessage(messages.id, (message) => message.messageId),
   ofMessage(messages.accountId, (message) => message.accountId),
   ofMessage(messages.direction, (message) => message.direction, direction),
-  ofMessage(messages.peer, (message) => message.peer, first),
-  ofMessage(messages.text, (message) => message.text, first),
-  ofMessage(messages.mediaUrl, (message) => message.mediaUrl, address),
-  ofMessage(messages.mediaType, (message) => message.mediaType, first),
+  ...MESSAGE_TEXTS.map((name) =>
+    ofMessage(messages[name], (message) => message[name], name === 'mediaUrl' ? address : first),
+  ),
   ofMessage(messages.status, (message) => message.status, status),
-  ofMessage(messages.errorMessage, (message) => message.errorMessage, first),
-  ofMessage(messages.waMessageId, (message) => message.waMessageId, first),
   ofMessage(messages.createdAt, (message) => message.createdAt, creationTime),
   ofMessage(messages.polled, (message) => message.polled, once),
   ofMessage(messages.webhookSeen, (message) => message.webhookSeen, union),

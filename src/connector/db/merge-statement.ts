@@ -1,9 +1,9 @@
-import { columnNames } from './column-sql.ts';
-import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
-import { isReleased } from './connection-rows.ts';
+import { getTableColumns } from 'drizzle-orm';
+import { CONNECTION_DATA, changedFields, connectionChange, isReleased } from './connection-rows.ts';
 import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
+import { changes } from './feed-tables.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
-import { Parameters } from './input-columns.ts';
+import { columnNames, Parameters } from './input-columns.ts';
 import { heldLease } from './lease.ts';
 import {
   CONNECTION_COLUMNS,
@@ -12,6 +12,7 @@ import {
   type LoggedDelivery,
   MESSAGE_COLUMNS,
 } from './merge-columns.ts';
+import { messages } from './message-tables.ts';
 import { writeChanges } from './write-changes.ts';
 
 /*
@@ -85,7 +86,7 @@ export function mergeStatement(input: MergeInput): MergeStatement {
 const MERGED = MESSAGE_COLUMNS.flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
 );
-const changes = (bit: keyof typeof CHANGE): string =>
+const isChanged = (bit: keyof typeof CHANGE): string =>
   `(${MERGED.flatMap((column) => column.changes[bit] ?? []).join('\n        OR ')})`;
 const KINDS = ['status', 'fields', 'bookkeeping', 'conflict'] as const;
 
@@ -94,17 +95,13 @@ const EVENT_CHANGED = changedFields('c', '(e.was)');
 /** What is reported about a connection that only a message has named; readers treat an absent field as null. */
 const NAMED_ONLY = `'{"visible": true}'::jsonb`;
 
-/** The fields of a message in a change, and those that a status change omits. */
-const SHOWN = {
-  direction: 'm.direction',
-  peer: 'm.peer',
-  text: 'm.text',
-  mediaUrl: 'm.media_url',
-  mediaType: 'm.media_type',
-  errorMessage: 'm.error_message',
-  createdAt: 'm.created_at',
-  firstSeenBy: 'm.first_seen_by',
-};
+const IDENTITY = ['accountId', 'connectionId', 'messageId', 'status', 'previousStatus'];
+/** The fields of a message in a change, from the columns that both tables have. A status change omits them. */
+const SHOWN = Object.fromEntries(
+  Object.entries(getTableColumns(messages)).flatMap(([key, { name }]) =>
+    key in changes && !IDENTITY.includes(key) ? [[key, `m.${name}`]] : [],
+  ),
+);
 const SHOWN_UNLESS_STATUS = Object.fromEntries(
   Object.entries(SHOWN).map(([name, sql]) => [
     name,
@@ -131,7 +128,7 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
   const bodies = utf8
     ? `(SELECT convert_to(${p.take('text', (input) => input.bodies)}, 'UTF8'))`
     : p.take('bytea', (input) => input.bodies);
-  const messages = p.arrays(MESSAGE_COLUMNS, (input) => input.messages);
+  const messageRows = p.arrays(MESSAGE_COLUMNS, (input) => input.messages);
   const connections = p.arrays(connectionColumns, (input) => input.connections);
   const now = p.take('bigint', (input) => input.now);
   const source = p.take('text', (input) => input.source);
@@ -172,7 +169,7 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
       AS d(${columnNames(DELIVERY_COLUMNS)}, position)${whileHeld}
 ),
 input_messages AS (
-  SELECT m.* FROM unnest(${messages})
+  SELECT m.* FROM unnest(${messageRows})
     AS m(${columnNames(MESSAGE_COLUMNS)})${whileHeld}
 ),
 input_connections AS (
@@ -242,12 +239,12 @@ merged AS (
      SET ${MERGED.map(({ name, value }) => `${name} = ${value}`).join(',\n         ')},
          previous_status = m.status,
          change_mask = ${KINDS.map(
-           (kind) => `CASE WHEN ${changes(kind)} THEN ${CHANGE[kind]} ELSE 0 END`,
+           (kind) => `CASE WHEN ${isChanged(kind)} THEN ${CHANGE[kind]} ELSE 0 END`,
          ).join('\n                     | ')},
          webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
-   WHERE ${KINDS.map(changes).join('\n      OR ')}
-  RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status, m.direction, m.peer,
-            m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
+   WHERE ${KINDS.map(isChanged).join('\n      OR ')}
+  RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status,
+            ${Object.values(SHOWN).join(', ')}
 ),
 
 ${writeChanges({

@@ -5,12 +5,8 @@
 export * from './account-tables.ts';
 export { connectorSchema } from './column-types.ts';
 export * from './consumer-tables.ts';
-export * from './creation-tables.ts';
 export * from './feed-tables.ts';
-export * from './lease-tables.ts';
 export * from './message-tables.ts';
-export * from './oauth-tables.ts';
 export * from './outbox-tables.ts';
-export * from './quota-tables.ts';
+export * from './process-tables.ts';
 export * from './sync-tables.ts';
-export * from './tally-tables.ts';

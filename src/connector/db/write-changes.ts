@@ -1,6 +1,6 @@
 import { getTableColumns } from 'drizzle-orm';
-import { sqlType } from './column-sql.ts';
 import { changes } from './feed-tables.ts';
+import { sqlType } from './input-columns.ts';
 
 type Column = Exclude<keyof typeof changes.$inferInsert, 'batch' | 'position'>;
 type Required = 'type' | 'at' | 'accountId' | 'connectionId' | 'source';

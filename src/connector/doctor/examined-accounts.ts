@@ -2,7 +2,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { createKeyRing, type KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { FIRST_ACCOUNT_ID, openCredential, readAccounts } from '../accounts/account-store.ts';
 import { webhookUrl } from '../accounts/registrations.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../accounts/subscription-secrets.ts';
 import { openTokens, readGrant } from '../oauth/grant-store.ts';
 import type { DoctorSettings, ExaminedAccount } from './check-input.ts';
 

@@ -1,20 +1,212 @@
 import type { Change } from '../../contract/connector/changes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
-import type { Database } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
-import { createLiveChanges, type TakeChanges } from './live-changes.ts';
-import { type ChangeFilter, type ChangePage, readChangePage, readPosition } from './read-changes.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { Base } from '../db/base.ts';
+import {
+  type ChangeFilter,
+  type ChangePage,
+  passesFilter,
+  readChangePage,
+  readChanges,
+  readFiltered,
+  readPosition,
+} from './read-changes.ts';
 import { createSequencer } from './sequencer.ts';
 
-export type { TakeChanges } from './live-changes.ts';
+/** Receives changes in order. The next call waits for the promise, so a slow reader holds one batch. */
+export type TakeChanges = (changes: readonly Change[]) => void | Promise<void>;
+
+export interface LiveChangesOptions {
+  readonly database: Queryable;
+  readonly clock: Clock;
+  /** Ends every subscription. */
+  readonly ending: AbortSignal;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface LiveChanges {
+  /** Numbers up to `lastSeq` have been assigned. */
+  advance(lastSeq: number): void;
+  /** See `Feed.subscribe`. */
+  subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
+  readonly listeners: number;
+  /** Resolves when nothing is being read into memory. */
+  settle(): Promise<void>;
+}
+
+const PAGE = 500;
+/** Maximum number of changes passed to a subscriber at once. */
+const HANDFUL = 100;
+/** Changes in memory for live readers; a reader that lags further behind reads the database itself. */
+const WINDOW = 2_000;
+const RETRY_MS = 1_000;
+
+interface Handful {
+  readonly changes: readonly Change[];
+  /** The position of the reader afterwards, which includes changes that the filter omitted. */
+  readonly position: number;
+}
+
+/** Fans the feed out: each new change is read once, into a window that all live subscribers share. */
+export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
+  const { database, clock } = options;
+  const sleepers = new Set<() => void>();
+  let window: ChangeWindow | undefined;
+  let known = 0;
+  let listeners = 0;
+  let loading: Promise<void> | undefined;
+
+  function load(): void {
+    if (loading !== undefined || window === undefined || window.end >= known) return;
+    loading = fill(window)
+      .catch(options.onFailure)
+      .finally(() => {
+        loading = undefined;
+      });
+  }
+
+  async function fill(target: ChangeWindow): Promise<void> {
+    while (target === window && target.end < known) {
+      const goal = known;
+      const changes = await readChanges(database, target.end, PAGE);
+      // Without changes, numbers have jumped.
+      if (changes.length === 0) target.skipTo(goal);
+      target.append(changes);
+      for (const wake of [...sleepers]) wake();
+    }
+  }
+
+  async function openWindow(): Promise<ChangeWindow> {
+    if (window === undefined) {
+      const { lastSeq } = await readPosition(database);
+      known = Math.max(known, lastSeq);
+      window ??= new ChangeWindow(lastSeq, WINDOW);
+      load();
+    }
+    return window;
+  }
+
+  /** The changes after `position`; none if the reader has caught up. */
+  async function next(position: number, filter: ChangeFilter): Promise<Handful | undefined> {
+    const current = await openWindow();
+    const recent = current.after(position, HANDFUL);
+    if (recent !== undefined) {
+      const last = recent.at(-1);
+      if (last === undefined) return undefined;
+      return { changes: recent.filter((change) => passesFilter(change, filter)), position: last.seq };
+    }
+    const { changes, reached } = await readFiltered(database, position, HANDFUL, filter);
+    return { changes, position: reached };
+  }
+
+  function sleep(over: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        sleepers.delete(wake);
+        over.removeEventListener('abort', wake);
+        resolve();
+      };
+      sleepers.add(wake);
+      over.addEventListener('abort', wake);
+      if (over.aborted) wake();
+    });
+  }
+
+  async function follow(
+    after: number,
+    take: TakeChanges,
+    over: AbortSignal,
+    filter: ChangeFilter,
+  ): Promise<void> {
+    let position = after;
+    while (!over.aborted) {
+      let handful: Handful | undefined;
+      try {
+        handful = await next(position, filter);
+      } catch (error) {
+        options.onFailure(error);
+        await clock.sleep(RETRY_MS, over).catch(() => undefined);
+        continue;
+      }
+      if (over.aborted) return;
+      if (handful === undefined) {
+        await sleep(over);
+        continue;
+      }
+      position = handful.position;
+      if (handful.changes.length > 0) await take(handful.changes);
+    }
+  }
+
+  return {
+    advance(lastSeq) {
+      known = Math.max(known, lastSeq);
+      load();
+    },
+    async subscribe(after, take, signal, filter = {}) {
+      listeners += 1;
+      try {
+        await follow(after, take, AbortSignal.any([signal, options.ending]), filter);
+      } finally {
+        listeners -= 1;
+        if (listeners === 0) window = undefined;
+      }
+    },
+    get listeners() {
+      return listeners;
+    },
+    settle: async () => {
+      await loading;
+    },
+  };
+}
+
+/** The newest changes in memory, so that many live readers cost one query. */
+class ChangeWindow {
+  readonly #capacity: number;
+  #changes: Change[] = [];
+  #end: number;
+
+  /** Starts empty after `position`; holds up to `capacity` changes. */
+  constructor(position: number, capacity: number) {
+    this.#end = position;
+    this.#capacity = capacity;
+  }
+
+  /** The `seq` up to which the window has been filled. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** No change has a number above `end` and up to `position`. */
+  skipTo(position: number): void {
+    this.#end = position;
+  }
+
+  /** Adds all changes that follow `end`, in order. The oldest changes make room. */
+  append(changes: readonly Change[]): void {
+    const last = changes.at(-1);
+    if (last === undefined) return;
+    this.#changes.push(...changes);
+    this.#end = last.seq;
+    if (this.#changes.length > 2 * this.#capacity) this.#changes = this.#changes.slice(-this.#capacity);
+  }
+
+  /** Up to `limit` changes above `after`; undefined if the window does not reach back that far. */
+  after(after: number, limit: number): readonly Change[] | undefined {
+    const first = this.#changes[0]?.seq ?? this.#end + 1;
+    if (after < first - 1) return undefined;
+    // Numbers are consecutive, except where they jump: a change is as many places behind the first, or fewer.
+    let from = Math.min(after - first + 1, this.#changes.length);
+    while (from > 0 && (this.#changes[from - 1]?.seq ?? 0) > after) from -= 1;
+    return this.#changes.slice(from, from + limit);
+  }
+}
+
 export type { ChangeFilter } from './read-changes.ts';
 
-export interface FeedOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+export interface FeedOptions extends Base {}
 
 export interface Feed {
   /** Up to `limit` changes with a `seq` above `after`, in order. */

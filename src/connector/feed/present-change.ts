@@ -1,8 +1,9 @@
 import { getTableColumns } from 'drizzle-orm';
 import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
-import { toIso } from '../../runtime/clock/iso-time.ts';
-import { selectList } from '../db/column-sql.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
+import { CONNECTION_FIELDS } from '../db/connection-rows.ts';
 import { changes } from '../db/feed-tables.ts';
+import { selectList } from '../db/input-columns.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
 const { batch: _batch, position: _position, source: _source, via: _via, ...SHOWN } = getTableColumns(changes);
@@ -50,47 +51,43 @@ export function presentChange(row: StoredChange): Change {
 }
 
 function presentMessage(row: StoredChange, id: string): MessageChangeData {
+  const { seq: _seq, type: _type, at, accountId: _account, messageId: _id, ...rest } = row;
+  const { previousStatus: _previous, data: _data, ...message } = rest;
   return {
+    ...message,
     id,
-    connectionId: row.connectionId,
     direction: row.direction ?? 'incoming',
-    peer: row.peer,
-    text: row.text,
-    mediaUrl: row.mediaUrl,
-    mediaType: row.mediaType,
-    status: row.status,
-    errorMessage: row.errorMessage,
-    createdAt: toIso(row.createdAt ?? row.at),
+    createdAt: toIso(row.createdAt ?? at),
     firstSeenBy: row.firstSeenBy ?? 'webhook',
   };
 }
 
+const UNKNOWN = Object.fromEntries(CONNECTION_FIELDS.map((name) => [name, null])) as Readonly<
+  Record<(typeof CONNECTION_FIELDS)[number], null>
+>;
+
 /** `data` as written by `CONNECTION_DATA` of the merge; an absent field is unknown. */
 function presentConnection({ data, connectionId, accountId, at }: StoredChange): ConnectionChangeData {
-  const stored = (data ?? {}) as Partial<Omit<ConnectionChangeData, 'licenseExpires' | 'deletedAt'>> & {
+  type Stored = Partial<Omit<ConnectionChangeData, 'licenseExpires' | 'deletedAt'>> & {
     readonly licenseExpires?: number | null;
     readonly deletedAt?: number | null;
   };
-  const { licenseExpires = null, deletedAt = null } = stored;
+  const {
+    licenseExpires = null,
+    deletedAt = null,
+    visible = true,
+    changed = null,
+    ...rest
+  } = (data ?? {}) as Stored;
   return {
+    ...UNKNOWN,
+    ...rest,
     id: connectionId,
     accountId,
-    phoneNumber: stored.phoneNumber ?? null,
-    label: stored.label ?? null,
-    provider: stored.provider ?? null,
-    tier: stored.tier ?? null,
-    status: stored.status ?? null,
-    needsReconnect: stored.needsReconnect ?? null,
-    reason: stored.reason ?? null,
-    isDefault: stored.isDefault ?? null,
-    profilePicUrl: stored.profilePicUrl ?? null,
-    licenseValid: stored.licenseValid ?? null,
-    licenseStatus: stored.licenseStatus ?? null,
-    licenseExpires: licenseExpires === null ? null : toIso(licenseExpires),
-    visible: stored.visible ?? true,
-    customerRef: stored.customerRef ?? null,
-    deletedAt: deletedAt === null ? null : toIso(deletedAt),
+    visible,
+    licenseExpires: toIsoOrNull(licenseExpires),
+    deletedAt: toIsoOrNull(deletedAt),
     updatedAt: toIso(at),
-    changed: stored.changed ?? null,
+    changed,
   };
 }

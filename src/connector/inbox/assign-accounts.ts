@@ -1,21 +1,10 @@
+import { and, isNotNull } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { claimingSubscription } from '../accounts/subscription-secrets.ts';
 import { isReleased } from '../db/connection-rows.ts';
 import type { RawDelivery } from '../db/facts.ts';
-
-const UNCLAIMED = 'unclaimed:';
-
-/**
- * Placeholder account for events of a subscription that several accounts share, until the owner of their
- * connection is known. A row created under it belongs to the first account that lists the connection.
- */
-export function unclaimedAccount(subscriptionId: string): string {
-  return `${UNCLAIMED}${subscriptionId}`;
-}
-
-/** The subscription whose accounts may claim it; null if it is an account. */
-export function claimingSubscription(accountId: string): string | null {
-  return accountId.startsWith(UNCLAIMED) ? accountId.slice(UNCLAIMED.length) : null;
-}
+import { connections } from '../db/schema.ts';
 
 /**
  * An event of a shared subscription belongs to the account of its connection. If the connection is unknown or that of
@@ -76,5 +65,37 @@ function assign(delivery: RawDelivery, accountId: string): RawDelivery {
     accountId,
     ...(message === undefined ? {} : { message: { ...message, accountId } }),
     ...(connection === undefined ? {} : { connection: { ...connection, accountId } }),
+  };
+}
+
+/** More connections than this are looked up again from time to time. */
+const MAX_SEEN = 100_000;
+
+/**
+ * Returns a function that finds, among committed deliveries, the accounts of connections of which no number is known. The
+ * service sends no event when a connection is paired for the first time: only its list has the number. Each connection is
+ * looked up, and its account found, once in a process: the list may not have it either.
+ */
+export function createNewConnections(db: Queryable) {
+  const seen = new Set<string>();
+  return async (deliveries: readonly RawDelivery[]): Promise<ReadonlySet<string>> => {
+    const accounts = new Map(
+      deliveries.flatMap(({ accountId, message }) =>
+        message === undefined || seen.has(message.connectionId)
+          ? []
+          : [[message.connectionId, accountId] as const],
+      ),
+    );
+    if (accounts.size === 0) return new Set();
+    const numbered = await orm(db)
+      .select({ id: connections.connectionId })
+      .from(connections)
+      .where(
+        and(isAnyOf(connections.connectionId, [...accounts.keys()]), isNotNull(connections.phoneNumber)),
+      );
+    if (seen.size > MAX_SEEN) seen.clear();
+    for (const id of accounts.keys()) seen.add(id);
+    for (const { id } of numbered) accounts.delete(id);
+    return new Set(accounts.values());
   };
 }

@@ -6,7 +6,7 @@ import {
   verifySignature,
 } from '../../patterns/verify-signature.ts';
 import type { Deadline } from '../../runtime/clock/deadline.ts';
-import type { Subscription, SubscriptionSecrets } from './subscription-secrets.ts';
+import type { Subscription, SubscriptionSecrets } from '../accounts/subscription-secrets.ts';
 
 const TIMESTAMP = HEADERS.timestamp.toLowerCase();
 const SIGNATURE = HEADERS.signature.toLowerCase();

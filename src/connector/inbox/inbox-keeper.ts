@@ -1,14 +1,9 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
-import type { Database } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Base } from '../db/base.ts';
 import { dropInboxPartitions, makeInboxPartitions, readNewestInboxAt } from '../db/inbox-partitions.ts';
 import { readPresent } from '../db/present-time.ts';
 
-export interface InboxKeeperOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface InboxKeeperOptions extends Base {
   readonly retentionDays: number;
 }
 

@@ -7,7 +7,7 @@ import {
   type ParsedMessageStatus,
   parseWebhookEvent,
 } from '../../contract/service/parse-event.ts';
-import { type ConnectionStateFacts, type MessageFacts, WEBHOOK_SEEN } from '../db/facts.ts';
+import { type ConnectionStateFacts, eachText, type MessageFacts, WEBHOOK_SEEN } from '../db/facts.ts';
 
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
@@ -136,12 +136,8 @@ function fromStatus({ connection_id, message }: ParsedMessageStatus, context: De
     accountId: context.accountId,
     source: 'webhook',
     direction: 'outgoing',
-    peer: null,
-    text: null,
-    mediaUrl: null,
-    mediaType: null,
+    ...eachText(() => null),
     status: message.status,
-    errorMessage: null,
     waMessageId: message.wa_id,
     createdAt: message.timestamp ?? context.signedAt,
     webhookSeen: message.status === null ? 0 : WEBHOOK_SEEN[message.status],

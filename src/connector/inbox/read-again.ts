@@ -1,9 +1,8 @@
 import { READER_VERSION } from '../../contract/service/read-fields.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline } from '../../runtime/clock/deadline.ts';
-import { repeat } from '../../runtime/clock/repeat.ts';
-import { type Database, sqlState } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import { type Repeat, repeat } from '../../runtime/clock/repeat.ts';
+import { sqlState } from '../../runtime/database/database.ts';
+import type { Base } from '../db/base.ts';
 import type { RawDelivery } from '../db/facts.ts';
 import { endOfPartition } from '../db/inbox-partitions.ts';
 import {
@@ -26,10 +25,7 @@ const PAGE_DEADLINE_MS = 30_000;
 const ASSIGN_WITHIN_MS = 5_000;
 const UNDEFINED_TABLE = '42P01';
 
-export interface ReadAgainOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface ReadAgainOptions extends Base {
   readonly presence: Presence;
   readonly onCommitted: () => void;
 }
@@ -40,10 +36,7 @@ export interface ReadAgainOptions {
  * process: now, or an hour later if it fails. A day that has not ended is read a second time an hour later, because
  * processes of the earlier version may still add to it.
  */
-export function startReadingAgain(options: ReadAgainOptions): {
-  settle(): Promise<void>;
-  stop(): Promise<void>;
-} {
+export function startReadingAgain(options: ReadAgainOptions): Repeat {
   const { database, clock, logger, presence } = options;
   const seen = new Set<string>();
 

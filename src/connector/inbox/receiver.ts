@@ -2,26 +2,28 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline } from '../../runtime/clock/deadline.ts';
-import { type Database, isConnectionFailure } from '../../runtime/database/database.ts';
+import { isConnectionFailure } from '../../runtime/database/database.ts';
 import { clientAddress } from '../../runtime/http-server/connections.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import { declaresMore, freeBytes, readRawBody } from '../../runtime/http-server/request-body.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import {
+  claimingSubscription,
+  FIRST_SUBSCRIPTION_ID,
+  type SubscriptionSecrets,
+} from '../accounts/subscription-secrets.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Base } from '../db/base.ts';
 import type { BatchResult } from '../db/commit-batch.ts';
 import type { RawDelivery } from '../db/facts.ts';
 import { answerRefusal, answerTaken, REFUSALS, type Refusal } from './answers.ts';
-import { assignAccounts, claimingSubscription } from './assign-accounts.ts';
+import { assignAccounts, createNewConnections } from './assign-accounts.ts';
 import { checkHeaders, checkSignature } from './check-signature.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
 import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
 import { interpretBody } from './interpret-body.ts';
-import { createNewConnections } from './new-connections.ts';
 import { createReceiverMetrics } from './receiver-metrics.ts';
 import type { ReceiverTally } from './receiver-tally.ts';
-import type { SubscriptionSecrets } from './subscription-secrets.ts';
-import { FIRST_SUBSCRIPTION_ID } from './subscription-secrets.ts';
 import { readWebhookPath } from './webhook-path.ts';
 
 export interface ReceiverLimits extends CommitQueueLimits {
@@ -68,11 +70,8 @@ interface Visit {
   late: Refusal;
 }
 
-export interface ReceiverOptions {
-  readonly database: Database;
+export interface ReceiverOptions extends Base {
   readonly subscriptions: SubscriptionSecrets;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly metrics: Metrics;
   /** Counts requests, for later diagnosis. */
   readonly tally?: ReceiverTally;

@@ -1,7 +1,6 @@
 import { html, type Markup, type Page, renderPage, shownName, shownNumber } from '../../runtime/page/page.ts';
 import { type GrantedNumber, OTHER_NUMBERS } from './check-grant.ts';
-import type { ConsentEnd, FinishedConsent } from './consents.ts';
-import type { Flow } from './flow-store.ts';
+import type { ConsentEnd, FinishedConsent, Flow } from './consents.ts';
 import type { OauthApp } from './oauth-app.ts';
 
 /** A page for the customer who consents. */

@@ -1,26 +1,23 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { and, eq, gt, isNull, lt } from 'drizzle-orm';
 import type { StartGrantRequest } from '../../contract/connector/accounts.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { isNamedHost } from '../../runtime/public-network/is-named-host.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { insertAccount, renewCredential } from '../accounts/account-store.ts';
+import { resumePolls } from '../accounts/poll-state.ts';
+import type { Base } from '../db/base.ts';
+import { accounts, oauthFlows } from '../db/schema.ts';
 import { authorizationUrlContext, verifierContext } from '../db/sealed-columns.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
 import { checkGrant, type GrantedNumber, readNumbers } from './check-grant.ts';
-import {
-  bindFlow,
-  type Flow,
-  insertFlow,
-  noteFailure,
-  readFlow,
-  readStartedFlow,
-  takeFlow,
-} from './flow-store.ts';
+import { type GrantRow, openTokens, putGrant, readGrant, sealTokens } from './grant-store.ts';
 import { type OauthApp, startUrl } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
-import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
 
 /** Time for a person to read, sign in, and possibly obtain a user code. */
 const FLOW_LIFETIME_MS = 60 * 60_000;
@@ -29,9 +26,12 @@ const KEPT_MS = 24 * 60 * 60_000;
 /** Half a kilobyte: longer than any state or start token of ours. */
 const LONGEST_SECRET = 512;
 
-export interface ConsentsOptions extends StoreGrantOptions {
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface ConsentsOptions extends Base {
+  readonly keyRing: KeyRing;
+  /** `{base_url}` of the service. */
+  readonly baseUrl: string;
+  /** The subscription of the app. */
+  readonly subscriptionId: string;
   readonly server: AuthorizationServer;
   readonly app: OauthApp;
   /**
@@ -263,4 +263,106 @@ export function createConsents(options: ConsentsOptions): Consents {
 
 function makeSecret(): string {
   return randomBytes(32).toString('base64url');
+}
+
+/** Result of storing a grant. */
+interface StoredGrant {
+  readonly accountId: string;
+  /** The previous refresh token, which may still be valid; null if there was none. */
+  readonly replaced: string | null;
+}
+
+/**
+ * Stores the result of a consent, as a new account or in place of the previous grant of an account. Everything
+ * else of that account is unchanged, and work that waited for the consent continues. Null if the account was
+ * removed in the meantime. Throws what the database throws; then nothing is stored.
+ */
+async function storeGrant(
+  options: ConsentsOptions,
+  flow: Flow,
+  issued: IssuedTokens,
+  now: number,
+): Promise<StoredGrant | null> {
+  const { database, keyRing, baseUrl, subscriptionId } = options;
+  const accountId = flow.accountId ?? randomUUID();
+  const pair = await sealTokens(keyRing, accountId, issued, now);
+  const before = await database.transaction(async (tx): Promise<GrantRow | null | 'gone'> => {
+    // It belongs to this app from now on, even if another app created it.
+    const { label, reference } = flow;
+    const isIt = and(eq(accounts.id, accountId), eq(accounts.kind, 'oauth'));
+    const kept = { label: label ?? undefined, reference: reference ?? undefined, baseUrl, subscriptionId };
+    if (flow.accountId === null)
+      await insertAccount(tx, { ...kept, id: accountId, kind: 'oauth', createdAt: now });
+    else if (!(await renewCredential(tx, isIt, kept))) return 'gone';
+    const replaced = await readGrant(tx, accountId);
+    await putGrant(tx, { accountId, ...pair, scope: issued.scope, refreshedAt: now });
+    await resumePolls(tx, accountId);
+    await noteConnected(tx, flow.id, accountId);
+    return replaced;
+  });
+  if (before === 'gone') return null;
+  const stillGood = before !== null && before.endedAt === null;
+  return { accountId, replaced: stillGood ? (await openTokens(keyRing, before)).refreshToken : null };
+}
+
+/**
+ * A stored consent. `outcome` is `connected`, or the code of a failure; null if it was not used, or a process
+ * died while using it. Times in epoch milliseconds.
+ */
+export type Flow = typeof oauthFlows.$inferSelect;
+
+/** Stores a consent, and deletes those that expired more than `keptMs` ago. */
+async function insertFlow(
+  db: Queryable,
+  flow: typeof oauthFlows.$inferInsert,
+  keptMs: number,
+): Promise<void> {
+  await orm(db).insert(oauthFlows).values(flow);
+  await orm(db)
+    .delete(oauthFlows)
+    .where(lt(oauthFlows.expiresAt, flow.createdAt - keptMs));
+}
+
+/** The consent with this id; null if there is none. */
+async function readFlow(db: Queryable, id: string): Promise<Flow | null> {
+  const [flow] = await orm(db).select().from(oauthFlows).where(eq(oauthFlows.id, id));
+  return flow ?? null;
+}
+
+/** The consent with this start token; null if there is none. */
+export async function readStartedFlow(db: Queryable, startId: string): Promise<Flow | null> {
+  const [flow] = await orm(db).select().from(oauthFlows).where(eq(oauthFlows.startId, startId));
+  return flow ?? null;
+}
+
+/** Not used and not expired. */
+const isOpen = (id: string, now: number) =>
+  and(eq(oauthFlows.id, id), isNull(oauthFlows.usedAt), gt(oauthFlows.expiresAt, now));
+
+/** Binds a consent to the browser with this cookie, unless it is bound already. */
+export async function bindFlow(db: Queryable, id: string, browser: string, now: number): Promise<void> {
+  await orm(db)
+    .update(oauthFlows)
+    .set({ browser })
+    .where(and(isOpen(id, now), isNull(oauthFlows.browser)));
+}
+
+/** Marks a consent as used: true for one callback, in any process. False if it was already used or has expired. */
+async function takeFlow(db: Queryable, id: string, now: number): Promise<boolean> {
+  const taken = await orm(db)
+    .update(oauthFlows)
+    .set({ usedAt: now })
+    .where(isOpen(id, now))
+    .returning({ id: oauthFlows.id });
+  return taken.length > 0;
+}
+
+/** Stores that a consent resulted in no grant, for repeated visits. */
+async function noteFailure(db: Queryable, id: string, code: string): Promise<void> {
+  await orm(db).update(oauthFlows).set({ outcome: code }).where(eq(oauthFlows.id, id));
+}
+
+/** Stores the account that received the grant of a consent. */
+async function noteConnected(db: Queryable, id: string, accountId: string): Promise<void> {
+  await orm(db).update(oauthFlows).set({ outcome: 'connected', accountId }).where(eq(oauthFlows.id, id));
 }

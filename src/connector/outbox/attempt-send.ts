@@ -1,16 +1,113 @@
 import { randomUUID } from 'node:crypto';
 import type { ReadSend } from '../../contract/service/read-answers.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
-import { decideSend, ruleFor, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
-import type { MessageFacts } from '../db/facts.ts';
+import { decideSend, giveUp, ruleFor, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
+import { eachText, type MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
+import { isUnfinished } from '../db/outbox-tables.ts';
+import { retryCommit } from '../db/retry-commit.ts';
+import type { SentMessage } from '../service-client/call-service.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
-import type { SentMessage } from '../service-client/stream-message.ts';
-import type { HostedClient } from './open-client.ts';
-import type { QueueContext } from './queue-context.ts';
-import { beginAttempt, type QueuedSend, readFile, readFileSize, type WriteResult } from './queue-store.ts';
-import { giveUpSend, type Outcome, recordOutcome } from './record-outcome.ts';
+import type { HostedClient, QueueContext } from './queue-context.ts';
+import {
+  beginAttempt,
+  type QueuedSend,
+  readFile,
+  readFileSize,
+  type SendUpdate,
+  updateSend,
+  type WriteResult,
+} from './queue-store.ts';
+
+/** The outcome of an attempt. */
+interface Outcome {
+  readonly step: SendStep;
+  /** Code of the refusal or failure; null after a success. */
+  readonly errorCode: string | null;
+  /** The message that resulted. */
+  readonly message?: MessageFacts | undefined;
+  /** The service did not answer: a retry may start as soon as it does. */
+  readonly awaitsService?: boolean;
+  /** Start of the wait before a retry, epoch ms. Default: now. */
+  readonly since?: number;
+}
+
+/** A held send waits at least this long, so that a refused credential is not tried in a tight loop. */
+const HOLD_MS = 15_000;
+
+/**
+ * Commits the outcome of an attempt. If the database fails, the commit is retried for some seconds, so that the answer
+ * is not lost; after that it counts as lost. Repeating it is safe, because an attempt can end only once.
+ */
+async function recordOutcome(
+  { database, clock, metrics, logger, onCommitted }: QueueContext,
+  lease: Lease,
+  send: QueuedSend,
+  outcome: Outcome,
+): Promise<WriteResult> {
+  const update = toUpdate(send, outcome, clock.now());
+  const result = await retryCommit(
+    clock,
+    () => updateSend(database, lease, update, clock.now(), outcome.message),
+    (err) => logger.warn({ err, outboundId: send.id }, 'the answer of a send could not be stored; retrying'),
+  );
+  onCommitted();
+  if (result === 'done' && !isUnfinished(update.state)) metrics.finished.inc({ state: update.state });
+  return result;
+}
+
+/** Ends a send that will not be attempted again: `rejected`, or `unknown` if an earlier answer was lost. */
+export function giveUpSend(
+  context: QueueContext,
+  lease: Lease,
+  send: QueuedSend,
+  errorCode: string | null,
+): Promise<WriteResult> {
+  return recordOutcome(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
+}
+
+function toUpdate(
+  send: QueuedSend,
+  { step, errorCode, message, awaitsService = false, since }: Outcome,
+  now: number,
+): SendUpdate {
+  const base = {
+    outboundId: send.id,
+    attemptId: send.attemptId,
+    messageId: message?.messageId ?? null,
+    lastError: errorCode,
+    nextAttemptAt: null,
+    awaitsService: false,
+    inDoubt: send.inDoubt,
+    resetsFirstAttempt: false,
+  };
+  switch (step.next) {
+    case 'sent':
+    case 'delivered_not_stored':
+      return { ...base, state: step.next, inDoubt: false };
+    case 'rejected':
+      return { ...base, state: step.next };
+    case 'unknown':
+      return { ...base, state: step.next, inDoubt: true };
+    case 'repeat':
+      return {
+        ...base,
+        state: 'queued',
+        nextAttemptAt: Math.max(now, (since ?? now) + step.waitMs),
+        awaitsService,
+        inDoubt: step.inDoubt,
+      };
+    case 'hold':
+      return {
+        ...base,
+        state: 'queued',
+        nextAttemptAt: now + HOLD_MS,
+        inDoubt: step.inDoubt,
+        resetsFirstAttempt: !step.inDoubt,
+      };
+  }
+}
 
 /** A file is in memory once until the answer, and about once more while it is read in pieces. */
 const MEMORY_PER_FILE_BYTE = 2;
@@ -173,12 +270,10 @@ function toFacts(send: QueuedSend, answer: ReadSend): MessageFacts | undefined {
     accountId: send.accountId,
     source: 'send',
     direction: 'outgoing',
+    ...eachText(() => null),
     peer: send.to,
     text: send.text,
-    mediaUrl: null,
-    mediaType: null,
     status: messageStatus.safeParse(answer.status).data ?? 'sent',
-    errorMessage: null,
     waMessageId: answer.waMessageId,
     createdAt: (send.inDoubt ? send.firstAttemptAt : send.lastAttemptAt) ?? 0,
     webhookSeen: 0,

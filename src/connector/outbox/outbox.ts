@@ -4,10 +4,9 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
-import { attemptSend, recordAbandoned } from './attempt-send.ts';
-import { readDueQueues } from './due-queues.ts';
+import { attemptSend, giveUpSend, recordAbandoned } from './attempt-send.ts';
+import { createQueueFloors, type KnownQueues, readDueQueues } from './due-queues.ts';
 import type { QueueContext } from './queue-context.ts';
-import { createQueueFloors, type KnownQueues } from './queue-floors.ts';
 import {
   endWaits,
   type NextSend,
@@ -16,7 +15,6 @@ import {
   SEND,
   type WriteResult,
 } from './queue-store.ts';
-import { giveUpSend } from './record-outcome.ts';
 
 /**
  * Maximum number of queues that run concurrently in a process. They wait for the service, for minutes if it heals a

@@ -1,6 +1,4 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { PollMetrics } from './poll-metrics.ts';
@@ -32,10 +30,7 @@ export interface PageBudget {
 }
 
 /** What one cycle uses. Created for each cycle, because lease, credential and signal are specific to it. */
-export interface PollContext {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface PollContext extends Base {
   readonly metrics: PollMetrics;
   readonly client: ServiceClient;
   readonly lease: Lease;

@@ -3,14 +3,13 @@ import type { Coverage } from '../../patterns/reconcile-walk.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../accounts/poll-state.ts';
 import { messages } from '../db/schema.ts';
-import { latestOf, mergeListing } from './poll-connections.ts';
+import { latestOf, mergeListing, walkVisibility } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
 import { boundProgress, outdatedDays, readBeforePoll, readProgress } from './progress.ts';
 import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
-import { judgeRepairs } from './repairs.ts';
+import { judgeRepairs } from './store-page.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
 import { type CoverageWalk, storeProgress, walkAccount } from './walk-messages.ts';
-import { walkVisibility } from './walk-visibility.ts';
 
 /** How far a poll came. */
 export interface PolledCycle {

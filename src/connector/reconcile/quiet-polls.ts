@@ -1,7 +1,10 @@
+import type { Account } from '../accounts/account-store.ts';
+import { type CredentialOptions, clientOf } from '../accounts/credential-source.ts';
 import type { PollState } from '../accounts/poll-state.ts';
 import type { KnownVersions } from '../db/connection-listing.ts';
-import { dueHorizon, HORIZONS } from './open-statuses.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
 import { boundProgress, type Progress } from './progress.ts';
+import { dueHorizon, HORIZONS } from './sweep-statuses.ts';
 
 /** What a poll that changed nothing had before it: the answers of the service, and the rows of the account. */
 export interface SettledPoll {
@@ -50,4 +53,34 @@ export function isNothingDue(
   const createdSince = latest - Math.max(0, now - state.lastGoodAt);
   const bounded = boundProgress(progress, { now, createdSince }).coverage.watermark;
   return watermark !== null && watermark === bounded && watermark <= latest;
+}
+
+/** What a process keeps between the polls of its accounts. Nothing depends on it but time. */
+export interface PollMemory {
+  readonly settled: SettledPolls;
+  /** The client of an account; the same one as long as its API key and address are the same. */
+  clientOf(options: CredentialOptions, account: Account): ServiceClient;
+  forget(accountId: string): void;
+}
+
+export function createPollMemory(): PollMemory {
+  const settled: SettledPolls = new Map();
+  const clients = new Map<string, { readonly of: string; readonly client: ServiceClient }>();
+  return {
+    settled,
+    clientOf(options, account) {
+      // The token of a grant changes.
+      if (account.kind !== 'api_key') return clientOf(options, account);
+      const of = [account.credentialVersion, account.network, account.baseUrl].join(' ');
+      const known = clients.get(account.id);
+      if (known?.of === of) return known.client;
+      const client = clientOf(options, account);
+      clients.set(account.id, { of, client });
+      return client;
+    },
+    forget(accountId) {
+      settled.delete(accountId);
+      clients.delete(accountId);
+    },
+  };
 }

@@ -6,13 +6,17 @@ import type { ReadReceiptRequest } from '../../contract/service/messages.ts';
 import {
   type ReadAccount,
   type ReadConnectionDetail,
+  type ReadConnectionListItem,
   type ReadCreatedConnection,
+  type ReadItems,
+  type ReadMessage,
   type ReadSend,
   type ReadWebhook,
   readAccount,
   readConnectionDetail,
   readConnectionList,
   readCreatedConnection,
+  readMessagePage,
   readPairingCode,
   readReadReceipt,
   readRestart,
@@ -20,17 +24,60 @@ import {
   readSend,
   readWebhook,
 } from '../../contract/service/read-answers.ts';
+import { type MessageStatus, messageStatus } from '../../contract/service/statuses.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import {
   createServiceCaller,
   readBody,
+  type SentMessage,
   type ServiceCall,
   type ServiceCallerOptions,
+  streamMessage,
 } from './call-service.ts';
-import { type PolledConnections, type PolledPage, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
-import { type SentMessage, streamMessage } from './stream-message.ts';
+
+/** A message as polling uses it. */
+export interface PolledMessage extends Omit<ReadMessage, 'direction' | 'status' | 'createdAt'> {
+  readonly direction: 'incoming' | 'outgoing';
+  /** Null for a status that this version does not know. */
+  readonly status: MessageStatus | null;
+  /** Epoch milliseconds. `NaN` if the page contains no readable time. */
+  readonly createdAt: number;
+  /**
+   * False if the direction or the time could not be read. The direction is then assumed to be `incoming`, because
+   * a contact's message must not be lost, and the time is that of a neighbour in the list.
+   */
+  readonly certain: boolean;
+}
+
+/** A page of messages, newest first. */
+export interface PolledPage extends ReadItems<PolledMessage> {
+  readonly nextCursor: string | null;
+  readonly hasMore: boolean;
+}
+
+export interface PolledConnections extends ReadItems<ReadConnectionListItem> {
+  /** The `Date` of the response in epoch milliseconds, whole seconds; null if it had none. */
+  readonly date: number | null;
+}
+
+/** Reads a page of `GET /messages`. Throws a `ZodError` if the value is not a page. */
+export function readPolledPage(body: unknown): PolledPage {
+  const page = readMessagePage(body);
+  let neighbour = page.items.find(({ createdAt }) => createdAt !== null)?.createdAt ?? Number.NaN;
+  const items = page.items.map((item) => {
+    neighbour = item.createdAt ?? neighbour;
+    return {
+      ...item,
+      direction: item.direction ?? 'incoming',
+      status: messageStatus.safeParse(item.status?.trim().toLowerCase()).data ?? null,
+      createdAt: neighbour,
+      certain: item.direction !== null && item.createdAt !== null,
+    };
+  });
+  return { ...page, items };
+}
 
 const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
@@ -71,51 +118,6 @@ export interface CreatedConnection extends ReadCreatedConnection {
   readonly replayed: boolean;
 }
 
-/**
- * The calls that the connector makes to the service, one method per endpoint. Each makes one attempt and
- * throws a `ServiceError`; waits and retries are up to the caller, who knows the consequences.
- */
-export interface ServiceClient {
-  /** `GET /connections`, not read yet. */
-  requestConnections(signal?: AbortSignal): Promise<UnreadAnswer<PolledConnections>>;
-  /** `GET /connections`. */
-  listConnections(signal?: AbortSignal): Promise<PolledConnections>;
-  /** `POST /connections`. Retry it with the same key: a call whose response was lost may have created one. */
-  createConnection(
-    body: CreateConnectionRequest,
-    idempotencyKey: string,
-    signal?: AbortSignal,
-  ): Promise<CreatedConnection>;
-  /** `GET /connections/{id}`, with a new QR code on every call until it is connected. */
-  getConnection(id: string, signal?: AbortSignal): Promise<ReadConnectionDetail>;
-  /** `DELETE /connections/{id}`. Permanent. */
-  deleteConnection(id: string, signal?: AbortSignal): Promise<void>;
-  /** `POST /connections/{id}/restart`. */
-  restartConnection(id: string, signal?: AbortSignal): Promise<{ readonly recreated: boolean }>;
-  /** `POST /connections/{id}/logout`. */
-  logoutConnection(id: string, signal?: AbortSignal): Promise<void>;
-  /** `POST /connections/{id}/pairing-code`. The number is sent unchanged: digits only. */
-  requestPairingCode(id: string, phoneNumber: string, signal?: AbortSignal): Promise<string>;
-  /** `GET /account`. */
-  readAccount(signal?: AbortSignal): Promise<ReadAccount>;
-  /** `GET /messages`, newest first, not read yet. */
-  requestMessages(query: MessageQuery, signal?: AbortSignal): Promise<UnreadAnswer<PolledPage>>;
-  /** `GET /messages`, newest first. */
-  listMessages(query: MessageQuery, signal?: AbortSignal): Promise<PolledPage>;
-  /**
-   * `POST /messages`. Takes up to 2.5 minutes if a session heals first; the deadline is `SEND_DEADLINE_MS`.
-   */
-  sendMessage(body: SentMessage, signal?: AbortSignal): Promise<ReadSend>;
-  /** `POST /messages/read`; returns how many messages it marked. Idempotent. */
-  markRead(body: ReadReceiptRequest, signal?: AbortSignal): Promise<number>;
-  /** `GET /webhook`. */
-  getWebhook(signal?: AbortSignal): Promise<ReadWebhook>;
-  /** `PUT /webhook`. Invalidates the previous secret at once, even if the URL stays the same. */
-  putWebhook(url: string, signal?: AbortSignal): Promise<IssuedSecret>;
-  /** `POST /webhook/rotate`. Invalidates the previous secret at once. */
-  rotateWebhook(signal?: AbortSignal): Promise<IssuedSecret>;
-}
-
 export interface ServiceClientOptions {
   /** `{base_url}`, including the `/api/v1` prefix. */
   readonly baseUrl: string;
@@ -127,15 +129,27 @@ export interface ServiceClientOptions {
   readonly clock: Clock;
 }
 
+/**
+ * The calls that the connector makes to the service, one method per endpoint. Each makes one attempt and
+ * throws a `ServiceError`; waits and retries are up to the caller, who knows the consequences.
+ */
+export type ServiceClient = ReturnType<typeof createServiceClient>;
+
+type Signal = AbortSignal | undefined;
+
 /** Creates a client of the service for one credential. It holds no state and opens nothing. */
-export function createServiceClient(options: ServiceClientOptions): ServiceClient {
+export function createServiceClient(options: ServiceClientOptions) {
   const call = createServiceCaller(options);
 
-  const ask: Ask = async (request, read) => {
+  async function ask<Shape>(request: ServiceCall, read: (body: unknown) => Shape) {
     const answer = await call(request);
     return { value: readAnswer(read, readBody(answer)), date: answer.date, headers: answer.headers };
-  };
-  const request: Requesting = async (wanted, read) => {
+  }
+
+  async function request<Shape>(
+    wanted: ServiceCall,
+    read: (body: unknown, date: number | null) => Shape,
+  ): Promise<UnreadAnswer<Shape>> {
     const answer = await call(wanted);
     const { text, date } = answer;
     return {
@@ -145,70 +159,39 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
       },
       read: () => readAnswer((body) => read(body, date), readBody(answer)),
     };
-  };
+  }
 
   async function issue(
-    request: Pick<ServiceCall, 'method' | 'path' | 'body' | 'signal'>,
+    about: Pick<ServiceCall, 'method' | 'path' | 'body' | 'signal'>,
   ): Promise<IssuedSecret> {
-    const { value, date } = await ask({ ...request, deadlineMs: WRITE_DEADLINE_MS }, readSecret);
+    const { value, date } = await ask({ ...about, deadlineMs: WRITE_DEADLINE_MS }, readSecret);
     return { secret: value, issuedAt: date };
   }
 
-  return {
-    ...connectionCalls(ask),
-    ...messageCalls(ask),
-    ...listCalls(request),
-    readAccount: async (signal) => (await ask(reading('account', signal), readAccount)).value,
-    getWebhook: async (signal) => (await ask(reading('webhook', signal), readWebhook)).value,
-    putWebhook: (url, signal) => issue({ method: 'put', path: 'webhook', body: { url }, signal }),
-    rotateWebhook: (signal) => issue({ method: 'post', path: 'webhook/rotate', signal }),
+  /** `GET /connections`, not read yet. */
+  const requestConnections = (signal?: Signal): Promise<UnreadAnswer<PolledConnections>> =>
+    request(reading('connections', signal), (body, date) => ({ ...readConnectionList(body), date }));
+
+  /** `GET /messages`, newest first, not read yet. */
+  const requestMessages = (
+    { connectionId, cursor, limit }: MessageQuery,
+    signal?: Signal,
+  ): Promise<UnreadAnswer<PolledPage>> => {
+    const query = { connectionId, limit, cursor: cursor ?? undefined };
+    return request({ ...reading('messages', signal), query }, readPolledPage);
   };
-}
 
-type Ask = <Shape>(
-  request: ServiceCall,
-  read: (body: unknown) => Shape,
-) => Promise<{ readonly value: Shape; readonly date: number | null; readonly headers: Headers }>;
-
-type Requesting = <Shape>(
-  request: ServiceCall,
-  read: (body: unknown, date: number | null) => Shape,
-) => Promise<UnreadAnswer<Shape>>;
-
-function reading(path: string, signal: AbortSignal | undefined): ServiceCall {
-  return { method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal };
-}
-
-/**
- * The path of a connection. `.` and `..` remain path segments with a meaning however they are encoded, and
- * would lead to other endpoints: no connection has such an id, so the service is not called.
- */
-function pathOf(connectionId: string): string {
-  if (/^\.{0,2}$/.test(connectionId)) throw new ServiceRefusal({ status: 404, code: 'not_found' });
-  return `connections/${encodeURIComponent(connectionId)}`;
-}
-
-type ConnectionCalls = Pick<
-  ServiceClient,
-  | 'createConnection'
-  | 'getConnection'
-  | 'deleteConnection'
-  | 'restartConnection'
-  | 'logoutConnection'
-  | 'requestPairingCode'
->;
-
-function connectionCalls(ask: Ask): ConnectionCalls {
-  const one = (id: string, action?: string) => `${pathOf(id)}${action === undefined ? '' : `/${action}`}`;
-  const acting = (path: string, signal: AbortSignal | undefined): ServiceCall => ({
-    method: 'post',
-    path,
-    deadlineMs: SESSION_DEADLINE_MS,
-    signal,
-  });
-  const nothing = (): void => undefined;
   return {
-    async createConnection(body, idempotencyKey, signal) {
+    requestConnections,
+    /** `GET /connections`. */
+    listConnections: async (signal?: Signal): Promise<PolledConnections> =>
+      (await requestConnections(signal)).read(),
+    /** `POST /connections`. Retry it with the same key: a call whose response was lost may have created one. */
+    async createConnection(
+      body: CreateConnectionRequest,
+      idempotencyKey: string,
+      signal?: Signal,
+    ): Promise<CreatedConnection> {
       const headers = { [HEADERS.idempotencyKey]: idempotencyKey };
       const { value, headers: answered } = await ask(
         { ...acting('connections', signal), body, headers },
@@ -216,53 +199,75 @@ function connectionCalls(ask: Ask): ConnectionCalls {
       );
       return { ...value, replayed: answered.get(HEADERS.idempotencyReplayed) === 'true' };
     },
-    getConnection: async (id, signal) => (await ask(reading(one(id), signal), readConnectionDetail)).value,
-    async deleteConnection(id, signal) {
-      await ask({ ...acting(one(id), signal), method: 'delete' }, nothing);
+    /** `GET /connections/{id}`, with a new QR code on every call until it is connected. */
+    getConnection: async (id: string, signal?: Signal): Promise<ReadConnectionDetail> =>
+      (await ask(reading(pathOf(id), signal), readConnectionDetail)).value,
+    /** `DELETE /connections/{id}`. Permanent. */
+    async deleteConnection(id: string, signal?: Signal): Promise<void> {
+      await ask({ ...acting(pathOf(id), signal), method: 'delete' }, nothing);
     },
-    restartConnection: async (id, signal) =>
-      (await ask(acting(one(id, 'restart'), signal), readRestart)).value,
-    async logoutConnection(id, signal) {
-      await ask(acting(one(id, 'logout'), signal), nothing);
+    /** `POST /connections/{id}/restart`. */
+    restartConnection: async (id: string, signal?: Signal): Promise<{ readonly recreated: boolean }> =>
+      (await ask(acting(pathOf(id, 'restart'), signal), readRestart)).value,
+    /** `POST /connections/{id}/logout`. */
+    async logoutConnection(id: string, signal?: Signal): Promise<void> {
+      await ask(acting(pathOf(id, 'logout'), signal), nothing);
     },
-    requestPairingCode: async (id, phoneNumber, signal) => {
-      const body = { phoneNumber };
-      return (await ask({ ...acting(one(id, 'pairing-code'), signal), body }, readPairingCode)).value;
+    /** `POST /connections/{id}/pairing-code`. The number is sent unchanged: digits only. */
+    async requestPairingCode(id: string, phoneNumber: string, signal?: Signal): Promise<string> {
+      const posted = { ...acting(pathOf(id, 'pairing-code'), signal), body: { phoneNumber } };
+      return (await ask(posted, readPairingCode)).value;
     },
-  };
-}
-
-function listCalls(
-  request: Requesting,
-): Pick<ServiceClient, 'requestConnections' | 'listConnections' | 'requestMessages' | 'listMessages'> {
-  const requestConnections: ServiceClient['requestConnections'] = (signal) =>
-    request(reading('connections', signal), (body, date) => ({ ...readConnectionList(body), date }));
-  const requestMessages: ServiceClient['requestMessages'] = ({ connectionId, cursor, limit }, signal) => {
-    const query = { connectionId, limit, cursor: cursor ?? undefined };
-    return request({ ...reading('messages', signal), query }, readPolledPage);
-  };
-  return {
-    requestConnections,
-    listConnections: async (signal) => (await requestConnections(signal)).read(),
+    /** `GET /account`. */
+    readAccount: async (signal?: Signal): Promise<ReadAccount> =>
+      (await ask(reading('account', signal), readAccount)).value,
     requestMessages,
-    listMessages: async (query, signal) => (await requestMessages(query, signal)).read(),
-  };
-}
-
-function messageCalls(ask: Ask): Pick<ServiceClient, 'sendMessage' | 'markRead'> {
-  const posting = { method: 'post' } as const;
-  return {
-    sendMessage: async (body, signal) => {
+    /** `GET /messages`, newest first. */
+    listMessages: async (query: MessageQuery, signal?: Signal): Promise<PolledPage> =>
+      (await requestMessages(query, signal)).read(),
+    /**
+     * `POST /messages`. Takes up to 2.5 minutes if a session heals first; the deadline is `SEND_DEADLINE_MS`.
+     */
+    async sendMessage(body: SentMessage, signal?: Signal): Promise<ReadSend> {
       const stream = streamMessage(body);
       const content = stream === undefined ? { body: { ...body } } : { stream };
-      const call = { ...posting, path: 'messages', ...content, deadlineMs: SEND_DEADLINE_MS, signal };
-      return (await ask(call, readSend)).value;
+      const about = { method: 'post', path: 'messages', deadlineMs: SEND_DEADLINE_MS, signal } as const;
+      return (await ask({ ...about, ...content }, readSend)).value;
     },
-    markRead: async (body, signal) => {
-      const call = { ...posting, path: 'messages/read', body, deadlineMs: WRITE_DEADLINE_MS, signal };
-      return (await ask(call, readReadReceipt)).value;
+    /** `POST /messages/read`; returns how many messages it marked. Idempotent. */
+    async markRead(body: ReadReceiptRequest, signal?: Signal): Promise<number> {
+      const about = { method: 'post', path: 'messages/read', deadlineMs: WRITE_DEADLINE_MS, signal } as const;
+      return (await ask({ ...about, body }, readReadReceipt)).value;
     },
+    /** `GET /webhook`. */
+    getWebhook: async (signal?: Signal): Promise<ReadWebhook> =>
+      (await ask(reading('webhook', signal), readWebhook)).value,
+    /** `PUT /webhook`. Invalidates the previous secret at once, even if the URL stays the same. */
+    putWebhook: (url: string, signal?: Signal): Promise<IssuedSecret> =>
+      issue({ method: 'put', path: 'webhook', body: { url }, signal }),
+    /** `POST /webhook/rotate`. Invalidates the previous secret at once. */
+    rotateWebhook: (signal?: Signal): Promise<IssuedSecret> =>
+      issue({ method: 'post', path: 'webhook/rotate', signal }),
   };
+}
+
+const nothing = (): void => undefined;
+
+function reading(path: string, signal: Signal): ServiceCall {
+  return { method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal };
+}
+
+function acting(path: string, signal: Signal): ServiceCall {
+  return { method: 'post', path, deadlineMs: SESSION_DEADLINE_MS, signal };
+}
+
+/**
+ * The path of a connection. `.` and `..` remain path segments with a meaning however they are encoded, and
+ * would lead to other endpoints: no connection has such an id, so the service is not called.
+ */
+function pathOf(connectionId: string, action?: string): string {
+  if (/^\.{0,2}$/.test(connectionId)) throw new ServiceRefusal({ status: 404, code: 'not_found' });
+  return `connections/${encodeURIComponent(connectionId)}${action === undefined ? '' : `/${action}`}`;
 }
 
 function readAnswer<Shape>(read: (body: unknown) => Shape, body: unknown): Shape {

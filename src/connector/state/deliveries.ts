@@ -6,7 +6,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import { m } from '../db/newest-messages.ts';
 import { receiverTallies, repairs, repairTotals } from '../db/schema.ts';
 import type { TallyKind } from '../inbox/receiver-tally.ts';
-import { CAME } from '../reconcile/repairs.ts';
+import { CAME } from '../reconcile/store-page.ts';
 
 /* What webhooks delivered and what they missed. Each function throws as `query` does. Times are epoch ms. */
 

@@ -8,8 +8,8 @@ import { type Account, readAccounts } from '../accounts/account-store.ts';
 import { isPollOverdue, type PollState, readPollState } from '../accounts/poll-state.ts';
 import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
 import { repairTotals } from '../db/schema.ts';
-import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
 import { type Progress, readProgress } from '../reconcile/progress.ts';
+import { IS_OPEN, WIDEST_MS } from '../reconcile/sweep-statuses.ts';
 import { countUndecided } from './deliveries.ts';
 
 /** A repair this long ago says nothing about webhooks today. */

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
+import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
-import { leases } from '../db/lease-tables.ts';
+import { leases } from '../db/process-tables.ts';
 
 /**
  * Interval of the heartbeats of a process, and of its checks of the others. A row that is written more often is slow to
@@ -30,10 +29,7 @@ const CONFIRMED_MS = 3_000;
 /** Maximum number of leases that are being taken or released at the same time. */
 const CONCURRENT_LEASES = 4;
 
-export interface PresenceOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface PresenceOptions extends Base {
   /** This process polls and sends; if false, it only serves requests. */
   readonly works: boolean;
 }

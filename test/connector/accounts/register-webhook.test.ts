@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_ACCOUNT_ID, readAccount } from '../../../src/connector/accounts/account-store.ts';
 import { ensureFirstAccount, firstAccountCandidate } from '../../../src/connector/accounts/first-account.ts';
-import { createRegistrations } from '../../../src/connector/accounts/registrations.ts';
-import { LeaseLost } from '../../../src/connector/accounts/replace-secret.ts';
+import { createRegistrations, LeaseLost } from '../../../src/connector/accounts/registrations.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -64,7 +63,7 @@ function lifeOf(process: string): Presence {
 
 function options(process = 'p1', url = URL_A) {
   return {
-    keeper: { database, clock, logger: silentLogger, presence: lifeOf(process) },
+    ...{ database, clock, presence: lifeOf(process) },
     keyRing,
     client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
     subscriptionId: FIRST_SUBSCRIPTION_ID,
@@ -240,18 +239,17 @@ describe('the registrations of a process', () => {
   const create = (process = 'p1') => {
     notifier = new ManualNotifier();
     issued = [];
-    const { keeper, noticeMs } = options(process);
+    const { client: _client, url: _url, ...own } = options(process);
     return createRegistrations({
-      ...keeper,
+      ...own,
+      logger: silentLogger,
       notifier,
-      keyRing,
       publicUrl: URL_A,
       mayUse: () => true,
       onIssued: async (accountId, how) => {
         issued.push(`${accountId} ${how}`);
       },
       random: () => 0,
-      noticeMs,
     });
   };
   const account = async () => (await readAccount(database, FIRST_ACCOUNT_ID)) ?? expect.fail('no account');

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
-import { rotateSecret } from '../../../src/connector/accounts/register-webhook.ts';
+import { rotateSecret } from '../../../src/connector/accounts/registrations.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -47,7 +47,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const options = (noticeMs = 0, url: string | null = URL_A) => ({
-  keeper: { database, clock, logger: silentLogger, presence },
+  ...{ database, clock, presence },
   keyRing,
   client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
   subscriptionId: FIRST_SUBSCRIPTION_ID,

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
-import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import {
+  createSubscriptionSecrets,
+  FIRST_SUBSCRIPTION_ID,
+  type Newer,
+} from '../../../src/connector/accounts/subscription-secrets.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
-import type { Newer } from '../../../src/connector/inbox/subscription-secrets.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';

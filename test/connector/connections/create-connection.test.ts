@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
-  attemptAtOnce,
   beginAttempt,
   deleteOldCreations,
   placeCreation,
-  readDueAt,
-  readDueCreations,
+  takeDueCreations,
 } from '../../../src/connector/connections/creation-store.ts';
 import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
@@ -195,15 +193,18 @@ describe('a creation whose answer is lost', () => {
     expect((await create({ key: 'crm-6', body: { label: 'Late' } })).status).toBe(200);
   });
 
-  it('because the process died is repeated when the next process starts', async () => {
+  it('because the process died is repeated by the next process', async () => {
     const { accountId, id } = { accountId: 'default', id: 'left-behind' };
     // What a process leaves behind that is killed between its call and the answer.
     await world.database.query(
       `insert into connector.creations (id, account_id, label, idempotency_key, first_attempt_at, unsettled,
          next_attempt_at, created_at) values ($1, $2, 'Killed', 'key-of-the-dead', $3, 1, $4, $3)`,
-      [id, accountId, world.clock.now(), world.clock.now() + 120_000],
+      [id, accountId, world.clock.now(), world.clock.now() + 90_000],
     );
     const next = await world.start();
+    await next.connector.settle();
+    expect(phones.keys).toEqual([]);
+    await world.clock.advance(90_000);
     await next.connector.settle();
     expect(phones.keys).toEqual(['key-of-the-dead']);
     expect((await next.ask('GET', `/v1/connections/${phones.newest}`)).body).toMatchObject({
@@ -378,25 +379,30 @@ it('the row of a creation is deleted two days after its end, or 90 days after it
   expect(await left()).toEqual([]);
 });
 
-describe('a creation in progress in a living process', () => {
-  it('is not due, and is not moved forward', async () => {
+describe('an attempt of a creation', () => {
+  it('leaves it to its process for 90 s, and then to one other', async () => {
     const { database, close } = await openConnectorDatabase();
+    const take = async (at: number): Promise<string[]> =>
+      (await takeDueCreations(database, 'a', at, 10)).map(({ id }) => id);
     try {
-      await database.query(
-        `insert into connector.accounts (id, kind, subscription_id, created_at) values ('a', 'api_key', 's', $1)`,
-        [T0],
-      );
       const { id } = await placeCreation(database, { accountId: 'a', requestKey: null, label: null }, T0);
       await beginAttempt(database, id, null, T0);
-      expect(await readDueCreations(database, T0, 10)).toEqual([id]);
-      await database.query(
-        `insert into connector.processes (id, host, works, started_at, beat_at) values ('p', 'h', true, $1, $1)`,
-        [T0],
-      );
-      await database.query(`insert into connector.leases (name, owner) values ($1, 'p')`, [`creation:${id}`]);
-      expect(await readDueCreations(database, T0, 10)).toEqual([]);
-      await attemptAtOnce(database, T0 - 60_000);
-      expect(await readDueAt(database, id, T0)).toBe(T0);
+      expect(await take(T0 + 89_999)).toEqual([]);
+      expect(await take(T0 + 90_000)).toEqual([id]);
+      expect(await take(T0 + 90_000)).toEqual([]);
+      expect(await take(T0 + 180_000)).toEqual([id]);
+    } finally {
+      await close();
+    }
+  });
+
+  it('that was planned by a clock which is ahead is due', async () => {
+    const { database, close } = await openConnectorDatabase();
+    try {
+      const { id } = await placeCreation(database, { accountId: 'a', requestKey: null, label: null }, T0);
+      await beginAttempt(database, id, null, T0 + 3_600_000);
+      expect(await takeDueCreations(database, 'b', T0, 10)).toEqual([]);
+      expect((await takeDueCreations(database, 'a', T0, 10)).map((taken) => taken.id)).toEqual([id]);
     } finally {
       await close();
     }

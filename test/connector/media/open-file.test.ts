@@ -6,8 +6,8 @@ import {
   type FileUnavailable,
   LARGEST_FILE_BYTES,
   type OpenFileRequest,
+  type OwnService,
 } from '../../../src/connector/media/open-file.ts';
-import type { OwnService } from '../../../src/connector/media/own-service.ts';
 import type { Sockets } from '../../../src/runtime/public-network/connect-public.ts';
 import { readAddressVectors } from '../../support/address-vectors.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';

@@ -4,7 +4,7 @@ import { createSubscriptionSecrets } from '../../../src/connector/accounts/subsc
 import type { DoctorSettings } from '../../../src/connector/doctor/check-input.ts';
 import { examine } from '../../../src/connector/doctor/examine.ts';
 import type { Report } from '../../../src/connector/doctor/finding.ts';
-import { ensureAppSubscription } from '../../../src/connector/oauth/app-subscription.ts';
+import { ensureAppSubscription } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
@@ -95,7 +95,7 @@ describe("the app's webhook", () => {
     const logger = createLogger({ level: 'info', name: 'test', destination });
     const { database, clock } = grants.world;
     const keyRing = createKeyRing([grants.world.sealingKey]);
-    await ensureAppSubscription({ database, keyRing, clock, logger, publicUrl }, configured);
+    await ensureAppSubscription({ database, keyRing, clock, logger }, configured, publicUrl);
     return lines.join('');
   }
   /** What a receiver checks with at the app's path; null: there is no such path. */
@@ -211,10 +211,7 @@ describe('the doctor', () => {
     const { database, clock } = grants.world;
     const keyRing = createKeyRing([grants.world.sealingKey]);
     const app = grants.auth.app(grants.world.service.baseUrl);
-    await ensureAppSubscription(
-      { database, keyRing, clock, logger: silentLogger, publicUrl: undefined },
-      app,
-    );
+    await ensureAppSubscription({ database, keyRing, clock, logger: silentLogger }, app);
     const now = clock.now();
     await database.query(
       `insert into connector.receiver_tallies values ($1, $2, 'wrong_signature', 1, $1, 0, 0, 0)`,

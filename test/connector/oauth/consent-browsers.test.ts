@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bindFlow, readStartedFlow } from '../../../src/connector/oauth/flow-store.ts';
+import { bindFlow, readStartedFlow } from '../../../src/connector/oauth/consents.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { digest } from '../../../src/runtime/sealing/digest.ts';
 import { Browser } from '../../support/browser.ts';

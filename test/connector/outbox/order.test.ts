@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
+import { createQueueFloors, readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
-import { createQueueFloors } from '../../../src/connector/outbox/queue-floors.ts';
 import { readNextSend } from '../../../src/connector/outbox/queue-store.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';

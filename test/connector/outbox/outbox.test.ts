@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
+import { createQueueFloors, readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
-import { createQueueFloors } from '../../../src/connector/outbox/queue-floors.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { measureState } from '../../../src/connector/state/measure-state.ts';

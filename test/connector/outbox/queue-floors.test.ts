@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createQueueFloors, type KnownQueues } from '../../../src/connector/outbox/queue-floors.ts';
+import { createQueueFloors, type KnownQueues } from '../../../src/connector/outbox/due-queues.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const SECOND = 1_000;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
-import { backOff } from '../../../src/connector/reconcile/back-off.ts';
+import { backOff } from '../../../src/connector/reconcile/account-poller.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { StalledWalk } from '../../../src/patterns/reconcile-walk.ts';
 import { proves } from '../../support/proves.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 

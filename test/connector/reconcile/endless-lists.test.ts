@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
-import { createReconciler, type Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
-import { syncNow } from '../../../src/connector/reconcile/sync-now.ts';
+import { createReconciler, type Reconciler, syncNow } from '../../../src/connector/reconcile/reconciler.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';

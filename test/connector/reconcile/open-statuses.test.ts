@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { dueHorizon, HORIZONS, horizonsWithin } from '../../../src/connector/reconcile/open-statuses.ts';
+import { dueHorizon, HORIZONS, horizonsWithin } from '../../../src/connector/reconcile/sweep-statuses.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;

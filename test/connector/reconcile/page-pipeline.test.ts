@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createPagePipeline } from '../../../src/connector/reconcile/page-pipeline.ts';
 import { PollSuperseded } from '../../../src/connector/reconcile/poll-context.ts';
-import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
+import { createPagePipeline } from '../../../src/connector/reconcile/walk-messages.ts';
+import type { PolledMessage } from '../../../src/connector/service-client/service-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const MAX = 4;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPollMemory } from '../../../src/connector/reconcile/poll-memory.ts';
+import { createPollMemory } from '../../../src/connector/reconcile/quiet-polls.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const PERIOD = 45_000;

@@ -99,7 +99,7 @@ describe('the polling period', () => {
   });
 
   it('leaves out accounts of other processes', async () => {
-    const other = createReconciler({ ...options, polls: () => false });
+    const other = createReconciler({ ...options, mayUse: () => false });
     await other.start();
     expect(notifier.notified).toEqual([]);
     await notifier.deliver('poll', ACCOUNT);

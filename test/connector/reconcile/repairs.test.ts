@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 import type { ServiceMessage } from '../support/scripted-service.ts';
 

@@ -6,8 +6,8 @@ import {
   type PollRequest,
   pollAccount,
 } from '../../../src/connector/reconcile/account-poller.ts';
-import { createPollMemory } from '../../../src/connector/reconcile/poll-memory.ts';
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
+import { createPollMemory } from '../../../src/connector/reconcile/quiet-polls.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -69,7 +69,7 @@ export async function openPollBench(): Promise<PollBench> {
     metrics: createPollMetrics(metrics),
     presence,
     random: () => 0,
-    polls: () => true,
+    mayUse: () => true,
     onCommitted: () => undefined,
     onServiceBack: () => undefined,
   };

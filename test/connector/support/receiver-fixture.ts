@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import express from 'express';
-import { createReceiver, type Receiver, type ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
 import type {
   Newer,
   Subscription,
   SubscriptionSecrets,
-} from '../../../src/connector/inbox/subscription-secrets.ts';
+} from '../../../src/connector/accounts/subscription-secrets.ts';
+import { createReceiver, type Receiver, type ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import type { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';

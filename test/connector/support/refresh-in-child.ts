@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
-import { createGrantCredentials } from '../../../src/connector/oauth/grant-credentials.ts';
+import { createGrantCredentials } from '../../../src/connector/oauth/grants.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';

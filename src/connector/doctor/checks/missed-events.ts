@@ -1,4 +1,4 @@
-import { JUDGED_AFTER_MS } from '../../reconcile/repairs.ts';
+import { JUDGED_AFTER_MS } from '../../reconcile/store-page.ts';
 import { readRepairedAt } from '../../state/deliveries.ts';
 import { countNameless } from '../../state/messages.ts';
 import { reportSync } from '../../state/sync-report.ts';

@@ -39,9 +39,9 @@ input_messages AS (
       $20::text[],
       $21::text[],
       $22::text[],
-      $23::text[]::connector.message_status[],
+      $23::text[],
       $24::text[],
-      $25::text[],
+      $25::text[]::connector.message_status[],
       $26::bigint[],
       $27::boolean[],
       $28::smallint[],
@@ -54,9 +54,9 @@ input_messages AS (
         text,
         media_url,
         media_type,
-        status,
         error_message,
         wa_message_id,
+        status,
         created_at,
         polled,
         webhook_seen,
@@ -99,9 +99,9 @@ merged AS (
         text,
         media_url,
         media_type,
-        status,
         error_message,
         wa_message_id,
+        status,
         created_at,
         polled,
         webhook_seen,
@@ -115,9 +115,9 @@ merged AS (
       i.text,
       i.media_url,
       i.media_type,
-      i.status,
       i.error_message,
       i.wa_message_id,
+      i.status,
       i.created_at,
       i.polled,
       i.webhook_seen,
@@ -136,10 +136,10 @@ merged AS (
              m.media_url) ELSE coalesce(m.media_url,
              excluded.media_url) END,
          media_type = coalesce(m.media_type, excluded.media_type),
-         status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
-        OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')) THEN excluded.status ELSE m.status END,
          error_message = coalesce(m.error_message, excluded.error_message),
          wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
+         status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
+        OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')) THEN excluded.status ELSE m.status END,
          created_at = CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
@@ -190,8 +190,8 @@ merged AS (
       OR (((m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict))
-  RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status, m.direction, m.peer,
-            m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
+  RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status,
+            m.direction, m.peer, m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
 ),
 batch AS MATERIALIZED (
   SELECT nextval('connector.change_batch_id') AS id FROM (SELECT count(*) FROM merged) AS all_merged,
