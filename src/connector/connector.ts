@@ -294,10 +294,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     return { app: createWebApp({ ...probes, ...parts, ...calls }), receiver, tally, changes };
   }
 
-  const ofWorkers: readonly (() => Repeat)[] = works
-    ? [() => startRetention(working), () => startReadingAgain(working)]
-    : [];
-  const repeating: Repeat[] = [];
+  let retention: Repeat | undefined;
+  let readingAgain: Repeat | undefined;
   let stopWatching = (): void => undefined;
   const parts: readonly Part[] = [
     { start: presence.start, close: () => closing.abort() },
@@ -310,9 +308,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     { start: () => keeper.keep().then(keeper.start), close: keeper.close },
     {
-      start: () => void repeating.push(...ofWorkers.map((begin) => begin())),
-      settle: () => Promise.all(repeating.map(({ settle }) => settle())),
-      close: () => Promise.all(repeating.map(({ stop }) => stop())),
+      start() {
+        if (!works) return;
+        retention = startRetention(working);
+        readingAgain = startReadingAgain(working);
+      },
+      // What is deleted causes no work.
+      settle: async () => readingAgain?.settle(),
+      close: () => Promise.all([retention?.stop(), readingAgain?.stop()]),
     },
     ...(web === null
       ? []
@@ -321,7 +324,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     accounts,
     { ...outbox, start: works ? outbox.start : undefined },
     ...(works ? [{ start: finishing.start, settle: finishing.runNow, close: finishing.stop }] : []),
-    { settle: watches.settle, close: watches.close },
+    {
+      close() {
+        watches.close();
+        return watches.settle();
+      },
+    },
     { start: consumers.start, close: consumers.close },
     { ...reconciler, start: works ? reconciler.start : undefined },
     { start: () => whenAccepted(trial, () => accounts.takeUp(FIRST_ACCOUNT_ID)), close: trial.close },
