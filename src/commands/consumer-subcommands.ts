@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { count } from '../connector/doctor/wording.ts';
+import { count } from '../connector/state/wording.ts';
 import type { Consumer } from '../contract/connector/consumers.ts';
 import { givenFields } from '../contract/schema/given-fields.ts';
 import type { CallConnector } from './call-connector.ts';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Report, Verdict } from '../connector/doctor/finding.ts';
-import { count } from '../connector/doctor/wording.ts';
+import { count } from '../connector/state/wording.ts';
 
 const MARKS: Readonly<Record<Verdict, string>> = {
   ok: 'ok',

@@ -40,6 +40,7 @@ import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import { startRetention } from './retention.ts';
 import type { ServiceClient } from './service-client/service-client.ts';
+import { createFacts } from './state/facts.ts';
 import { measureState } from './state/measure-state.ts';
 import { createPresence } from './work/presence.ts';
 
@@ -205,7 +206,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     clientFor: (accountId) => openSendingClient(sending, accountId),
   });
-  measureState(metrics, database, clock, outbox);
+  measureState(metrics, createFacts({ database, clock, outbox }));
   const consumers = createConsumers({
     ...working,
     metrics: createConsumerMetrics(metrics),

@@ -15,6 +15,7 @@ export const PROJECTS = {
     'test/cli/{command-line,connector-settings,env-example,load-handlers}.test.ts',
     'test/connector/audit.test.ts',
     'test/connector/doctor/{checks,explain-unreachable}.test.ts',
+    'test/connector/state/health.test.ts',
     'test/connector/consumers/describe-failure.test.ts',
     'test/connector/inbox/{commit-queue,interpret-body,webhook-path}.test.ts',
     'test/connector/media/safe-type.test.ts',

@@ -2,26 +2,19 @@ import type { AccountCheckInput, CheckInput, ServiceCheckInput, StoreCheckInput 
 import { accountCheck } from './checks/account.ts';
 import { answersCheck } from './checks/answers.ts';
 import { clockCheck } from './checks/clock.ts';
-import { connectionsCheck } from './checks/connections.ts';
 import { connectorCheck } from './checks/connector.ts';
 import { eventsCheck } from './checks/events.ts';
-import { feedCheck } from './checks/feed.ts';
-import { handlerCheck } from './checks/handler.ts';
 import { missedEventsCheck } from './checks/missed-events.ts';
-import { numbersCheck } from './checks/numbers.ts';
 import { pollsCheck } from './checks/polls.ts';
-import { processesCheck } from './checks/processes.ts';
-import { readingCheck } from './checks/reading.ts';
 import { redisCheck } from './checks/redis.ts';
 import { rightsCheck } from './checks/rights.ts';
 import { scopesCheck } from './checks/scopes.ts';
 import { sealingCheck } from './checks/sealing.ts';
-import { sendsCheck } from './checks/sends.ts';
-import { serviceCheck } from './checks/service.ts';
 import { signaturesCheck } from './checks/signatures.ts';
 import { snapshotsCheck } from './checks/snapshots.ts';
 import { webhookCheck } from './checks/webhook.ts';
 import { webhookAddressCheck } from './checks/webhook-address.ts';
+import { figureCheck } from './figure-check.ts';
 import type { Check } from './finding.ts';
 
 /* The checks of each kind, causes before their effects: the first problem in a report is the one to fix first. */
@@ -29,7 +22,7 @@ import type { Check } from './finding.ts';
 /** Need the database, with the tables of this version. */
 export const STORE_CHECKS: readonly Check<StoreCheckInput>[] = [
   rightsCheck,
-  connectionsCheck,
+  figureCheck('connections'),
   snapshotsCheck,
   sealingCheck,
   accountCheck,
@@ -40,16 +33,15 @@ export const PLAIN_CHECKS: readonly Check<CheckInput>[] = [redisCheck, connector
 
 /** Need the database; they come last because they show effects: work that does not proceed. */
 export const WORK_CHECKS: readonly Check<StoreCheckInput>[] = [
-  processesCheck,
+  figureCheck('processes'),
   answersCheck,
-  feedCheck,
-  sendsCheck,
-  handlerCheck,
+  figureCheck('feed'),
+  figureCheck('sends'),
+  figureCheck('handler'),
 ];
 
-/** Call the service, for each account. If the first one fails, the others are skipped. */
+/** Call the service, for each account, after the check `service`. */
 export const SERVICE_CHECKS: readonly Check<ServiceCheckInput>[] = [
-  serviceCheck,
   scopesCheck,
   clockCheck,
   webhookCheck,
@@ -61,7 +53,7 @@ export const SERVICE_CHECKS: readonly Check<ServiceCheckInput>[] = [
 export const ACCOUNT_CHECKS: readonly Check<AccountCheckInput>[] = [
   signaturesCheck,
   pollsCheck,
-  readingCheck,
+  figureCheck('reading'),
   missedEventsCheck,
-  numbersCheck,
+  figureCheck('numbers'),
 ];

@@ -13,12 +13,9 @@ export interface Finding {
   readonly evidence: readonly string[];
   /** What to do, most important first. */
   readonly advice: readonly string[];
-  /** What follows for other checks; their texts are only read by people. */
-  readonly code?: FindingCode;
+  /** What programs compare: the texts are only read by people. */
+  readonly code?: string | undefined;
 }
-
-/** `service_unusable`: no other call to the service can succeed. */
-export type FindingCode = 'service_unusable';
 
 export interface Report extends Finding {
   readonly check: string;

@@ -1,6 +1,6 @@
 import type { MigrationState } from '../../runtime/database/migrate.ts';
+import { count } from '../state/wording.ts';
 import { type Finding, ok, problem } from './finding.ts';
-import { count } from './wording.ts';
 
 /** Judges the state of the tables. All other checks need the tables of this version. */
 export function judgeMigrations(state: MigrationState): Finding {

@@ -189,15 +189,6 @@ export async function readDispatch(db: Queryable): Promise<ConsumerFigures | nul
   return (await readConsumerFigures(db)).find(({ kind }) => kind === 'handler') ?? null;
 }
 
-/** Why and when the newest dead letters were set aside, up to `limit`. */
-export async function listLetterErrors(db: Queryable, limit: number) {
-  return await orm(db)
-    .select({ error: deadLetters.lastError, at: deadLetters.at })
-    .from(deadLetters)
-    .orderBy(desc(deadLetters.seq))
-    .limit(limit);
-}
-
 /** Creations whose answer was lost and whose outcome is unknown. */
 const IN_DOUBT = and(isNull(creations.connectionId), sql`${creations.unsettled} > 0`);
 
@@ -224,17 +215,14 @@ export async function listAbandonedCreations(db: Queryable, accountId: string, s
     .limit(limit);
 }
 
-/** How many processes that poll and send have sent a heartbeat since a time, and when the last one was. */
-export async function readWorkers(
-  db: Queryable,
-  since: number,
-): Promise<{ readonly alive: number; readonly last: number | null }> {
+/** When a process that polls and sends last sent a heartbeat; null if none ever did. */
+export async function readWorkers(db: Queryable): Promise<{ readonly last: number | null }> {
   const { beatAt, works } = processes;
   const [row] = await orm(db)
-    .select({ alive: sql<number>`count(*) filter (where ${beatAt} > ${since})`, last: max(beatAt) })
+    .select({ last: max(beatAt) })
     .from(processes)
     .where(eq(works, true));
-  return row ?? { alive: 0, last: null };
+  return row ?? { last: null };
 }
 
 /** Active OAuth grants, and those that wait for a new consent. */

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, gt, gte, isNull, lt, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, gte, isNull, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -76,17 +76,5 @@ export async function listDatedAfter(db: Queryable, accountId: string, time: num
     .crossJoinLateral(newest)
     .where(eq(c.accountId, accountId))
     .orderBy(desc(firstSeenAt))
-    .limit(MAX_DATED);
-}
-
-/** Messages of an account that are dated before a time, at most 1,000. */
-export async function listDatedBefore(db: Queryable, accountId: string, time: number) {
-  const newest = newestMessages(db, MAX_DATED, lt(m.createdAt, time));
-  return await orm(db)
-    .select({ id: newest.id, connectionId: newest.connectionId, createdAt: newest.createdAt })
-    .from(c)
-    .crossJoin(DIRECTIONS)
-    .crossJoinLateral(newest)
-    .where(eq(c.accountId, accountId))
     .limit(MAX_DATED);
 }

@@ -1,11 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { request as requestHttp } from 'node:http';
+import { type IncomingMessage, request as requestHttp, type ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type RunningConnector, runConnector } from '../../../src/commands/run-connector.ts';
-import type { DoctorSettings } from '../../../src/connector/doctor/check-input.ts';
+import type { DoctorSettings, PublicReach } from '../../../src/connector/doctor/check-input.ts';
 import { examine } from '../../../src/connector/doctor/examine.ts';
 import type { Report, Verdict } from '../../../src/connector/doctor/finding.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -80,6 +80,17 @@ export function having(reports: readonly Report[], verdict: Verdict): string[] {
   return reports.filter((report) => report.verdict === verdict).map(({ check }) => check);
 }
 
+/** Passes a request on, as a proxy does. */
+export function passOn(to: string, request: IncomingMessage, response: ServerResponse): void {
+  const { method = '', url = '', headers } = request;
+  const onward = requestHttp(`${to}${url}`, { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  onward.on('error', () => response.writeHead(502).end());
+  request.pipe(onward);
+}
+
 /**
  * A connector as it is deployed, a service, and a proxy with TLS at the connector's public address, to be broken
  * one thing at a time.
@@ -112,13 +123,7 @@ export class ExaminedSystem {
     made.proxy.on('request', (request, response) => {
       if (this.front !== 'connector')
         return void response.writeHead(this.front.status, this.front.headers).end('-');
-      const { method = '', url = '', headers } = request;
-      const onward = requestHttp(`${this.url}${url}`, { method, headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
-      });
-      onward.on('error', () => response.writeHead(502).end());
-      request.pipe(onward);
+      passOn(this.url, request, response);
     });
   }
 
@@ -206,11 +211,8 @@ export class ExaminedSystem {
   async examine(changes: Partial<DoctorSettings> = {}): Promise<Report[]> {
     const port = this.#connector === null ? this.closedPort : Number(new URL(this.url).port);
     const settings = { ...this.settings, port, ...changes };
-    const lookup: NonNullable<NonNullable<Parameters<typeof examine>[0]['reach']>['lookup']> = (
-      _host,
-      _options,
-      done,
-    ) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+    const lookup: PublicReach['lookup'] = (_host, _options, done) =>
+      done(null, [{ address: '127.0.0.1', family: 4 }]);
     const reports = await examine({
       settings,
       database: this.database,

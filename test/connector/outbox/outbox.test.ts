@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createQueueFloors, readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
+import { createQueueFloors, readDueQueues, readLateSends } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
-import { measureState } from '../../../src/connector/state/measure-state.ts';
+import { oldestWaitMs } from '../../../src/connector/state/figures.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
-import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { proves } from '../../support/proves.ts';
 import { ACCOUNT } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
@@ -151,6 +150,12 @@ describe('a queue of sends', () => {
   });
 });
 
+/** How late the latest send is, in milliseconds. */
+async function late(): Promise<number> {
+  const now = bench.clock.now();
+  return oldestWaitMs(await readLateSends(bench.database, null, now), now);
+}
+
 describe('the sends of many connections', () => {
   it('begin although hundreds of others wait for the service', async () => {
     const connections = await Promise.all(Array.from({ length: 300 }, () => bench.addConnection()));
@@ -173,16 +178,12 @@ describe('the sends of many connections', () => {
     await outbox.settle();
   });
 
-  it('are measured in seconds while they are due and have not begun', async () => {
-    const metrics = createMetrics();
-    measureState(metrics, bench.database, bench.clock);
-    const late = async (): Promise<string | undefined> =>
-      /^connector_sends_oldest_due_seconds (\S+)$/m.exec((await metrics.render()).text)?.[1];
-    expect(await late()).toBe('0');
+  it('are late while they are due and have not begun', async () => {
+    expect(await late()).toBe(0);
     const connectionId = await bench.addConnection();
     await bench.queueText(connectionId, 'slow');
     await bench.clock.advance(40_000);
-    expect(await late()).toBe('40');
+    expect(await late()).toBe(40_000);
     const [called, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     bench.answer = async ({ text }) => {
       if (text === 'slow') {
@@ -197,17 +198,15 @@ describe('the sends of many connections', () => {
     await bench.queueText(connectionId, 'next');
     await bench.clock.advance(90_000);
     // In flight, and one that must wait for it.
-    expect(await late()).toBe('0');
+    expect(await late()).toBe(0);
     gate.resolve();
     await outbox.settle();
     await bench.clock.advance(60_000);
     // The service asked for a wait.
-    expect(await late()).toBe('0');
+    expect(await late()).toBe(0);
   });
 
   it('are not late while the one before them was in flight', async () => {
-    const metrics = createMetrics();
-    measureState(metrics, bench.database, bench.clock);
     const connectionId = await bench.addConnection();
     const before = await bench.queueText(connectionId, 'before');
     await bench.clock.advance(1);
@@ -216,7 +215,7 @@ describe('the sends of many connections', () => {
     const end = `update connector.outbound set state = 'sent', updated_at = $2 where id = $1`;
     await bench.database.query(end, [before, bench.clock.now()]);
     await bench.clock.advance(7_000);
-    expect((await metrics.render()).text).toContain('connector_sends_oldest_due_seconds 7\n');
+    expect(await late()).toBe(7_000);
   });
 
   it('begin in the order in which they became due', async () => {

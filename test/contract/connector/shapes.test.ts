@@ -1,26 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
-import {
-  CHANGE_TYPES,
-  change,
-  changeList,
-  listChangesQuery,
-} from '../../../src/contract/connector/changes.ts';
-import {
-  connectorConnection,
-  connectorConnectionList,
-  mapCustomerRequest,
-} from '../../../src/contract/connector/connections.ts';
-import { CONNECTOR_ERRORS, connectorErrorBody } from '../../../src/contract/connector/errors.ts';
+import { change, listChangesQuery } from '../../../src/contract/connector/changes.ts';
+import { mapCustomerRequest } from '../../../src/contract/connector/connections.ts';
+import { CONNECTOR_ERRORS } from '../../../src/contract/connector/errors.ts';
 import {
   connectorMessage,
-  connectorMessageList,
-  FIRST_SEEN_BY,
   listConnectorMessagesQuery,
   queueMessageRequest,
 } from '../../../src/contract/connector/messages.ts';
-import { OUTBOUND_STATES, outbound, outboundList } from '../../../src/contract/connector/outbound.ts';
 
 const stored = {
   id: 'm1',
@@ -42,27 +29,6 @@ function issuePath(schema: z.ZodType, value: unknown): string | undefined {
 }
 
 describe('messages and connections', () => {
-  it('have the documented fields', () => {
-    expect(Object.keys(connectorMessage.shape)).toEqual([
-      'id',
-      'connectionId',
-      'direction',
-      'peer',
-      'text',
-      'mediaUrl',
-      'mediaType',
-      'status',
-      'errorMessage',
-      'createdAt',
-      'firstSeenBy',
-      'customerRef',
-    ]);
-    expect(FIRST_SEEN_BY).toEqual(['webhook', 'poll', 'send']);
-    expect(Object.keys(connectorConnection.shape)).toEqual(
-      expect.arrayContaining(['id', 'accountId', 'health', 'licenseValid', 'lastContactAt', 'customerRef']),
-    );
-  });
-
   it('can be known only from a status', () => {
     const known = {
       ...stored,
@@ -84,17 +50,6 @@ describe('messages and connections', () => {
 });
 
 describe('lists', () => {
-  it.each([
-    ['messages', connectorMessageList],
-    ['connections', connectorConnectionList],
-    ['changes', changeList],
-    ['accounts', connectorAccountList],
-    ['outbound', outboundList],
-  ])('name their entries: %s', (name, list) => {
-    const position = name === 'changes' ? ['feedId', 'lastSeq'] : [];
-    expect(Object.keys(list.shape)).toEqual([name, 'nextCursor', 'hasMore', ...position]);
-  });
-
   it('reject an unknown query field and one out of bounds', () => {
     expect(listConnectorMessagesQuery.parse({ peer: '15551234567' }).limit).toBe(50);
     expect(listConnectorMessagesQuery.safeParse({ connectionID: 'c1' }).success).toBe(false);
@@ -107,17 +62,6 @@ describe('lists', () => {
 });
 
 describe('changes', () => {
-  it('have the five types', () => {
-    expect(CHANGE_TYPES).toEqual([
-      'message.created',
-      'message.status',
-      'message.updated',
-      'connection.updated',
-      'outbound.updated',
-    ]);
-    expect(change.options.map((option) => option.shape.type.value)).toEqual([...CHANGE_TYPES]);
-  });
-
   it('contain a created message, and a status with the previous one', () => {
     expect(
       change.safeParse({ ...head, type: 'message.created', messageId: 'm1', data: stored }).success,
@@ -128,33 +72,14 @@ describe('changes', () => {
     expect(issuePath(change, { ...status, data: { status: 'read' } })).toBe('data.previous');
   });
 
-  it('name their message', () => {
-    expect(issuePath(change, { ...head, type: 'message.created', data: stored })).toBe('messageId');
-  });
-
-  it('start at 1', () => {
-    expect(
-      issuePath(change, { ...head, seq: 0, type: 'message.created', messageId: 'm1', data: stored }),
-    ).toBe('seq');
+  it('name their message, and start at 1', () => {
+    const created = { ...head, type: 'message.created', data: stored };
+    expect(issuePath(change, created)).toBe('messageId');
+    expect(issuePath(change, { ...created, messageId: 'm1', seq: 0 })).toBe('seq');
   });
 });
 
 describe('sends', () => {
-  it('have the seven states and the documented fields', () => {
-    expect(OUTBOUND_STATES).toEqual([
-      'queued',
-      'sending',
-      'sent',
-      'rejected',
-      'unknown',
-      'delivered_not_stored',
-      'cancelled',
-    ]);
-    expect(Object.keys(outbound.shape)).toEqual(
-      expect.arrayContaining(['state', 'messageId', 'attempts', 'lastError', 'nextAttemptAt', 'reference']),
-    );
-  });
-
   it('need a reference and exactly one of text and media', () => {
     const send = { connectionId: 'c1', to: '15551234567', reference: 'crm-1' };
     const media = { filename: 'a.png', mimetype: 'image/png', data: 'QUJD' };
@@ -168,10 +93,6 @@ describe('sends', () => {
 });
 
 describe('refusals', () => {
-  it('have a code and a sentence, and the last position of the feed for a request beyond it', () => {
-    expect(Object.keys(connectorErrorBody.shape)).toEqual(['error', 'message', 'feedId', 'lastSeq']);
-  });
-
   it('have a status and a meaning each', () => {
     for (const [code, { status, meaning }] of Object.entries(CONNECTOR_ERRORS)) {
       expect(status, code).toBeGreaterThanOrEqual(400);

@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Refusal } from '../../inbox/answers.ts';
 import { readTallies } from '../../state/deliveries.ts';
+import { ago, count, span } from '../../state/wording.ts';
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 3_600_000;
 /** A response that took longer was close to the deadline of a delivery. */

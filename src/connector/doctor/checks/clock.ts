@@ -1,8 +1,8 @@
 import { SIGNATURE_WINDOW_MS } from '../../../patterns/verify-signature.ts';
 import { readTallies } from '../../state/deliveries.ts';
+import { count, span } from '../../state/wording.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { count, span } from '../wording.ts';
 
 /**
  * Part of the window of five minutes that is reserved for transmission, retries included; the rest is for

@@ -3,7 +3,7 @@ import { healthAnswer } from '../../../contract/connector/sync.ts';
 import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { reachableHost } from '../wording.ts';
+import { reachableHost } from '../places.ts';
 
 /** The connector with these settings runs on this machine, is ready, and has the same token. */
 export const connectorCheck: Check<CheckInput> = {

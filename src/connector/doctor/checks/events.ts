@@ -1,8 +1,9 @@
 import { EVENT_TYPES } from '../../../contract/service/events.ts';
 import { readReported } from '../../state/messages.ts';
+import { count } from '../../state/wording.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
-import { count, howToConsent } from '../wording.ts';
+import { howToConsent } from '../places.ts';
 
 const LATELY_MS = 7 * 24 * 3_600_000;
 /** If this many are missing, it is not a coincidence. */

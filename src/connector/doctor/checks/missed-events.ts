@@ -2,9 +2,9 @@ import { JUDGED_AFTER_MS } from '../../reconcile/store-page.ts';
 import { readRepairedAt } from '../../state/deliveries.ts';
 import { countNameless } from '../../state/messages.ts';
 import { reportSync } from '../../state/sync-report.ts';
+import { ago, count, some, span } from '../../state/wording.ts';
 import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago, count, some, span } from '../wording.ts';
 
 /** If webhooks have arrived since, a repair this long ago no longer matters. */
 const OVER_MS = 3_600_000;

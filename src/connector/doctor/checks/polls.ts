@@ -2,10 +2,11 @@ import { ERRORS, isErrorCode } from '../../../contract/service/errors.ts';
 import { readAccount } from '../../accounts/account-store.ts';
 import { isPollOverdue, type PollState, readPollState } from '../../accounts/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
-import { listDatedAfter, listDatedBefore } from '../../state/messages.ts';
+import { listDatedAfter } from '../../state/messages.ts';
+import { ago, count, span } from '../../state/wording.ts';
 import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago, count, howToConsent, span } from '../wording.ts';
+import { howToConsent } from '../places.ts';
 
 /** If this many periods had no successful poll, it is not a coincidence. */
 const PERIODS = 4;
@@ -67,8 +68,7 @@ export const pollsCheck: Check<AccountCheckInput> = {
         ],
       });
     }
-    const dates = [...(await judgeDates(input, now)), ...(await judgeOldDates(input))];
-    return [await judgeProgress(input, state, now), ...dates];
+    return [await judgeProgress(input, state, now), ...(await judgeDates(input, now))];
   },
 };
 
@@ -113,29 +113,6 @@ async function judgeDates(
         ],
       },
     ),
-  ];
-}
-
-/** The network is younger, so an older time is wrong, such as 1970, or seconds that were read as milliseconds. */
-const NO_TIME_BEFORE_MS = Date.UTC(2000, 0, 1);
-
-/** Messages with an impossible time. */
-async function judgeOldDates({ account, database }: AccountCheckInput): Promise<readonly Finding[]> {
-  const dated = await listDatedBefore(database, account.id, NO_TIME_BEFORE_MS);
-  if (dated.length === 0) return [];
-  return [
-    warning(`The service dates ${count(dated.length, 'message')} before 2000.`, {
-      evidence: dated
-        .slice(0, 3)
-        .map(
-          ({ id, connectionId, createdAt }) =>
-            `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}.`,
-        ),
-      advice: [
-        'Your lists show them last. Polling reads from the newest message down, so one with such a date is found only by its webhook, by the first poll, or while the list is short.',
-        'Report their ids to the operators of the service.',
-      ],
-    }),
   ];
 }
 

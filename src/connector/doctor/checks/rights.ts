@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { some } from '../../state/wording.ts';
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, problem } from '../finding.ts';
-import { some } from '../wording.ts';
 
 interface Rights {
   readonly role: string;

@@ -3,8 +3,8 @@ import { isRefusal } from '../../service-client/service-errors.ts';
 import { readUses } from '../../state/figures.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
+import { howToConsent, inPortal } from '../places.ts';
 import type { Asked } from '../service-calls.ts';
-import { howToConsent, inPortal } from '../wording.ts';
 
 /** A deployment that sent or created nothing in this time does not need the scope. */
 const LATELY_MS = 30 * 24 * 3_600_000;

@@ -1,8 +1,8 @@
 import { createKeyRing, SealingError } from '../../../runtime/sealing/key-ring.ts';
 import { listSealed } from '../../db/sealed-columns.ts';
+import { count, some } from '../../state/wording.ts';
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { count, some } from '../wording.ts';
 
 /** The key ring decrypts every stored secret. */
 export const sealingCheck: Check<StoreCheckInput> = {

@@ -1,8 +1,9 @@
 import { ServiceRefusal, ServiceUnreachable } from '../../service-client/service-errors.ts';
+import { count, span } from '../../state/wording.ts';
 import type { DoctorSettings, ExaminedAccount, ServiceCheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
-import { count, howToConsent, inPortal, span } from '../wording.ts';
+import { howToConsent, inPortal } from '../places.ts';
 
 const SLOW_MS = 5_000;
 

@@ -1,9 +1,10 @@
 import { readSubscription } from '../../accounts/subscription-store.ts';
 import type { TallyKind } from '../../inbox/receiver-tally.ts';
 import { type ReceiverCount, readMissedAt, readTallies } from '../../state/deliveries.ts';
+import { ago, count, span } from '../../state/wording.ts';
 import type { AccountCheckInput, DoctorSettings } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago, count, reachableHost, span } from '../wording.ts';
+import { reachableHost } from '../places.ts';
 
 const LATELY_MS = 24 * 3_600_000;
 

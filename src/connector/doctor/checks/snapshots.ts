@@ -1,7 +1,7 @@
-import { readOldestSnapshot, readOtherHolders } from '../../state/snapshots.ts';
+import { readOldestSnapshot, readOtherHolders } from '../../state/server-sessions.ts';
+import { count, span } from '../../state/wording.ts';
 import type { StoreCheckInput } from '../check-input.ts';
 import { type Check, ok, warning } from '../finding.ts';
-import { count, span } from '../wording.ts';
 
 /** Longer than a statement of the connector, and than most reports. */
 const OLD_MS = 30 * 60_000;

@@ -1,11 +1,11 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
 import { explainPath } from '../../inbox/webhook-path.ts';
 import { readTallies } from '../../state/deliveries.ts';
+import { ago, count, span } from '../../state/wording.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { type ProbedWebhook, probeWebhook } from '../probe-webhook.ts';
-import { ago, count, span } from '../wording.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const RENEW_WITHIN_MS = 14 * DAY_MS;

@@ -1,9 +1,9 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
 import { readSubscription, type SubscriptionState } from '../../accounts/subscription-store.ts';
 import { isRefusal } from '../../service-client/service-errors.ts';
+import { ago } from '../../state/wording.ts';
 import type { ServiceCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago } from '../wording.ts';
 
 /** Replacing a secret takes seconds. */
 const LONG_PENDING_MS = 60_000;

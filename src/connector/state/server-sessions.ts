@@ -53,3 +53,26 @@ export async function readOtherHolders(db: Queryable): Promise<OtherHolders> {
   );
   return { idleSlots, prepared, hidden: row?.hidden ?? 0 };
 }
+
+/** How many connections the server allows and has. `idleInTransaction`: for more than a minute. */
+export interface Sessions {
+  readonly allowed: number;
+  readonly used: number;
+  readonly ours: number;
+  readonly idleInTransaction: number;
+}
+
+/** Throws as `query` does. */
+export async function readSessions(db: Queryable, now: number): Promise<Sessions> {
+  const [row] = await db.query<Sessions>(
+    `select current_setting('max_connections')::integer
+              - current_setting('superuser_reserved_connections')::integer as allowed,
+            count(*) filter (where backend_type = 'client backend') as used,
+            count(*) filter (where application_name like 'connector-%') as ours,
+            count(*) filter (where datname = current_database() and state like 'idle in transaction%'
+                               and extract(epoch from state_change) * 1000 < $1::bigint) as "idleInTransaction"
+       from pg_stat_activity`,
+    [now - 60_000],
+  );
+  return row ?? { allowed: 0, used: 0, ours: 0, idleInTransaction: 0 };
+}
