@@ -91,7 +91,7 @@ export class LiveList<Row> {
     this.#isReadingMore = true;
     while (this.#reading !== undefined) await this.#reading;
     if (this.#state.hasMore) await this.#read(this.#cursor, (page) => this.#mergeOlder(page));
-    this.#isReadingMore = false;
+    else this.#isReadingMore = false;
   }
 
   #mergeOlder({ entries, nextCursor }: Page<Row>): Partial<LiveListState<Row>> {
@@ -169,6 +169,8 @@ export class LiveList<Row> {
         (error: unknown) => ({ error }),
       );
       this.#reading = undefined;
+      // Whoever sees older rows may want the next ones at once.
+      if (cursor !== undefined) this.#isReadingMore = false;
       this.#set({ ...change, isLoading: false });
       if (this.#isStale) this.#gather();
     };

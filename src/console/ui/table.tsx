@@ -63,7 +63,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (last >= rows.length - AHEAD) void list.readMore();
+    if (rows.length > 0 && last >= rows.length - AHEAD) void list.readMore();
   }, [list, last, rows]);
   useEffect(() => {
     if (selectedId !== undefined) list.pause();
