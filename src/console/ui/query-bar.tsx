@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { isOf } from '../data/client.ts';
 import { useKeys } from './keys.ts';
+import { enter } from './take-focus.ts';
 import './screen.css';
 
 /** A key of the filter, what it means, and its values if they are few. */
@@ -55,7 +56,7 @@ export function QueryBar({
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(-1);
   useEffect(() => setText(value), [value]);
-  useKeys('Filter', [{ keys: '/', label: 'Filter the list', run: () => input.current?.select() }]);
+  useKeys('Filter', [{ keys: '/', label: 'Filter the list', run: () => enter(input.current) }]);
 
   const place = input.current?.selectionStart ?? text.length;
   const from = text.lastIndexOf(' ', place - 1) + 1;
@@ -79,7 +80,8 @@ export function QueryBar({
     const hint = hints[active];
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       const step = event.key === 'ArrowDown' ? 1 : -1;
-      if (hints.length > 0) setActive((now) => (now + step + hints.length) % hints.length);
+      if (hints.length > 0)
+        setActive((now) => (Math.max(now, step < 0 ? 0 : -1) + step + hints.length) % hints.length);
       event.preventDefault();
     } else if (event.key === 'Enter') {
       if (hint === undefined) apply(text);

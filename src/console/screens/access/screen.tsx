@@ -54,7 +54,7 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
     count: () => rows().length,
     current: () => {
       const focused = rows().findIndex((row) => row.matches(':focus'));
-      return focused === -1 ? rows().findIndex((row) => row.ariaCurrent !== null) : focused;
+      return focused === -1 ? rows().findIndex((row) => row.matches('[aria-current]')) : focused;
     },
     focus: (index) => rows()[index]?.focus(),
   });

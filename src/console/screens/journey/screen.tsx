@@ -10,6 +10,7 @@ import { Chip, Ticks } from '../../ui/chip.tsx';
 import { Form } from '../../ui/form.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
+import { enter } from '../../ui/take-focus.ts';
 import { showTime } from '../../ui/times.tsx';
 import { buildJourney } from './journey.ts';
 import { Steps } from './steps.tsx';
@@ -191,7 +192,7 @@ function State({
 function Ask() {
   const navigate = useNavigate();
   const input = useRef<HTMLInputElement>(null);
-  useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => input.current?.select() }]);
+  useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => enter(input.current) }]);
   const { data, error } = useRead({
     queryKey: ['connector', 'messages', 'latest'],
     queryFn: () => connector('GET', '/v1/messages', { query: { limit: '20' } }),
