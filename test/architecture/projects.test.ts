@@ -6,7 +6,7 @@ import { readSources, TESTS } from './source-files.ts';
 
 const sources = readSources(...TESTS);
 const imports = Map.groupBy(sources.flatMap(findImports), ({ from }) => from);
-const files = sources.map(({ path }) => path).filter((path) => path.endsWith('.test.ts'));
+const files = sources.map(({ path }) => path).filter((path) => /\.test\.tsx?$/.test(path));
 
 function filesOf(project: string): string[] {
   return files.filter((path) => projectsOf(path).includes(project));

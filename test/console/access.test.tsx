@@ -1,0 +1,282 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from 'vitest';
+import { at, DESK } from './answers.tsx';
+import {
+  type Answers,
+  hasFocus,
+  invalid,
+  openPage,
+  type Sent,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
+
+const ALL = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'];
+const KEY = {
+  id: 'k1',
+  scopes: ALL,
+  ipAllowlist: null as string[] | null,
+  connectionIds: null as string[] | null,
+  hint: 'ab12cd34',
+  createdAt: at(),
+  revokedAt: null as string | null,
+};
+const workspace = (...apiKeys: (typeof KEY)[]) => ({
+  id: 'w1',
+  kind: 'standalone',
+  createdAt: at(),
+  slots: { total: 10, used: 3, available: 7, nextExpiry: null },
+  apiKeys,
+});
+const APP = {
+  clientId: 'app7',
+  name: '<img src=x onerror=alert(1)>',
+  redirectUris: ['http://127.0.0.1:3000/callback'],
+  scopes: ['messaging.read', 'messaging.send'],
+  webhookUrl: null,
+  ownerWorkspaceId: null,
+  legacySubscription: false,
+  createdAt: at(),
+};
+const GRANT = {
+  id: 'g1',
+  clientId: 'app7',
+  workspaceId: 'w1',
+  scopes: ['messaging.read', 'messaging.send'],
+  connectionIds: ['c1', 'c2'],
+  createdAt: at(),
+  revokedAt: null as string | null,
+  refreshes: 2,
+  expiresAt: at(60),
+  refreshTokens: [
+    { expiresAt: at(60), usedAt: null },
+    { expiresAt: at(30), usedAt: at(10) },
+  ],
+};
+const button = (name: string) => screen.findByRole('button', { name });
+
+/** The keys of a workspace, which calls change. */
+function keys(...given: (typeof KEY)[]): Answers {
+  let all = given;
+  const replace = (id: string, change: Partial<typeof KEY>) => {
+    all = all.map((key) => (key.id === id ? { ...key, ...change } : key));
+    return { id, scopes: ALL, ipAllowlist: null, connectionIds: null, ...change };
+  };
+  return {
+    'GET /sandbox/v1/workspaces': () => ({ entries: [workspace(...all)] }),
+    'GET /sandbox/v1/oauth-apps': { entries: [APP] },
+    'GET /sandbox/v1/grants': { entries: [GRANT] },
+    'PATCH /sandbox/v1/api-keys/{id}': ({ path, body }: Sent) =>
+      replace(path.split('/').at(-1) ?? '', body as object),
+    'DELETE /sandbox/v1/api-keys/{id}': ({ path }: Sent) => {
+      replace(path.split('/').at(-1) ?? '', { revokedAt: at(60) });
+      return { ok: true };
+    },
+  };
+}
+
+describe('the credentials', () => {
+  it('are listed with what they may do, and are moved through with j and k', async () => {
+    const page = await openPage('/access', {
+      answers: keys(
+        { ...KEY, ipAllowlist: ['203.0.113.0/24', '::1'] },
+        { ...KEY, id: 'k2', scopes: ['messaging.read'], connectionIds: ['c1'], revokedAt: at(1) },
+      ),
+    });
+    await screen.findByRole('link', { name: /^k1/ });
+    const rows = (await screen.findAllByRole('link')).filter(({ className }) => className.includes('row'));
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      'k1everythingall connections, 2 addressesvalid',
+      'k2read1 connectionrevoked',
+      '<img src=x onerror=alert(1)>read, sendapp7no webhook',
+      '<img src=x onerror=alert(1)>read, send2 connections, 2 refreshesvalid',
+    ]);
+    screen.getByRole('region', { name: 'API keys, Workspace w1 · 3 of 10 slots used' });
+    await page.user.keyboard('j');
+    await hasFocus(/^k1/);
+    await page.user.keyboard('jjk{Enter}');
+    await screen.findByRole('heading', { name: 'k2' });
+    await page.user.keyboard('{Escape}');
+    await waitFor(() => expect(location.pathname).toBe('/access'));
+    await hasFocus(/^k2/);
+    await page.user.keyboard('k');
+    await hasFocus(/^k1/);
+  });
+});
+
+describe('an API key', () => {
+  it('is reduced to scopes, connections and addresses, and says when this takes effect', async () => {
+    const page = await openPage('/access/key-k1', {
+      answers: {
+        ...keys(KEY),
+        'GET /sandbox/v1/connections': ({ query }: Sent) => ({
+          entries:
+            query['q'] === 'workspace:w1'
+              ? [
+                  { ...DESK, id: 'c1' },
+                  { ...DESK, id: 'c2' },
+                ]
+              : [],
+        }),
+      },
+    });
+    await page.user.click(await screen.findByLabelText(/^messaging\.read/));
+    await page.user.click(screen.getByLabelText('Limit it to some connections'));
+    await page.user.click(await screen.findByLabelText(/^c2/));
+    await page.user.type(screen.getByLabelText('Addresses'), '203.0.113.0/24,{Shift>}{Enter}{/Shift} ::1');
+    await page.user.click(await button('Save'));
+    await screen.findByText('Takes effect on the next call.');
+    expect(page.writes).toMatchObject([
+      {
+        path: '/sandbox/v1/api-keys/k1',
+        body: { scopes: ALL.slice(1), connectionIds: ['c2'], ipAllowlist: ['203.0.113.0/24', '::1'] },
+      },
+    ]);
+    expect(screen.getByRole('link', { name: 'Calls of this key' }).getAttribute('href')).toBe(
+      '/calls?q=credential%3Ak1',
+    );
+  });
+
+  it('shows a refused address at its field', async () => {
+    const page = await openPage('/access/key-k1', {
+      answers: { ...keys(KEY), 'PATCH /sandbox/v1/api-keys/k1': invalid('ipAllowlist.1', 'is no address.') },
+    });
+    const field = await screen.findByLabelText('Addresses');
+    await page.user.type(field, '203.0.113.0/24, 300.1.1.1');
+    await page.user.click(await button('Save'));
+    expect((await screen.findByRole('alert')).textContent).toBe('is no address.');
+    expect(field.getAttribute('aria-invalid')).toBe('true');
+  });
+
+  it.each([
+    [{ allowed: true, entry: '203.0.113.0/24' }, 'accepted Matches 203.0.113.0/24.'],
+    [{ allowed: true, entry: null }, 'accepted The key has no allowlist.'],
+    [{ allowed: false, entry: null }, 'refused No entry of the allowlist matches.'],
+  ])('tries an address: %j', async (answer, words) => {
+    const page = await openPage('/access/key-k1', {
+      answers: { ...keys(KEY), 'POST /sandbox/v1/api-keys/k1/try': answer },
+    });
+    const field = await screen.findByRole('textbox', { name: 'Try an address' });
+    await page.user.type(field, '203.0.113.7{Enter}');
+    await waitFor(() =>
+      expect(screen.getAllByRole('status').map(({ textContent }) => textContent)).toContain(words),
+    );
+    expect(page.writes).toMatchObject([{ body: { address: '203.0.113.7' } }]);
+  });
+
+  it('is created, and shown once with its value', async () => {
+    const page = await openPage('/access', {
+      answers: { ...keys(KEY), 'POST /sandbox/v1/workspaces/w1/api-keys': { id: 'k1', key: 'msk_new' } },
+    });
+    await page.user.click(await screen.findByRole('link', { name: 'Create key' }));
+    await page.user.click(await button('Create key'));
+    const secrets = within(await screen.findByRole('region', { name: 'Secrets' }));
+    expect(secrets.getByText('msk_new')).toBeDefined();
+    await hasFocus('Copy');
+    await page.user.click(secrets.getByRole('button', { name: 'Copy' }));
+    await secrets.findByText('API key copied');
+    expect(await navigator.clipboard.readText()).toBe('msk_new');
+    expect(page.writes.map(({ body }) => body)).toEqual([{ scopes: ALL }]);
+    await page.user.click(screen.getByRole('link', { name: 'Open the key' }));
+    await screen.findByRole('heading', { name: 'k1' });
+    expect(page.text()).not.toContain('msk_new');
+  });
+
+  it('is revoked after a confirmation, and cannot be changed then', async () => {
+    const page = await openPage('/access/key-k1', { answers: keys(KEY) });
+    await page.user.click(await button('Revoke'));
+    await screen.findByText('Every later call with this key is refused. This cannot be undone.');
+    expect(page.writes).toEqual([]);
+    await page.user.click(screen.getAllByRole('button', { name: 'Revoke' }).at(-1) as HTMLElement);
+    await waitFor(() => expect(screen.queryByRole('button', { name: 'Revoke' })).toBeNull());
+    expect(page.writes).toMatchObject([{ method: 'DELETE', path: '/sandbox/v1/api-keys/k1' }]);
+    expect(screen.queryByRole('button', { name: 'Save' })).toBeNull();
+    expect(screen.getAllByText('revoked')).toHaveLength(2);
+  });
+});
+
+describe('an OAuth app', () => {
+  it('is registered, with what is refused at its field, and its secrets are shown once', async () => {
+    const REGISTER = 'POST /sandbox/v1/oauth-apps';
+    const page = await openPage('/access', {
+      answers: { ...keys(KEY), [REGISTER]: invalid('redirectUris.0', 'must be HTTPS.') },
+    });
+    await page.user.click(await screen.findByRole('link', { name: 'Register app' }));
+    await hasFocus('Name');
+    await page.user.keyboard('Desk');
+    const uris = screen.getByLabelText('Redirect URIs');
+    await page.user.type(uris, 'https://a.example/1 https://a.example/2');
+    await page.user.click(screen.getByLabelText(/^messaging\.manage/));
+    await page.user.click(await button('Register'));
+    expect((await screen.findByRole('alert')).textContent).toBe('must be HTTPS.');
+    expect(uris.getAttribute('aria-invalid')).toBe('true');
+    page.answer({ [REGISTER]: { clientId: 'app7', clientSecret: 'secret of app', webhookSecret: null } });
+    await page.user.click(await button('Register'));
+    await screen.findByText('secret of app');
+    expect(page.writes[1]?.body).toEqual({
+      name: 'Desk',
+      redirectUris: ['https://a.example/1', 'https://a.example/2'],
+      scopes: ALL.slice(0, 3),
+    });
+    await page.user.click(screen.getByRole('link', { name: 'Open the app' }));
+    await screen.findByRole('heading', { name: APP.name });
+    await screen.findByRole('link', { name: 'g1' });
+  });
+
+  it('gets a webhook, whose secret is shown once', async () => {
+    const page = await openPage('/access/app-app7', {
+      answers: {
+        ...keys(KEY),
+        'GET /sandbox/v1/grants': { entries: [] },
+        'PUT /sandbox/v1/oauth-apps/app7/webhook': {
+          webhookUrl: 'https://a.example/hook',
+          webhookSecret: 'whsec_1',
+        },
+      },
+    });
+    await page.user.type(await screen.findByLabelText('Set the webhook'), 'https://a.example/hook{Enter}');
+    await screen.findByText('whsec_1');
+    expect(page.writes.map(({ body }) => body)).toEqual([{ url: 'https://a.example/hook' }]);
+    expect(screen.getByText('Nobody has granted access to this app.')).toBeDefined();
+  });
+});
+
+describe('a grant', () => {
+  it('is narrowed, shows its refresh tokens, and is ended after a confirmation', async () => {
+    const page = await openPage('/access/grant-g1', {
+      answers: {
+        ...keys(KEY),
+        'PATCH /sandbox/v1/grants/g1': ({ body }: Sent) => {
+          const { refreshTokens: _, ...grant } = GRANT;
+          return { ...grant, ...(body as object) };
+        },
+        'DELETE /sandbox/v1/grants/g1': { ok: true },
+      },
+    });
+    const tokens = within(await screen.findByRole('region', { name: 'Refresh tokens' }));
+    expect(tokens.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+      'usableuntil 2026-01-15 12:01:00',
+      'replacedat 2026-01-15 12:00:10',
+    ]);
+    await page.user.click(screen.getByLabelText(/^messaging\.send/));
+    await page.user.click(screen.getByLabelText(/^c1/));
+    await page.user.click(await button('Narrow'));
+    await waitFor(() =>
+      expect(page.writes).toMatchObject([{ body: { scopes: ['messaging.read'], connectionIds: ['c2'] } }]),
+    );
+    await page.user.click(await button('Revoke'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Revoke' }).at(-1) as HTMLElement);
+    await waitFor(() => expect(page.writes[1]?.method).toBe('DELETE'));
+  });
+
+  it.each([
+    ['key-k9', 'There is no such key'],
+    ['app-k9', 'There is no such app'],
+    ['grant-k9', 'There is no such grant'],
+    ['other-k9', 'There is no such credential'],
+  ])('or a credential that does not exist is said to: %s', async (id, words) => {
+    await openPage(`/access/${id}`, { answers: keys(KEY) });
+    await screen.findByRole('heading', { name: words });
+  });
+});

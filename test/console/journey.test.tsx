@@ -1,0 +1,168 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from 'vitest';
+import type { MessageTrace } from '../../src/contract/connector/trace.ts';
+import { at, CALL, DELIVERY, MESSAGE, pageOf, STORED } from './answers.tsx';
+import {
+  type Answers,
+  hasFocus,
+  openPage,
+  PRODUCTION,
+  Refusal,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
+
+describe('a call', () => {
+  it('shows each check, which one refused it, and the bodies', async () => {
+    await openPage('/calls/1', {
+      answers: { 'GET /sandbox/v1/calls/1': { ...CALL, faults: ['burst'], query: 'limit=1' } },
+    });
+    const decision = within(await screen.findByRole('region', { name: 'Decision' }));
+    decision.getByRole('heading', { name: 'Refused by the check credential' });
+    expect(decision.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+      '✓route passed',
+      '✕credential refusedNo key has this value.',
+    ]);
+    decision.getByText('Affected by the fault burst.');
+    expect(screen.getByRole('figure', { name: 'Response body' }).textContent).toContain(
+      '"error": "invalid_key"',
+    );
+    expect(screen.getByRole('figure', { name: 'Query' }).textContent).toContain('limit=1');
+    expect(screen.getByRole('region', { name: 'About' }).textContent).toContain('Answer401 invalid_key');
+  });
+
+  it('that was refused by nothing passed every check, and a reset has no status', async () => {
+    await openPage('/calls/1', {
+      answers: {
+        'GET /sandbox/v1/calls': { entries: [{ ...CALL, status: null, code: null, messageIds: ['m1'] }] },
+        'GET /sandbox/v1/calls/1': {
+          ...CALL,
+          status: null,
+          code: null,
+          trace: [{ check: 'route', passed: true }],
+          messageIds: ['m1'],
+        },
+      },
+    });
+    await screen.findByRole('heading', { name: 'Passed every check' });
+    await screen.findByRole('link', { name: /^reset ?GET ?\/account/ });
+    const list = within(screen.getByRole('list', { name: 'Calls' }));
+    expect(list.getByRole('link', { name: 'Journey' }).getAttribute('href')).toBe('/journey/m1');
+  });
+});
+
+const TRACE: MessageTrace = {
+  messageId: 'm1',
+  message: {
+    connectionId: 'c1',
+    accountId: 'default',
+    direction: 'incoming',
+    status: null,
+    statusConflict: false,
+    firstSeenBy: 'poll',
+    firstSeenAt: at(5),
+    createdAt: at(),
+  },
+  inbox: { keptSince: at(), complete: true, note: null },
+  entries: [],
+  truncated: false,
+};
+
+describe('a journey', () => {
+  it('is found by the id of a message', async () => {
+    const page = await openPage('/journey', {
+      answers: {
+        'GET /connector/v1/messages': pageOf('messages', [
+          { ...MESSAGE, text: null, mediaType: 'image/png' },
+        ]),
+        'GET /connector/v1/messages/nobody/trace': new Refusal(404, {
+          error: 'not_found',
+          message: 'There is none.',
+        }),
+      },
+    });
+    const latest = within(await screen.findByRole('region', { name: 'Latest messages' }));
+    expect(latest.getByRole('link').textContent).toBe('12:00:00incomingimage/pngwebhook');
+    await page.user.keyboard('/');
+    await hasFocus('Id of the message');
+    await page.user.keyboard('  nobody {Enter}');
+    await screen.findByRole('heading', { name: 'Nothing is known about this message' });
+    expect(location.pathname).toBe('/journey/nobody');
+    await page.user.click(screen.getByRole('link', { name: 'Follow another message' }));
+    await screen.findByLabelText('Id of the message');
+  });
+
+  const DROPPED = { at: at(0), ms: 0, error: 'dropped', faults: ['lost'] };
+  const lost: Answers = {
+    'GET /sandbox/v1/deliveries': {
+      entries: [{ ...DELIVERY, outcome: 'dropped', attempts: [DROPPED, DROPPED, DROPPED] }],
+    },
+    'GET /sandbox/v1/messages': { entries: [STORED] },
+    'GET /connector/v1/messages/m1/trace': new Refusal(404, {
+      error: 'not_found',
+      message: 'There is none.',
+    }),
+  };
+  const findings = async () =>
+    within(await screen.findByRole('region', { name: 'Summary' }))
+      .getAllByRole('listitem')
+      .map(({ textContent }) => textContent);
+  const steps = () => within(screen.getByRole('region', { name: 'Steps' })).getAllByRole('listitem');
+
+  it('shows that a webhook was dropped, step by step, and leads to what each is about', async () => {
+    const page = await openPage('/journey/m1', { answers: lost });
+    expect(await findings()).toEqual([
+      'Its webhook was dropped, and the connector does not know it yet. The next poll repairs that.',
+    ]);
+    expect(
+      steps().map(
+        ({ textContent }) =>
+          /(Phone|Service|Attempts|Connector|CRM) [^·]*?(?=Virtual|Real|Attempt 1)/.exec(
+            textContent ?? '',
+          )?.[0],
+      ),
+    ).toEqual([
+      'Phone +447700900201 wrote a text',
+      'Service The service stored it',
+      'Attempts message.received: dropped after 3 attempts',
+    ]);
+    expect(steps()[2]?.textContent).toContain('Attempt 3dropped by the fault lost · 0 ms');
+    await page.user.keyboard('jjj');
+    await hasFocus(/dropped after 3 attempts/);
+    const hrefs = ['Show the phone', 'Show the connection', 'Show the delivery'].map((name) =>
+      screen.getByRole('link', { name }).getAttribute('href'),
+    );
+    expect(hrefs).toEqual(['/phone/447700900201?with=c1', '/connections/c1', '/deliveries/d1']);
+  });
+
+  it('follows the message live: the poll that repaired it', async () => {
+    const page = await openPage('/journey/m1', { answers: lost, refreshes: false });
+    await findings();
+    page.answer({
+      'GET /connector/v1/messages/m1/trace': TRACE,
+      'GET /connector/v1/messages/m1': { ...MESSAGE, firstSeenBy: 'poll' },
+    });
+    page.hear({ type: 'changed', what: 'connector' });
+    await screen.findByText('Its webhook was dropped. Polling repaired it.');
+    const inbox = within(screen.getByRole('main')).getByRole('link', { name: 'Inbox' });
+    expect(inbox.getAttribute('href')).toBe('/inbox/c1~447700900201');
+  });
+
+  it('in production shows only what the connector knows', async () => {
+    await openPage('/journey/m1', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/messages/m1/trace': TRACE,
+        'GET /connector/v1/messages/m1': { ...MESSAGE, firstSeenBy: 'poll' },
+      },
+    });
+    expect(await findings()).toEqual(['Polling found it: its webhook was late, lost or never sent.']);
+    expect(steps()[0]?.textContent).toContain('The service created it');
+    expect(screen.queryByText('At the service')).toBeNull();
+    expect(screen.queryByRole('link', { name: 'Deliveries' })).toBeNull();
+    await waitFor(() =>
+      expect(document.querySelector('.journey-head')?.textContent).toBe('TimeServiceConnectorCRM'),
+    );
+  });
+});

@@ -1,0 +1,139 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from 'vitest';
+import { at, DELIVERY, DESK, EMPTY } from './answers.tsx';
+import { openPage, type Sent, screen, waitFor, within } from './open-page.tsx';
+
+const region = async (name: string) => within(await screen.findByRole('region', { name }));
+const WEBHOOK = {
+  subscription: { kind: 'workspace', id: 'w1' },
+  url: 'https://crm.example.com/hook',
+  changedAt: at(),
+  lastDeliveries: [
+    { id: 'd2', event: 'message.received', createdAt: at(), outcome: 'dropped', status: 401 },
+    { id: 'd1', event: 'message.received', createdAt: at(), outcome: 'delivered', status: 200 },
+  ],
+};
+
+describe('the overview', () => {
+  it('is where the console begins, and says if nothing needs attention, with the age of that', async () => {
+    await openPage('/', {
+      answers: { 'GET /sandbox/v1/webhooks': { entries: [{ ...WEBHOOK, lastDeliveries: [] }] } },
+    });
+    const attention = await region('Needs attention');
+    const polite = (await attention.findByText(/^Nothing\. Every number works/)).closest(
+      '[aria-live="polite"]',
+    );
+    expect(polite).not.toBeNull();
+    expect(polite?.textContent).not.toContain('as of');
+    expect(attention.getByText(/^as of \d\d:\d\d:\d\d$/)).toBeDefined();
+    expect(location.pathname).toBe('/overview');
+  });
+
+  it('ticks first steps off, leads to what they made, and hides them for good', async () => {
+    let made: readonly string[] = [];
+    const page = await openPage('/overview', {
+      answers: {
+        'GET /sandbox/v1/connections': ({ query }: Sent) => ({
+          entries: query['q']?.startsWith('provider:qr') ? [DESK] : [],
+        }),
+        'GET /sandbox/v1/deliveries': ({ query }: Sent) => ({
+          entries: made.some((event) => query['q'] === `type:${event} !workspace:wcheck`) ? [DELIVERY] : [],
+        }),
+        'POST /sandbox/v1/contacts/447700900201/messages': { messageId: 'm1' },
+      },
+    });
+    const steps = await region('First steps');
+    steps.getByText('0 of 3 done');
+    expect(steps.getByText(/^npm run sandbox -- say 447700900101 447700900201 Hello$/)).toBeDefined();
+    const inbox = () => steps.getByRole('link', { name: 'Inbox' }).getAttribute('href');
+    expect(inbox()).toBe('/inbox/c1~447700900201');
+    await page.user.click(steps.getByRole('button', { name: 'Say hello' }));
+    await waitFor(() => expect(page.writes).toMatchObject([{ body: { connectionId: 'c1', text: 'Hello' } }]));
+    made = ['message.received', 'message.status'];
+    page.hear({ type: 'delivery', entry: DELIVERY });
+    await steps.findByText('2 of 3 done');
+    const hrefs = steps.getAllByRole('link').map((each) => each.getAttribute('href'));
+    expect(hrefs).toEqual(['/deliveries/d1', '/journey/m1', '/inbox', '/journey/m1', '/connections']);
+    await page.user.click(steps.getByRole('button', { name: 'Hide' }));
+    expect(screen.queryByRole('region', { name: 'First steps' })).toBeNull();
+    expect(localStorage.getItem('console-first-steps')).not.toBeNull();
+  });
+
+  it('shows how webhooks fare without the self-check, and leads to each part', async () => {
+    await openPage('/overview', {
+      answers: {
+        'GET /sandbox/v1/deliveries/counts': ({ query }: Sent) =>
+          query['q'] === '!workspace:wcheck'
+            ? { pending: 1, held: 1, delivered: 1_200, dropped: 2 }
+            : { pending: 9, held: 9, delivered: 9, dropped: 9 },
+        'GET /sandbox/v1/webhooks': {
+          entries: [
+            WEBHOOK,
+            { ...WEBHOOK, subscription: { kind: 'workspace', id: 'wcheck' }, url: 'https://self.example' },
+          ],
+        },
+      },
+    });
+    const lane = await region('Webhooks');
+    const dropped = await lane.findByRole('link', { name: '2 dropped' });
+    expect(dropped.getAttribute('href')).toBe('/deliveries?q=status%3Adropped+%21workspace%3Awcheck');
+    lane.getByRole('link', { name: '1,200 delivered' });
+    lane.getByRole('link', { name: '0 repaired by polling' });
+    const marks = lane.getAllByRole('link', { name: /^message\.received/ });
+    expect(marks.map((each) => [each.getAttribute('aria-label'), each.getAttribute('href')])).toEqual([
+      ['message.received delivered', '/deliveries/d1'],
+      ['message.received dropped', '/deliveries/d2'],
+    ]);
+    expect(lane.queryByText('https://self.example')).toBeNull();
+    const attention = await region('Needs attention');
+    await attention.findByRole('link', { name: 'A webhook refuses the signature: 401' });
+    await attention.findByText(/1 delivery held/);
+  });
+
+  it('shows live what needs attention, the gravest first, and removes all faults', async () => {
+    let rules: object[] = [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, hits: 0 }];
+    const page = await openPage('/overview', {
+      answers: {
+        'GET /sandbox/v1/faults': () => ({ seed: 1, rules }),
+        'DELETE /sandbox/v1/faults': () => {
+          rules = [];
+          return { seed: 1, rules };
+        },
+        'GET /sandbox/v1/webhooks': { entries: [{ ...WEBHOOK, lastDeliveries: [] }] },
+        'GET /sandbox/v1/connections': ({ query }: Sent) => ({
+          entries:
+            query['q'] === 'reconnect:yes' ? [{ ...DESK, status: 'disconnected', needsReconnect: true }] : [],
+        }),
+      },
+    });
+    const attention = await region('Needs attention');
+    await attention.findByText('lost (0 hits)');
+    const titles = () => attention.getAllByRole('listitem').map(({ textContent }) => textContent);
+    expect(titles()).toEqual([
+      '1 number must be paired againFront desk. Restart it and scan a new QR code.',
+      '1 fault rule armedlost (0 hits)Remove all',
+    ]);
+    expect(attention.getByRole('link', { name: /must be paired/ }).getAttribute('href')).toBe(
+      '/connections?q=reconnect%3Ayes',
+    );
+    await waitFor(() => expect(document.title).toBe('(2) Overview · Local sandbox'));
+    await page.user.click(attention.getByRole('button', { name: 'Remove all' }));
+    page.hear({ type: 'changed', what: 'faults' });
+    await waitFor(() => expect(titles()).toHaveLength(1));
+    await waitFor(() => expect(document.title).toBe('(1) Overview · Local sandbox'));
+  });
+
+  it('copies the .env with its secrets, which the page never shows', async () => {
+    const page = await openPage('/overview');
+    const application = await region('Your application');
+    await page.user.click(application.getByRole('button', { name: 'Copy' }));
+    await screen.findByText('Copied with its secrets');
+    const { baseUrl, apiKey, connectorUrl, connectorToken } = EMPTY['GET /sandbox/v1/info'];
+    expect(await navigator.clipboard.readText()).toBe(
+      `SERVICE_BASE_URL=${baseUrl}\nSERVICE_API_KEY=${apiKey}\nCONNECTOR_URL=${connectorUrl}\nCONNECTOR_API_TOKEN=${connectorToken}\n`,
+    );
+    const shown = document.documentElement.innerHTML;
+    expect(shown).toContain(baseUrl);
+    expect([apiKey, connectorToken].filter((secret) => shown.includes(secret))).toEqual([]);
+  });
+});

@@ -1,0 +1,292 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from 'vitest';
+import type { DeadLetter } from '../../src/contract/connector/changes.ts';
+import { ACCOUNT, ACCOUNT_SYNC, at, CONSUMER, EMPTY, KNOWN_DESK, letter, pageOf, SEND } from './answers.tsx';
+import {
+  type Answers,
+  openPage,
+  PRODUCTION,
+  Refusal,
+  type Sent,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
+
+const SYNC = { ...EMPTY['GET /connector/v1/sync'], accounts: [ACCOUNT_SYNC] };
+const button = (name: string | RegExp) => screen.findByRole('button', { name });
+const rows = (name: string) => within(screen.getByRole('list', { name })).getAllByRole('listitem');
+const consumers = (changed: object = {}) => pageOf('consumers', [{ ...CONSUMER, ...changed }]);
+
+describe('dead letters', () => {
+  /** A connector that takes back what is replayed. */
+  function letters(...all: readonly DeadLetter[]): Answers {
+    let left = all;
+    return {
+      'GET /connector/v1/dead-letters': () => pageOf('deadLetters', left),
+      'POST /connector/v1/dead-letters/{id}/replay': ({ path }: Sent) => {
+        left = left.filter(({ id }) => !path.includes(`/${id}/`));
+        return { ok: true };
+      },
+    };
+  }
+  const replayed = (writes: readonly Sent[]) => writes.map(({ path }) => path.split('/').at(-2));
+
+  it('are replayed one by one, and all of them, oldest first, after one confirmation', async () => {
+    const page = await openPage('/sync', {
+      answers: letters(letter('c', 3), letter('b', 2), letter('a', 1)),
+    });
+    await screen.findByText('RangeError: no room for c');
+    expect(rows('Dead letters').map(({ textContent }) => textContent)).toEqual([
+      expect.stringMatching(/^3 message\.created.*1 call · 2026-01-15 12:00:00ReplayJourney$/),
+      expect.stringMatching(/^2 /),
+      expect.stringMatching(/^1 /),
+    ]);
+    await page.user.click(
+      within(rows('Dead letters')[1] as HTMLElement).getByRole('button', { name: 'Replay' }),
+    );
+    await waitFor(() => expect(rows('Dead letters')).toHaveLength(2));
+    await page.user.click(await button('Replay all 2'));
+    expect(replayed(page.writes)).toEqual(['b']);
+    await screen.findByText('The handler is called again with each change, oldest first.');
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay all 2' }).at(-1) as HTMLElement);
+    await screen.findByText('None. A change that the handler fails to process is set aside here.');
+    expect(replayed(page.writes)).toEqual(['b', 'a', 'c']);
+  });
+
+  it('keep a question open, and its button disabled, until the replay before it has ended', async () => {
+    const first = Promise.withResolvers<object>();
+    const page = await openPage('/sync', {
+      answers: {
+        ...letters(letter('b', 2), letter('a', 1)),
+        'POST /connector/v1/dead-letters/b/replay': () => first.promise,
+      },
+    });
+    await screen.findByText('RangeError: no room for b');
+    await page.user.click(
+      within(rows('Dead letters')[0] as HTMLElement).getByRole('button', { name: 'Replay' }),
+    );
+    await page.user.click(await button('Replay all 2'));
+    const confirm = screen.getAllByRole('button', { name: 'Replay all 2' }).at(-1) as HTMLElement;
+    await waitFor(() => expect(confirm.getAttribute('aria-disabled')).toBe('true'));
+    await page.user.click(confirm);
+    expect(replayed(page.writes)).toEqual(['b']);
+    expect(confirm.closest('[popover]')?.hasAttribute('data-shown')).toBe(true);
+    first.resolve({ ok: true });
+    await waitFor(() => expect(confirm.getAttribute('aria-disabled')).toBe('false'));
+    await page.user.click(confirm);
+    await waitFor(() => expect(replayed(page.writes)).toEqual(['b', 'a', 'b']));
+  });
+
+  it('show why a replay failed', async () => {
+    const page = await openPage('/sync', {
+      answers: {
+        ...letters(letter('a', 1)),
+        'POST /connector/v1/dead-letters/a/replay': new Refusal(503, {
+          error: 'unavailable',
+          message: 'Retry later.',
+        }),
+      },
+    });
+    await page.user.click(await button('Replay it'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay it' }).at(-1) as HTMLElement);
+    expect((await screen.findByRole('alert')).textContent).toContain('Retry later.');
+  });
+});
+
+describe('consumers', () => {
+  const LIST = 'GET /connector/v1/consumers';
+
+  it('show how far each is, and are paused and resumed', async () => {
+    let state = { state: 'running' };
+    const page = await openPage('/sync', {
+      answers: {
+        [LIST]: () =>
+          consumers({
+            ...state,
+            lag: { changes: 1, seconds: 90 },
+            deadLetters: 1,
+            parked: {
+              count: 2,
+              first: [
+                {
+                  connectionId: 'c1',
+                  seq: 4,
+                  attempts: 1,
+                  nextAttemptAt: at(),
+                  lastError: 'It was busy.',
+                  since: at(),
+                },
+              ],
+            },
+          }),
+        'POST /connector/v1/consumers/handler/pause': () => {
+          state = { state: 'paused' };
+          return { ...CONSUMER, ...state };
+        },
+        'POST /connector/v1/consumers/handler/resume': () => {
+          state = { state: 'running' };
+          return { ...CONSUMER, ...state };
+        },
+      },
+    });
+    const text = () => rows('Consumers')[0]?.textContent;
+    await page.user.click(await button('Pause'));
+    await button('Resume');
+    expect(text()).toMatch(
+      /^handler handler paused1 change behind, 1 min2 parked, 1 dead letter It was busy\.Resume/,
+    );
+    await page.user.click(await button('Resume'));
+    await button('Pause');
+    expect(text()).toContain('running');
+  });
+
+  it('are given changes again, from a number, a word or a time, and say what cannot be read', async () => {
+    const REPLAY = 'POST /connector/v1/consumers/handler/replay';
+    const page = await openPage('/sync', {
+      answers: {
+        [LIST]: consumers(),
+        [REPLAY]: new Refusal(400, { error: 'invalid_request', message: 'from: must be a time.' }),
+      },
+    });
+    await page.user.click(await button('Replay'));
+    const from = await screen.findByLabelText('Deliver changes to handler again, from');
+    await page.user.type(from, 'yesterday{Enter}');
+    await screen.findByText('from: must be a time.');
+    page.answer({ [REPLAY]: CONSUMER });
+    await page.user.clear(from);
+    await page.user.type(from, ' 12 {Enter}');
+    await waitFor(() => expect(from.closest('[popover]')?.hasAttribute('data-shown')).toBe(false));
+    expect(page.writes.map(({ body }) => body)).toEqual([{ from: 'yesterday' }, { from: 12 }]);
+  });
+});
+
+describe('an account', () => {
+  const world = (changed: object): Answers => ({
+    'GET /connector/v1/sync': { ...SYNC, accounts: [{ ...ACCOUNT_SYNC, ...changed }] },
+    'GET /connector/v1/accounts': pageOf('accounts', [ACCOUNT]),
+    'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
+  });
+  const facts = async () =>
+    (await screen.findByRole('region', { name: 'Account default' })).textContent ?? '';
+
+  it('shows its credential, how far polling has come and what it repaired', async () => {
+    const page = await openPage('/sync', {
+      answers: {
+        ...world({
+          coveredUntil: at(60),
+          oldestOpenStatus: { messageId: 'm9', connectionId: 'c1', createdAt: at() },
+          undecidedRepairs: 3,
+          openGaps: 1,
+          connections: [
+            {
+              connectionId: 'c1',
+              coveredUntil: at(),
+              oldestOpenStatus: null,
+              repaired: { messages: 1, statuses: 0 },
+              webhookHealth: 'lossy',
+              lastWebhookAt: null,
+            },
+          ],
+        }),
+        'POST /connector/v1/sync': new Refusal(502, {
+          error: 'service_unreachable',
+          message: 'The service did not answer.',
+        }),
+      },
+    });
+    await screen.findByText('active');
+    const text = await facts();
+    for (const words of [
+      'webhooks healthy',
+      'Credentialactive API key Acme',
+      'Servicehttps://service.example.com/api/v1',
+      'Repaired by polling2 messages, 1 status; 3 more unless a webhook still arrives',
+      'Open gaps1',
+      'succeeded',
+      'Front desk +447700900101lossy1 message and 0 statuses repairedbehind: covered until 2026-01-15 12:00:00',
+    ])
+      expect(text).toContain(words);
+    await page.user.click(await button('Poll now'));
+    await screen.findByText('The service did not answer.');
+    expect(page.writes).toMatchObject([{ path: '/connector/v1/sync', body: {} }]);
+  });
+
+  it.each([
+    [{ lastPoll: null }, 'Last pollnone yet'],
+    [
+      { lastPoll: { startedAt: at(), ok: false, error: 'rate_limited', notBefore: at(60) } },
+      /rate_limited.*not before 2026-01-15 12:01:00/,
+    ],
+    [{ pollOverdue: true }, 'the next one is late'],
+    [{ reauthRequired: true }, 'new consent required'],
+    [{ webhookHealth: 'silent' }, 'webhooks silent'],
+    [{ coveredUntil: null }, 'Nothing missing untilno message polled yet'],
+  ])('with %j says so', async (changed, words) => {
+    await openPage('/sync', { answers: world(changed) });
+    expect(await facts()).toMatch(words);
+  });
+});
+
+describe('sends', () => {
+  it('are filtered by what is certain about them', async () => {
+    const page = await openPage('/sync?state=unknown');
+    await screen.findByText(/^Uncertain: it may have been sent\./);
+    await screen.findByText('There are no such sends.');
+    page.answer({
+      'GET /connector/v1/outbound': pageOf('outbound', [
+        { ...SEND, state: 'sent', messageId: 'm1', lastError: 'rate_limited', attempts: 2 },
+      ]),
+    });
+    await page.user.click(screen.getByRole('link', { name: 'sent' }));
+    await screen.findByText('+447700900201 Good morning');
+    expect(location.search).toBe('?state=sent');
+    expect(rows('Latest sends')[0]?.textContent).toMatch(
+      /^sent.*2 attempts, rate_limited · 2026-01-15 12:01:00Journey$/,
+    );
+    expect(
+      page.reads.filter(({ path }) => path.endsWith('/outbound')).map(({ query }) => query['state']),
+    ).toEqual(expect.arrayContaining(['unknown', 'sent']));
+  });
+});
+
+describe('beside a connector in production', () => {
+  it('nothing can be changed without --write, and the page says so', async () => {
+    await openPage('/sync', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
+        'GET /connector/v1/consumers': consumers(),
+      },
+    });
+    await screen.findByText('RangeError: no room for a');
+    for (const name of ['Poll now', 'Pause', 'Replay it'])
+      expect([name, (await button(name)).hasAttribute('disabled')]).toEqual([name, true]);
+    for (const each of screen.getAllByRole('button', { name: 'Replay' }))
+      expect(each.hasAttribute('disabled')).toBe(true);
+    expect(screen.getAllByText('Read only. Start the console with --write to change anything.')).toHaveLength(
+      2,
+    );
+  });
+
+  it('the overview begins with whether the connector keeps up', async () => {
+    const page = await openPage('/', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/sync': {
+          ...SYNC,
+          sends: { waiting: 4, oldestAt: at() },
+          dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
+        },
+      },
+    });
+    const summary = within(await screen.findByRole('region', { name: 'Connector' }));
+    expect(summary.getByText('7 waiting')).toBeDefined();
+    expect(summary.getByText('4 waiting')).toBeDefined();
+    expect(summary.getByRole('region', { name: 'Account default' }).textContent).toContain('succeeded');
+    await screen.findByText('Nothing. Polls succeed, credentials are accepted, and no change was set aside.');
+    expect(screen.queryByRole('region', { name: 'First steps' })).toBeNull();
+    expect(page.reads.filter(({ path }) => path.startsWith('/sandbox'))).toEqual([]);
+  });
+});
