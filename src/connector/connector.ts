@@ -31,6 +31,7 @@ import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { createFileOpener, readOwnService } from './media/open-file.ts';
+import { countRefreshes } from './oauth/grants.ts';
 import { createOauth, ensureAppSubscription } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
 import { createOutbox } from './outbox/outbox.ts';
@@ -158,6 +159,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const closing = new AbortController();
   const feed = createFeed(base);
   const onCommitted = (): void => feed.notify();
+  const onRefreshed = countRefreshes(metrics);
   const oauth =
     options.oauth === undefined
       ? null
@@ -166,7 +168,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           app: options.oauth,
           owner: presence.id,
           random,
-          metrics,
+          onRefreshed,
           keeps: works,
           // Called for requests, so the parts that are created below exist by then.
           onGranted: async (accountId, renewed) => {

@@ -7,11 +7,21 @@ import { type Answers, hasFocus, openPage, screen, waitFor, within } from './ope
 const ONE = '/sandbox/v1/deliveries/d1';
 const button = (name: string | RegExp) => screen.findByRole('button', { name });
 
+let stored: Delivery;
+/** An answer with what the delivery has become. It is also what is read afterwards. */
+const becomes = (delivery: Delivery) => () => {
+  stored = delivery;
+  return delivery;
+};
+
 /** Opens a delivery in a list of its own. */
-const open = (delivery: Delivery = DELIVERY, answers: Answers = {}) =>
-  openPage('/deliveries/d1', {
-    answers: { 'GET /sandbox/v1/deliveries': { entries: [delivery] }, [`GET ${ONE}`]: delivery, ...answers },
+const open = (delivery: Delivery = DELIVERY, answers: Answers = {}) => {
+  stored = delivery;
+  const list = () => ({ entries: [stored] });
+  return openPage('/deliveries/d1', {
+    answers: { 'GET /sandbox/v1/deliveries': list, [`GET ${ONE}`]: () => stored, ...answers },
   });
+};
 
 const attempt = (seconds: number, changed: Partial<Delivery['attempts'][number]> = {}) => ({
   at: at(seconds),
@@ -46,7 +56,7 @@ describe('a delivery', () => {
 
   it('is resent with r and Enter, after a question, and shows the new attempt', async () => {
     const page = await open(DELIVERY, {
-      [`POST ${ONE}/resend`]: { ...DELIVERY, attempts: [attempt(0), attempt(60)] },
+      [`POST ${ONE}/resend`]: becomes({ ...DELIVERY, attempts: [attempt(0), attempt(60)] }),
     });
     await button('Resend');
     await page.user.keyboard('r');
@@ -74,8 +84,8 @@ describe('a delivery', () => {
   it('is held while it is pending, and released', async () => {
     const pending: Delivery = { ...DELIVERY, outcome: 'pending', attempts: [] };
     const page = await open(pending, {
-      [`POST ${ONE}/hold`]: { ...pending, held: true },
-      [`POST ${ONE}/release`]: pending,
+      [`POST ${ONE}/hold`]: becomes({ ...pending, held: true }),
+      [`POST ${ONE}/release`]: becomes(pending),
     });
     await page.user.click(await button('Hold'));
     await page.user.click(await button('Release'));

@@ -62,13 +62,13 @@ export async function readDeadLetters(
 ): Promise<readonly DeadLetter[]> {
   const params = [before?.seq ?? null, before?.consumer ?? null, consumer, limit];
   const rows = await db.query<StoredLetter & StoredChange>(LIST, params);
-  return rows.map((row) => ({
-    id: keyFor(row.consumer, row.feedId, row.seq),
-    consumer: row.consumer,
-    change: presentChange(row),
-    attempts: row.attempts,
-    lastError: row.lastError,
-    at: toIso(row.setAsideAt),
+  return rows.map(({ feedId, consumer, attempts, lastError, setAsideAt, ...stored }) => ({
+    id: keyFor(consumer, feedId, stored.seq),
+    consumer,
+    change: presentChange(stored),
+    attempts,
+    lastError,
+    at: toIso(setAsideAt),
   }));
 }
 

@@ -6,6 +6,7 @@ import {
 } from '../../patterns/single-flight-refresh.ts';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import { type Repeat, repeat } from '../../runtime/clock/repeat.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type CredentialSource, NoCredential } from '../accounts/credential-source.ts';
@@ -39,6 +40,18 @@ const BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
 /** The outcome of a refresh that was sent, for metrics. */
 export type RefreshEnd = 'refreshed' | 'ended' | 'failed';
+
+/** Counts the refreshes of this process. */
+export function countRefreshes(metrics: Metrics): (end: RefreshEnd) => void {
+  const values = ['refreshed', 'ended', 'failed'];
+  const outcome = { name: 'outcome', values };
+  const refreshes = metrics.counter(
+    'connector_oauth_refreshes_total',
+    'Token refreshes, by outcome.',
+    outcome,
+  );
+  return (end) => refreshes.inc({ outcome: end });
+}
 
 interface RefreshGrantOptions extends Base {
   readonly keyRing: KeyRing;

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, ne, sql } from 'drizzle-orm';
 import { orm } from '../../runtime/database/orm.ts';
-import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { renewCredential } from '../accounts/account-store.ts';
@@ -21,7 +20,12 @@ import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts';
 import { type Consents, createConsents } from './consents.ts';
-import { createGrantCredentials, createGrantKeeper, type GrantCredentials } from './grants.ts';
+import {
+  createGrantCredentials,
+  createGrantKeeper,
+  type GrantCredentials,
+  type RefreshEnd,
+} from './grants.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 
@@ -29,7 +33,7 @@ export interface OauthOptions extends Base {
   readonly app: OauthApp;
   readonly keyRing: KeyRing;
   readonly audit?: Audit | undefined;
-  readonly metrics: Metrics;
+  readonly onRefreshed: (end: RefreshEnd) => void;
   /** Identifies this process. */
   readonly owner: string;
   readonly random: () => number;
@@ -63,16 +67,11 @@ export function createOauth(options: OauthOptions): Oauth {
   const subscriptionId = appSubscriptionId(app);
   const server = createAuthorizationServer(app, clock);
   const closing = new AbortController();
-  const refreshes = options.metrics.counter(
-    'connector_oauth_refreshes_total',
-    'Token refreshes, by outcome.',
-    { name: 'outcome', values: ['refreshed', 'ended', 'failed'] },
-  );
   const credentials = createGrantCredentials({
     ...options,
     server,
     closing: closing.signal,
-    onEnd: (outcome) => refreshes.inc({ outcome }),
+    onEnd: options.onRefreshed,
   });
   const keeper = createGrantKeeper({ ...options, credentials, subscriptionId });
   const revoking = new Set<Promise<void>>();

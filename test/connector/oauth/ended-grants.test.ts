@@ -3,7 +3,6 @@ import { createOauth } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { MINUTE, useGrants } from './grant-world.ts';
 
@@ -155,7 +154,7 @@ describe('a process that starts', () => {
       owner: 'third',
       random: () => 0,
       keeps: false,
-      metrics: createMetrics(),
+      onRefreshed: () => undefined,
       onGranted: async () => undefined,
     });
     await started.candidate.store(grants.world.database);

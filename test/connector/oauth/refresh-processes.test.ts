@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import { readGrant, sealTokens } from '../../../src/connector/oauth/grant-store.ts';
+import { createGrantCredentials } from '../../../src/connector/oauth/grants.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { proves } from '../../support/proves.ts';
@@ -146,6 +149,37 @@ describe('a process that is killed between the answer of a refresh and its commi
     await letClaimRunOut();
     expect(await second.use(5)).toEqual([expect.stringMatching(/^access-/)]);
     expect(auth.refreshes()).toBe(2);
+    expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 2, endedAt: null });
+  });
+});
+
+describe('a refresh', () => {
+  it('keeps the new tokens if the answer of the database to their commit is lost', async () => {
+    await storeGrant();
+    let lost = 0;
+    const losing: Database = Object.create(database, {
+      query: {
+        async value(...call: Parameters<Database['query']>) {
+          const rows = await database.query(...call);
+          if (lost > 0 || !/^update .*"sealed_access_token"/.test(call[0])) return rows;
+          lost += 1;
+          throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
+        },
+      },
+    });
+    const credentials = createGrantCredentials({
+      database: losing,
+      keyRing: createKeyRing([sealingKey]),
+      clock: systemClock,
+      logger: silentLogger,
+      server: createAuthorizationServer(auth.app('http://127.0.0.1:1/api/v1'), systemClock),
+      owner: 'process-1',
+      closing: new AbortController().signal,
+      onEnd: () => undefined,
+    });
+    expect(await credentials.of(ACCOUNT).authorization()).toMatch(/^access-/);
+    expect(lost).toBe(1);
+    expect(auth.requests.map(({ path }) => path)).toEqual(['/token']);
     expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 2, endedAt: null });
   });
 });
