@@ -43,8 +43,7 @@ export type RefreshEnd = 'refreshed' | 'ended' | 'failed';
 
 /** Counts the refreshes of this process. */
 export function countRefreshes(metrics: Metrics): (end: RefreshEnd) => void {
-  const values = ['refreshed', 'ended', 'failed'];
-  const outcome = { name: 'outcome', values };
+  const outcome = { name: 'outcome', values: ['refreshed', 'ended', 'failed'] };
   const refreshes = metrics.counter(
     'connector_oauth_refreshes_total',
     'Token refreshes, by outcome.',
