@@ -52,6 +52,13 @@ describe('the documents of the project', () => {
     expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
+  it('have at most 32,000 words, without the appendix', () => {
+    const pages = listMarkdown().filter((file) => file === 'README.md' || /^docs\/[^/]+$/.test(file));
+    const words = pages.flatMap((file) => readProjectFile(file).split(/\s+/)).filter((word) => word !== '');
+    expect(pages.length).toBeGreaterThan(15);
+    expect(words.length).toBeLessThanOrEqual(32_000);
+  });
+
   it('are found, with their links and blocks', () => {
     expect(listMarkdown()).toEqual(
       expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']),

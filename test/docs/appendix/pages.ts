@@ -21,7 +21,10 @@ interface MetricRow {
 const read = (name: string) => parse(readProjectFile(`test/docs/appendix/${name}.yaml`));
 
 export const CHAPTERS: readonly Chapter[] = read('asvs');
-export const PROMISES: readonly { readonly promise: string; readonly tests: string }[] = read('promises');
+export const GROUPS: readonly {
+  readonly towards: string;
+  readonly promises: readonly { readonly promise: string; readonly tests: string }[];
+}[] = read('promises');
 const METRICS: readonly MetricRow[] = read('metrics');
 
 export const METRICS_PAGE = 'docs/appendix/metrics.md';
@@ -51,9 +54,11 @@ function buildSecurity(): string {
     '<!-- Written by `npm run docs` from test/docs/appendix/promises.yaml and asvs.yaml. -->',
     '[security.md](../security.md) has the threat model, the promises and what is not promised. Test paths are relative to `test/`.',
     '## Promises and their tests',
-    writeTable(
-      ['promise', 'test'],
-      PROMISES.map(({ promise, tests }) => [promise, tests]),
+    ...GROUPS.map(({ towards, promises }) =>
+      writeTable(
+        [towards, 'test'],
+        promises.map(({ promise, tests }) => [promise, tests]),
+      ),
     ),
     '## OWASP ASVS 5.0.0, levels 1 and 2',
     '`Met` names the test, the code or the setting that meets the requirement. `Service:` marks what concerns only the local service, and `Sandbox:` its control API. `Not met` gives the reason.',

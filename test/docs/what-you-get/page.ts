@@ -72,8 +72,7 @@ const isOfHead = ({ name }: Field): boolean =>
 function describeChange(type: keyof typeof CHANGES, sameAs?: string): string {
   const shape = SHAPES.changes[type];
   const fields = listFields(shape?.properties?.['data'] ?? {});
-  const meaning = shape?.properties?.['type']?.description ?? '';
-  const parts = [`### ${type}`, meaning, json(CHANGES[type])];
+  const parts = [`### ${type}`, json(CHANGES[type])];
   return [...parts, sameAs ?? table(fields)].join('\n\n');
 }
 
