@@ -32,7 +32,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   scenario: { folders: ['contract', 'runtime'] },
   // Browser code. It imports only types and `contract/console` of the contract: a test checks the build.
-  console: { folders: ['contract'], packages: /^(?:react|react-dom|@tanstack|zod)(?:\/|$)/ },
+  console: { folders: ['contract'], packages: /^(?:react|react-dom|lucide-react|@tanstack|zod)(?:\/|$)/ },
   'console-host': { folders: ['contract', 'runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
   testing: {

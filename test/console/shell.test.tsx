@@ -41,7 +41,8 @@ describe('the shell', () => {
     await page.user.keyboard('gs?t');
     expect(location.pathname).toBe('/calls');
     expect(localStorage.getItem('console-letter-keys')).toBe('off');
-    await page.user.click(screen.getByRole('button', { name: 'Keys' }));
+    await page.user.click(screen.getByRole('button', { name: 'Help' }));
+    await page.user.click(await screen.findByRole('button', { name: 'Keys' }));
     await page.user.click(
       await screen.findByRole('checkbox', { name: 'Letters and signs are keys of the page' }),
     );
@@ -87,6 +88,7 @@ describe('the shell', () => {
     const name = 'connector.example.com · production · read-only';
     const page = await openPage('/', { mode: PRODUCTION });
     await waitFor(() => expect(document.title).toBe(`Overview · ${name}`));
+    await screen.findByText('Everything between the phone of a contact and your CRM.');
     const links = within(screen.getByRole('navigation', { name: 'Screens' })).getAllByRole('link');
     expect(links.map(({ textContent }) => textContent?.split(' ')[0])).toEqual([
       'Overview',

@@ -1,5 +1,5 @@
-import { type ErrorComponentProps, Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { type ErrorComponentProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { describeMode, screensOf } from '../../contract/console/screens.ts';
 import { mode } from '../data/live.ts';
 import { useOutage, useScreenReading } from '../data/read.ts';
@@ -8,11 +8,14 @@ import { useConcerns } from '../screens/overview/use-concerns.ts';
 import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { lazyPart } from '../ui/lazy-part.tsx';
+import { HeadPlaces } from '../ui/page-head.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { showTime } from '../ui/times.tsx';
 import { Dock } from './dock.tsx';
+import { showIcon } from './icon.ts';
+import { Navigation } from './navigation.tsx';
+import { LOOKS } from './screens.ts';
 import { Strip } from './strip.tsx';
-import { applyTheme, nextTheme, readTheme } from './theme.ts';
 
 const KeyOverlay = lazyPart('keys', async () => (await import('../ui/key-overlay.tsx')).KeyOverlay);
 
@@ -23,11 +26,17 @@ export function Shell() {
   const heading = useRef<HTMLHeadingElement>(null);
   const [keysShown, showKeys] = useState(false);
   const screens = screensOf(mode());
-  const label = screens.find(({ path: own }) => path.startsWith(own))?.label ?? 'Console';
+  const current = screens.find(({ path: own }) => path.startsWith(own));
+  const label = current?.label ?? 'Console';
+  const purpose = current && LOOKS[current.path].purpose;
+  const [count, setCount] = useState<HTMLElement | null>(null);
+  const [actions, setActions] = useState<HTMLElement | null>(null);
+  const places = useMemo(() => ({ count, actions }), [count, actions]);
   const outage = useOutage();
   const problems = useConcerns().concerns.length + (isBlind(outage) ? 1 : 0);
   useEffect(() => {
     document.title = `${problems === 0 ? '' : `(${problems}) `}${label} · ${describeMode(mode())}`;
+    showIcon(problems);
   }, [problems, label]);
   useKeys('Everywhere', [
     ...screens.map(({ path: to, label: name, key }) => ({
@@ -40,58 +49,26 @@ export function Shell() {
   return (
     <div className="frame">
       <Strip outage={outage} />
-      <Navigation onKeys={() => showKeys(true)} />
+      <Navigation problems={problems} onKeys={() => showKeys(true)} />
       {isBlind(outage) ? <Blind outage={outage} /> : null}
       <main className="screen" data-blind={isBlind(outage)}>
-        <h1 className="visually-hidden" tabIndex={-1} ref={heading}>
-          {label}
-        </h1>
-        <Outlet />
+        <div className="page-head">
+          <div>
+            <h1 tabIndex={-1} ref={heading}>
+              {label}
+            </h1>
+            <span className="page-count" ref={setCount} />
+            <p className="soft">{purpose}</p>
+          </div>
+          <div className="page-actions" ref={setActions} />
+        </div>
+        <HeadPlaces value={places}>
+          <Outlet />
+        </HeadPlaces>
       </main>
       <Dock />
       {keysShown ? <KeyOverlay onClose={() => showKeys(false)} /> : null}
     </div>
-  );
-}
-
-/** Where the screens do not fit beside each other, the current one is scrolled into view. */
-const scrollTo = (link: HTMLElement | null): void => link?.scrollIntoView({ block: 'nearest' });
-
-function Navigation({ onKeys }: { readonly onKeys: () => void }) {
-  const path = useRouterState({ select: ({ location }) => location.pathname });
-  const [theme, setTheme] = useState(readTheme);
-  const turn = (): void => {
-    const next = nextTheme(theme);
-    applyTheme(next);
-    setTheme(next);
-  };
-  return (
-    <nav className="nav" aria-label="Screens">
-      <ul>
-        {screensOf(mode()).map(({ path: to, label, key }) => (
-          <li key={to}>
-            <Link
-              to={to}
-              aria-current={path.startsWith(to) ? 'page' : undefined}
-              ref={path.startsWith(to) ? scrollTo : undefined}
-            >
-              {label}{' '}
-              <span aria-hidden="true">
-                <kbd>g {key}</kbd>
-              </span>
-            </Link>
-          </li>
-        ))}
-      </ul>
-      <div className="foot">
-        <Button kind="quiet" onClick={turn} title="Theme">
-          {{ system: '◐ Auto', light: '○ Light', dark: '● Dark' }[theme]}
-        </Button>
-        <Button kind="quiet" onClick={onKeys} aria-label="Keys">
-          <kbd>?</kbd>
-        </Button>
-      </div>
-    </nav>
   );
 }
 

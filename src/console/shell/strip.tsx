@@ -1,9 +1,13 @@
+import Clock from 'lucide-react/icons/clock';
+import Sandbox from 'lucide-react/icons/flask-conical';
+import Faults from 'lucide-react/icons/zap';
 import { describeMode } from '../../contract/console/screens.ts';
 import { sandbox } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
 import { mode, useStreamState } from '../data/live.ts';
 import { useRead, useScreenReading } from '../data/read.ts';
 import type { Outage } from '../data/reading.ts';
+import { Mark } from '../ui/mark.tsx';
 import { showDate, showTime } from '../ui/times.tsx';
 
 /** What the strip says instead of `live`, in a word. */
@@ -22,17 +26,8 @@ export function Strip({ outage }: { readonly outage: Outage | null }) {
   const { at } = useScreenReading();
   return (
     <header className="strip">
-      <span className="world">
-        <svg viewBox="0 0 32 32" aria-hidden="true">
-          <path
-            d="M2 16h7l4-11 6 22 4-11h7"
-            fill="none"
-            stroke="currentColor"
-            strokeWidth="3"
-            strokeLinecap="round"
-            strokeLinejoin="round"
-          />
-        </svg>
+      <span className="world" data-mode={mode().mode}>
+        {mode().mode === 'sandbox' ? <Sandbox /> : <Mark />}
         {describeMode(mode())}
       </span>
       {mode().mode === 'sandbox' ? <SandboxFacts /> : null}
@@ -53,7 +48,10 @@ function SandboxFacts() {
   return (
     <dl>
       <div>
-        <dt>Virtual time</dt>
+        <dt title="Virtual time">
+          <Clock />
+          <span className="visually-hidden">Virtual time</span>
+        </dt>
         <dd>
           {time === undefined ? (
             '–'
@@ -71,12 +69,15 @@ function SandboxFacts() {
         <dd className="mono">{faults?.seed ?? '–'}</dd>
       </div>
       <div className={armed === 0 ? 'minor' : undefined}>
-        <dt>Faults</dt>
+        <dt title="Faults">
+          <Faults />
+          <span className="visually-hidden">Faults</span>
+        </dt>
         <dd>
           {armed === undefined ? (
             '–'
           ) : armed === 0 ? (
-            'none'
+            'no faults'
           ) : (
             <span className="chip warn">{armed} armed</span>
           )}

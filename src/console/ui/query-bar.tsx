@@ -1,4 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
+import Search from 'lucide-react/icons/search';
+import Clear from 'lucide-react/icons/x';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { isOf } from '../data/client.ts';
 import { useKeys } from './keys.ts';
@@ -100,6 +102,7 @@ export function QueryBar({
     <div className="query">
       <div className="query-line">
         <div className="query-field">
+          <Search />
           <input
             ref={input}
             type="text"
@@ -134,7 +137,7 @@ export function QueryBar({
               aria-label="Clear the filter"
               onClick={() => apply('')}
             >
-              ✕
+              <Clear />
             </button>
           )}
           <div

@@ -1,4 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
+import Back from 'lucide-react/icons/arrow-left';
+import Close from 'lucide-react/icons/x';
 import type { ReactNode } from 'react';
 import { useKeys } from './keys.ts';
 import './screen.css';
@@ -36,8 +38,11 @@ export function Split({
             onClick={close}
             aria-label="Back to the list"
           >
-            <span className="split-back-wide">✕</span>
-            <span className="split-back-narrow">← List</span>
+            <Close className="split-back-wide" />
+            <span className="split-back-narrow">
+              <Back />
+              List
+            </span>
           </button>
           {detail}
         </article>

@@ -1,8 +1,11 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
+import Resume from 'lucide-react/icons/play';
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { isOf } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
+import { Button } from './button.tsx';
+import { PageHead } from './page-head.tsx';
 import { useRowKeys } from './row-keys.ts';
 import { EmptyState, Failure, Loading, type StateProps } from './states.tsx';
 import './screen.css';
@@ -37,10 +40,15 @@ export interface TableProps<Row> {
   readonly empty: ReactNode;
 }
 
-const ROW_HEIGHT = 34;
+const ROW_HEIGHT = 36;
 const OVERSCAN = 6;
 /** Older rows are read when this many remain. */
 const AHEAD = 20;
+
+/** How many rows there are, with a plus sign if more can be read. Empty until that is known. */
+function showLength({ rows, isLoading, hasMore }: LiveListState<unknown>): string {
+  return isLoading ? '' : rows.length.toLocaleString('en') + (hasMore ? '+' : '');
+}
 
 /** The rows of a live list. Rows are links; only those in view are drawn. Moving through it pauses it. */
 export function Table<Row>(props: TableProps<Row>) {
@@ -117,11 +125,14 @@ export function Table<Row>(props: TableProps<Row>) {
           </span>
         ))}
       </div>
-      {state.isPaused && rows.length > 0 ? (
-        <button type="button" className="pill" onClick={showNew}>
-          {state.waiting === 0 ? 'Paused' : `${state.waiting.toLocaleString()} new`} <kbd>n</kbd>
-        </button>
-      ) : null}
+      <PageHead count={showLength(state)}>
+        {state.isPaused && rows.length > 0 ? (
+          <Button kind="quiet" onClick={showNew}>
+            <Resume />
+            {state.waiting === 0 ? 'Paused' : `${state.waiting.toLocaleString()} new`} <kbd>n</kbd>
+          </Button>
+        ) : null}
+      </PageHead>
       <div
         className="table-body"
         ref={scroller}
@@ -139,7 +150,7 @@ export function Table<Row>(props: TableProps<Row>) {
         {!state.isLoading && state.error === undefined && rows.length === 0 ? empty : null}
         <ul style={{ height: virtual.getTotalSize() }} aria-label={label}>
           {items.map((item) => {
-            const row = rows[item.index];
+            const row = rows.at(item.index);
             if (row === undefined) return null;
             const id = idOf(row);
             return (

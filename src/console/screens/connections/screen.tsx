@@ -1,4 +1,5 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
+import Plus from 'lucide-react/icons/plus';
 import { useRef, useState } from 'react';
 import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
@@ -6,6 +7,7 @@ import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { useKeys } from '../../ui/keys.ts';
+import { PageHead } from '../../ui/page-head.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table } from '../../ui/table.tsx';
@@ -90,6 +92,7 @@ export function ConnectionsScreen() {
       aria-expanded={isCreating}
       onClick={() => setCreating(!isCreating)}
     >
+      <Plus />
       New connection
     </Button>
   );
@@ -98,9 +101,8 @@ export function ConnectionsScreen() {
       closeTo="/connections"
       list={
         <>
-          <QueryBar value={q} tokens={TOKENS} error={list[0].error}>
-            {create}
-          </QueryBar>
+          <PageHead>{create}</PageHead>
+          <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
           {isCreating ? <CreateConnection onClose={close} /> : null}
           <Table
             label="Connections"

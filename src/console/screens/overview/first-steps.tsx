@@ -1,5 +1,5 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Delivery } from '../../../contract/sandbox/deliveries.ts';
 import type { EventType } from '../../../contract/service/events.ts';
 import { sandbox } from '../../data/client.ts';
@@ -8,9 +8,9 @@ import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { readOwn } from './lane.tsx';
+import { showSteps, useStepsShown } from './steps-shown.ts';
 
 const CONTACT = '447700900201';
-const HIDDEN = 'console-first-steps';
 
 /** The events that show that a step was taken. */
 const EVENTS = ['message.received', 'message.status', 'connection.connected'] as const satisfies EventType[];
@@ -32,7 +32,7 @@ async function readSteps() {
 /** What to do first. Each step is ticked off by what it made, and leads there. */
 export function FirstSteps() {
   const { data } = useRead({ queryKey: ['deliveries', 'first-steps'], queryFn: readSteps });
-  const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null);
+  const isShown = useStepsShown();
   const say = useAction({
     mutationFn: (connectionId: string) =>
       sandbox('POST', '/contacts/{phone}/messages', {
@@ -40,14 +40,10 @@ export function FirstSteps() {
         body: { connectionId, text: 'Hello' },
       }),
   });
-  if (isHidden || data === undefined) return null;
+  if (!isShown || data === undefined) return null;
   const { number, made } = data;
   const [received, answered, paired] = made;
   const chat = { connection: received?.connectionId ?? number?.id, peer: CONTACT };
-  const hide = (): void => {
-    localStorage.setItem(HIDDEN, 'hidden');
-    setHidden(true);
-  };
   return (
     <section aria-label="First steps">
       <header className="line">
@@ -55,7 +51,7 @@ export function FirstSteps() {
         <span className="faint">
           {made.filter((each) => each !== undefined).length} of {EVENTS.length} done
         </span>
-        <Button kind="quiet" onClick={hide}>
+        <Button kind="quiet" onClick={() => showSteps(false)}>
           Hide
         </Button>
       </header>

@@ -4,6 +4,7 @@ import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { Form } from '../../ui/form.tsx';
+import { PageHead } from '../../ui/page-head.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table, type TableProps } from '../../ui/table.tsx';
@@ -32,7 +33,9 @@ export function PhoneScreen() {
                 Contacts
               </KindButton>
             </span>
-            <AnyContact />
+            <PageHead>
+              <AnyContact />
+            </PageHead>
           </div>
           <List key={q} q={q} id={id} />
         </>

@@ -17,6 +17,7 @@ import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
 import { Confirmed } from '../../ui/form.tsx';
+import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
@@ -47,17 +48,14 @@ export function SyncScreen() {
   if (data === undefined) return <Loading label="Loading the state of synchronization" />;
   return (
     <div className="detail sync">
-      <header>
-        <h2>Sync</h2>
-        <div className="line">
-          <Button kind="main" disabled={!mode().write} action={poll}>
-            {poll.isPending ? 'Polling' : 'Poll now'}
-          </Button>
-          <AsOf figures={[figure]} />
-          <ReadOnly />
-        </div>
-        <Failure error={poll.error} />
-      </header>
+      <PageHead>
+        <ReadOnly />
+        <AsOf figures={[figure]} />
+        <Button kind="main" disabled={!mode().write} action={poll}>
+          {poll.isPending ? 'Polling' : 'Poll now'}
+        </Button>
+      </PageHead>
+      <Failure error={poll.error} />
       {data.accounts.length === 0 ? (
         <EmptyState
           title="The connector has no account"
