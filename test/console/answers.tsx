@@ -268,6 +268,7 @@ export const EMPTY = {
     sends: { waiting: 0, oldestAt: null },
     dispatch: null,
   },
+  'GET /connector/v1/changes': { changes: [], nextCursor: null, hasMore: false, feedId: 'f1', lastSeq: 0 },
   'GET /connector/v1/accounts': { accounts: [], nextCursor: null, hasMore: false },
   'GET /connector/v1/dead-letters': { deadLetters: [], nextCursor: null, hasMore: false },
   'GET /connector/v1/consumers': { consumers: [], nextCursor: null, hasMore: false },

@@ -7,8 +7,8 @@ import { BUILT_PAGE, ensurePage } from '../../src/console-host/build-page.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
-const FIRST_SCREEN_BYTES = 130_000;
-const ALL_BYTES = 200_000;
+const FIRST_SCREEN_BYTES = 140_000;
+const ALL_BYTES = 210_000;
 const FONT_BYTES = 70_000;
 
 const ASSETS = join(BUILT_PAGE, 'assets');
@@ -41,7 +41,7 @@ function firstScreen(): ReadonlySet<string> {
 describe('the built page', () => {
   beforeAll(() => ensurePage());
 
-  it('has at most 130 kB of scripts and styles on the first screen and 200 kB in all, compressed', () => {
+  it('has at most 140 kB of scripts and styles on the first screen and 210 kB in all, compressed', () => {
     const all = globSync('*.{js,css}', { cwd: ASSETS });
     const first = firstScreen();
     expect(first.size).toBeGreaterThan(2);

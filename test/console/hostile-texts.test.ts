@@ -79,7 +79,7 @@ async function shown(page: Page): Promise<string> {
 /** Clicks the link to a screen, and waits until the one before it is gone. */
 async function changeScreen(page: Page, path: string): Promise<void> {
   await page.locator('main > *').first().evaluate('(shown) => shown.setAttribute("data-before", "")');
-  await page.locator(`nav a[href="${path}"]`).click();
+  await page.locator(`nav ul a[href="${path}"]`).click();
   await page.locator('[data-before]').waitFor({ state: 'detached' });
 }
 

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
-import { describe, expect, it } from 'vitest';
-import { at, DELIVERY, DESK, EMPTY } from './answers.tsx';
-import { openPage, type Sent, screen, waitFor, within } from './open-page.tsx';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ACCOUNT_SYNC, at, DELIVERY, DESK, EMPTY } from './answers.tsx';
+import { openPage, Refusal, type Sent, screen, waitFor, within } from './open-page.tsx';
 
 const region = async (name: string) => within(await screen.findByRole('region', { name }));
 const WEBHOOK = {
@@ -13,6 +13,18 @@ const WEBHOOK = {
     { id: 'd1', event: 'message.received', createdAt: at(), outcome: 'delivered', status: 200 },
   ],
 };
+
+const CHANGE = {
+  seq: 312,
+  at: at(10),
+  accountId: 'default',
+  connectionId: 'c1',
+  type: 'message.status',
+  messageId: 'm1',
+  data: { status: 'read', previous: 'delivered' },
+};
+
+afterEach(() => void vi.useRealTimers());
 
 describe('the overview', () => {
   it('is where the console begins, and says if nothing needs attention, with the age of that', async () => {
@@ -43,7 +55,7 @@ describe('the overview', () => {
       },
     });
     const steps = await region('First steps');
-    steps.getByText('0 of 3 done');
+    steps.getByText('0 of 6 done');
     expect(steps.getByText(/^npm run sandbox -- say 447700900101 447700900201 Hello$/)).toBeDefined();
     const inbox = () => steps.getByRole('link', { name: 'Inbox' }).getAttribute('href');
     expect(inbox()).toBe('/inbox/c1~447700900201');
@@ -51,12 +63,15 @@ describe('the overview', () => {
     await waitFor(() => expect(page.writes).toMatchObject([{ body: { connectionId: 'c1', text: 'Hello' } }]));
     made = ['message.received', 'message.status'];
     page.hear({ type: 'delivery', entry: DELIVERY });
-    await steps.findByText('2 of 3 done');
+    await steps.findByText('2 of 6 done');
     const hrefs = steps.getAllByRole('link').map((each) => each.getAttribute('href'));
-    expect(hrefs).toEqual(['/deliveries/d1', '/journey/m1', '/inbox', '/journey/m1', '/connections']);
+    expect(hrefs).toEqual(['/deliveries/d1', '/journey/m1', '/inbox/c1~447700900201']);
     await page.user.click(steps.getByRole('button', { name: 'Hide' }));
     expect(screen.queryByRole('region', { name: 'First steps' })).toBeNull();
     expect(localStorage.getItem('console-first-steps')).not.toBeNull();
+    await page.user.click(screen.getByRole('button', { name: 'Help' }));
+    await page.user.click(await screen.findByRole('button', { name: 'First steps' }));
+    await region('First steps');
   });
 
   it('shows how webhooks fare without the self-check, and leads to each part', async () => {
@@ -78,7 +93,6 @@ describe('the overview', () => {
     const dropped = await lane.findByRole('link', { name: '2 dropped' });
     expect(dropped.getAttribute('href')).toBe('/deliveries?q=status%3Adropped+%21workspace%3Awcheck');
     lane.getByRole('link', { name: '1,200 delivered' });
-    lane.getByRole('link', { name: '0 repaired by polling' });
     const marks = lane.getAllByRole('link', { name: /^message\.received/ });
     expect(marks.map((each) => [each.getAttribute('aria-label'), each.getAttribute('href')])).toEqual([
       ['message.received delivered', '/deliveries/d1'],
@@ -88,6 +102,94 @@ describe('the overview', () => {
     const attention = await region('Needs attention');
     await attention.findByRole('link', { name: 'A webhook refuses the signature: 401' });
     await attention.findByText(/1 delivery held/);
+  });
+
+  it('draws the flow with the last hour, and leads from each station to its screen', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at(90)) });
+    const dropped = {
+      ...DELIVERY,
+      id: 'd2',
+      messageId: 'm2',
+      outcome: 'dropped',
+      createdAt: at(70),
+    } as const;
+    await openPage('/overview', {
+      answers: {
+        'GET /sandbox/v1/deliveries': ({ query }: Sent) => ({
+          entries: query['q'] === '!copy:* !workspace:wcheck' ? [dropped, DELIVERY] : [],
+        }),
+        'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 999, dropped: 1 },
+        'GET /sandbox/v1/connections': {
+          entries: [DESK, { ...DESK, id: 'c2', status: 'disconnected', needsReconnect: true }],
+        },
+        'GET /connector/v1/changes': ({ query }: Sent) => ({
+          changes: query['after'] === 'latest' ? [] : [CHANGE],
+          nextCursor: null,
+          hasMore: false,
+          feedId: 'f1',
+          lastSeq: 312,
+        }),
+        'GET /connector/v1/sync': {
+          accounts: [ACCOUNT_SYNC],
+          sends: { waiting: 0, oldestAt: null },
+          dispatch: { waiting: 3, oldestAt: at(), deadLetters: 2 },
+        },
+      },
+    });
+    const flow = await region('Flow');
+    await flow.findByText('1 of 2 dropped');
+    await waitFor(() =>
+      expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+        'Phones 1 of 2 connected',
+        '2 written',
+        'Service 1,000 events',
+        '1 of 2 dropped',
+        'Webhooks 99.9 % delivered, in 20 ms',
+        '1 accepted',
+        'Connector 1 min since the last poll',
+        '1 change',
+        'CRM 312 2 dead letters',
+        '3 repaired by polling',
+      ]),
+    );
+    const stopped = document.querySelectorAll('.station[data-bad="true"]');
+    expect([...stopped].map(({ textContent }) => textContent?.split(' ')[0])).toEqual(['Phones', 'CRM']);
+    expect(flow.getAllByRole('link').map((each) => each.getAttribute('href'))).toEqual([
+      '/phone',
+      '/calls',
+      '/deliveries',
+      '/sync',
+      '/sync',
+      '/sync',
+    ]);
+  });
+
+  it('loses a message on purpose, shows its journey, and takes the fault back', async () => {
+    let end: (value: object) => void = () => undefined;
+    const over = new Promise<object>((resolve) => {
+      end = resolve;
+    });
+    const page = await openPage('/overview', {
+      answers: {
+        'GET /sandbox/v1/connections': { entries: [DESK] },
+        'POST /sandbox/v1/faults': { seed: 1, rules: [] },
+        'POST /sandbox/v1/contacts/447700900201/messages': { messageId: 'm7' },
+        'POST /sandbox/v1/wait': () => over,
+        'DELETE /sandbox/v1/faults/lose-one': { seed: 1, rules: [] },
+        'GET /connector/v1/messages/m7/trace': new Refusal(404, { error: 'not_found', message: 'None.' }),
+      },
+    });
+    await page.user.click((await region('First steps')).getByRole('button', { name: 'Lose one' }));
+    await waitFor(() => expect(location.pathname).toBe('/journey/m7'));
+    expect(page.writes[0]?.body).toEqual({
+      id: 'lose-one',
+      match: { surface: 'webhook', event: 'message.received', connectionId: 'c1' },
+      action: { type: 'drop' },
+      first: 3,
+    });
+    expect(page.writes.map(({ method }) => method)).not.toContain('DELETE');
+    end({ list: 'deliveries', holds: true, waitedMs: 0, explanation: 'Found.', entries: [] });
+    await waitFor(() => expect(page.writes.at(-1)?.method).toBe('DELETE'));
   });
 
   it('shows live what needs attention, the gravest first, and removes all faults', async () => {

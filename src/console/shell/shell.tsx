@@ -4,6 +4,7 @@ import { describeMode, screensOf } from '../../contract/console/screens.ts';
 import { mode } from '../data/live.ts';
 import { useOutage, useScreenReading } from '../data/read.ts';
 import type { Outage } from '../data/reading.ts';
+import { markSeen } from '../screens/overview/steps-shown.ts';
 import { useConcerns } from '../screens/overview/use-concerns.ts';
 import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.ts';
@@ -38,6 +39,10 @@ export function Shell() {
     document.title = `${problems === 0 ? '' : `(${problems}) `}${label} · ${describeMode(mode())}`;
     showIcon(problems);
   }, [problems, label]);
+  useEffect(() => {
+    if (/^\/deliveries\/./.test(path)) markSeen('delivery');
+    if (/^\/journey\/./.test(path)) markSeen('journey');
+  }, [path]);
   useKeys('Everywhere', [
     ...screens.map(({ path: to, label: name, key }) => ({
       keys: `g ${key}`,

@@ -1,15 +1,16 @@
 import { Link } from '@tanstack/react-router';
+import Bad from 'lucide-react/icons/circle-alert';
+import Fine from 'lucide-react/icons/circle-check';
+import Unknown from 'lucide-react/icons/circle-dashed';
+import Warn from 'lucide-react/icons/triangle-alert';
 import { sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useReading } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { ReadHeading } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
-import { lazyPart } from '../../ui/lazy-part.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { useConcerns } from './use-concerns.ts';
-
-const FirstSteps = lazyPart('first-steps', async () => (await import('./first-steps.tsx')).FirstSteps);
 
 /** What is known if nothing needs attention: what was read, and no more. */
 const ALL_CLEAR = {
@@ -17,48 +18,47 @@ const ALL_CLEAR = {
   production: 'Nothing. Polls succeed, credentials are accepted, and no change was set aside.',
 } as const;
 
-/** What waits for a person, the gravest first, after what to do first in a sandbox. */
+/** What waits for a person, the gravest first. */
 export function Attention() {
   const { concerns, figures } = useConcerns();
   const { isCurrent } = useReading(figures);
   const clear = useAction({ mutationFn: () => sandbox('DELETE', '/faults') });
   return (
-    <>
-      {mode().mode === 'sandbox' ? <FirstSteps /> : null}
-      <section aria-label="Needs attention">
-        <ReadHeading title="Needs attention" figures={figures} />
-        <ReadFailure error={figures.find(({ failure }) => failure !== null)?.failure} />
-        <div aria-live="polite">
-          {concerns.length === 0 ? (
-            <p className="soft">
-              {isCurrent ? ALL_CLEAR[mode().mode] : 'Not known until everything has been read.'}
-            </p>
-          ) : (
-            <ul className="concerns">
-              {concerns.map((concern) => (
-                <li key={`${concern.title} ${concern.hint}`} data-tone={concern.tone}>
-                  <div>
-                    <bdi>
-                      {concern.to === null ? (
-                        <b>{concern.title}</b>
-                      ) : (
-                        <Link to={concern.to} search={concern.q === undefined ? {} : { q: concern.q }}>
-                          {concern.title}
-                        </Link>
-                      )}
-                    </bdi>
-                    <p className="soft">
-                      <bdi>{concern.hint}</bdi>
-                    </p>
-                  </div>
-                  {concern.remedy === 'remove_faults' ? <Button action={clear}>Remove all</Button> : null}
-                </li>
-              ))}
-            </ul>
-          )}
-        </div>
-        <Failure error={clear.error} />
-      </section>
-    </>
+    <section aria-label="Needs attention">
+      <ReadHeading title="Needs attention" figures={figures} />
+      <ReadFailure error={figures.find(({ failure }) => failure !== null)?.failure} />
+      <div aria-live="polite">
+        {concerns.length === 0 ? (
+          <p className="card rows quiet" data-clear={isCurrent}>
+            {isCurrent ? <Fine /> : <Unknown />}
+            {isCurrent ? ALL_CLEAR[mode().mode] : 'Not known until everything has been read.'}
+          </p>
+        ) : (
+          <ul className="card rows concerns">
+            {concerns.map((concern) => (
+              <li key={`${concern.title} ${concern.hint}`} data-tone={concern.tone}>
+                {concern.tone === 'bad' ? <Bad /> : <Warn />}
+                <div>
+                  <bdi>
+                    {concern.to === null ? (
+                      <b>{concern.title}</b>
+                    ) : (
+                      <Link to={concern.to} search={concern.q === undefined ? {} : { q: concern.q }}>
+                        {concern.title}
+                      </Link>
+                    )}
+                  </bdi>
+                  <p className="soft">
+                    <bdi>{concern.hint}</bdi>
+                  </p>
+                </div>
+                {concern.remedy === 'remove_faults' ? <Button action={clear}>Remove all</Button> : null}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <Failure error={clear.error} />
+    </section>
   );
 }

@@ -6,6 +6,7 @@ import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { copyText } from '../../ui/copy-text.ts';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
+import { markSeen } from './steps-shown.ts';
 
 const HIDDEN = '••••••••';
 
@@ -20,6 +21,7 @@ export function Environment() {
   });
   const copy = useAction({
     mutationFn: async () => copyText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
+    onSuccess: () => markSeen('environment'),
   });
   if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return null;

@@ -1,15 +1,12 @@
 import { Link } from '@tanstack/react-router';
+import WebhookIcon from 'lucide-react/icons/webhook';
 import type { RegisteredWebhook } from '../../../contract/sandbox/deliveries.ts';
 import { sandbox } from '../../data/client.ts';
-import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
-import { syncStatus } from '../../data/sync-status.ts';
-import { ReadHeading } from '../../ui/as-of.tsx';
-
-const isSandbox = (): boolean => mode().mode === 'sandbox';
+import { AsOf } from '../../ui/as-of.tsx';
 
 /** The workspace of the self-check, which is left out: it loses a webhook at each start, on purpose. */
-const readSelfCheck = async (): Promise<string | null> =>
+export const readSelfCheck = async (): Promise<string | null> =>
   (await sandbox('GET', '/info')).selfCheckWorkspaceId;
 
 /** The filter of all deliveries but those of the self-check. */
@@ -36,54 +33,32 @@ export const webhooks = () =>
     },
   }) as const;
 
-/** How webhooks fare: what was delivered, what was lost, and what polling repaired. */
+/** The webhooks with their last deliveries, and what became of all deliveries. */
 export function Lane() {
-  const { data: total, ...ofTotal } = useRead({ ...counts(), enabled: isSandbox() });
-  const { data: registered = [], ...ofRegistered } = useRead({ ...webhooks(), enabled: isSandbox() });
-  const { data: synced, ...ofSync } = useRead({ ...syncStatus(), enabled: mode().connector });
-  const repaired = synced?.accounts.reduce(
-    (sum, { repaired: { messages, statuses }, undecidedRepairs }) =>
-      sum + messages + statuses + undecidedRepairs,
-    0,
-  );
-  if (total === undefined && repaired === undefined) return null;
+  const { data: total, ...ofTotal } = useRead(counts());
+  const { data: registered = [], ...ofRegistered } = useRead(webhooks());
+  if (total === undefined) return null;
   return (
     <section aria-label="Webhooks">
-      <ReadHeading
-        title="Webhooks"
-        figures={[...(isSandbox() ? [ofTotal, ofRegistered] : []), ...(mode().connector ? [ofSync] : [])]}
-      />
-      <ul className="figures">
-        {total === undefined
-          ? null
-          : (['delivered', 'dropped', 'pending'] as const).map((outcome) => (
-              <li key={outcome}>
-                <Link
-                  to="/deliveries"
-                  search={{ q: `status:${outcome} ${total.q}`.trim() }}
-                  data-count={total[outcome]}
-                >
-                  <b className={outcome}>{total[outcome].toLocaleString('en')}</b> {outcome}
-                </Link>
-              </li>
-            ))}
-        {repaired === undefined ? null : (
-          <li>
-            <Link to="/sync" data-count={repaired}>
-              <b>{repaired.toLocaleString('en')}</b> repaired by polling
-            </Link>
-          </li>
-        )}
-      </ul>
-      {total === undefined ? null : (
-        <div className="share" aria-hidden="true">
+      <header className="line">
+        <h2>Webhooks</h2>
+        <AsOf figures={[ofTotal, ofRegistered]} />
+        <span className="totals line">
           {(['delivered', 'dropped', 'pending'] as const).map((outcome) => (
-            <span key={outcome} className={outcome} style={{ flexGrow: total[outcome] }} />
+            <Link
+              key={outcome}
+              to="/deliveries"
+              search={{ q: `status:${outcome} ${total.q}`.trim() }}
+              className="chip"
+              data-count={total[outcome]}
+            >
+              {total[outcome].toLocaleString('en')} {outcome}
+            </Link>
           ))}
-        </div>
-      )}
+        </span>
+      </header>
       {registered.length === 0 ? null : (
-        <ul className="webhooks">
+        <ul className="card rows webhooks">
           {registered.map((webhook) => (
             <WebhookRow key={webhook.subscription.id} webhook={webhook} />
           ))}
@@ -101,10 +76,13 @@ function WebhookRow({
 }) {
   return (
     <li>
-      <Link to="/deliveries" search={{ q: `webhook:${subscription.id}` }} className="mono url">
-        {url}
-      </Link>
-      <span className="faint">{subscription.kind}</span>
+      <WebhookIcon />
+      <div>
+        <p>{subscription.kind === 'app' ? 'OAuth app' : 'Workspace'}</p>
+        <Link to="/deliveries" search={{ q: `webhook:${subscription.id}` }} className="mono url" title={url}>
+          {url}
+        </Link>
+      </div>
       <span className="marks">
         {lastDeliveries.toReversed().map(({ id, event, outcome, status, error }) => (
           <Link

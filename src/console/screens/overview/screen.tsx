@@ -1,30 +1,52 @@
+import { Link } from '@tanstack/react-router';
+import Write from 'lucide-react/icons/message-circle-plus';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { lazyPart } from '../../ui/lazy-part.tsx';
+import { PageHead } from '../../ui/page-head.tsx';
 import { Attention } from './attention.tsx';
+import { CONTACT } from './contact.ts';
+import { Flow } from './flow.tsx';
 import { Lane } from './lane.tsx';
 import './overview.css';
 
 const Summary = lazyPart('summary', async () => (await import('../sync/summary.tsx')).Summary);
 const Environment = lazyPart('environment', async () => (await import('./environment.tsx')).Environment);
+const FirstSteps = lazyPart('first-steps', async () => (await import('./first-steps.tsx')).FirstSteps);
 
 /**
- * What to do first, how webhooks fare, and what an application needs to call this sandbox; beside a connector in
- * production, whether it keeps up.
+ * How messages flow, and what needs attention. In a sandbox, also what to do first, and what an application needs to
+ * call it; beside a connector in production, whether it keeps up.
  */
 export function OverviewScreen() {
   const isSandbox = mode().mode === 'sandbox';
   const { data, ...figure } = useRead({ ...syncStatus(), enabled: !isSandbox });
   return (
     <div className="overview">
+      {isSandbox ? (
+        <PageHead>
+          <Link
+            to="/phone/$id"
+            params={{ id: CONTACT }}
+            search={{ list: 'contacts' }}
+            className="button main"
+          >
+            <Write />
+            Write as a contact
+          </Link>
+        </PageHead>
+      ) : null}
+      <Flow />
       <div>
         <Attention />
-        <Lane />
+        {isSandbox ? <Lane /> : null}
       </div>
-      {isSandbox ? <Environment /> : null}
-
-      {isSandbox || data === undefined ? null : <Summary status={data} figure={figure} />}
+      <div>
+        {isSandbox ? <FirstSteps /> : null}
+        {isSandbox ? <Environment /> : null}
+        {isSandbox || data === undefined ? null : <Summary status={data} figure={figure} />}
+      </div>
     </div>
   );
 }

@@ -1,0 +1,2 @@
+/** The contact who writes first. */
+export const CONTACT = '447700900201';
