@@ -22,7 +22,10 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
     reason: 'unreachable',
     advice: 'the host name cannot be resolved at the moment; check DNS',
   },
-  '28P01': { reason: 'authentication', advice: 'the password is wrong for this user; correct it in the URL' },
+  '28P01': {
+    reason: 'authentication',
+    advice: 'the password is wrong, or the user does not exist; correct the URL',
+  },
   '28000': {
     reason: 'authentication',
     advice:
@@ -45,6 +48,12 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
 
 /** The codes with which Node and OpenSSL report problems of a certificate or a handshake. */
 const TLS_CODES = /CERT|SIGNATURE|SELF_SIGNED|^ERR_(?:SSL|TLS)_/;
+
+/** Without a password, servers say this with the code of every other refusal. */
+const NO_SUCH_USER: Explanation = {
+  reason: 'authentication',
+  advice: 'the user does not exist on this server; create it, or correct the URL',
+};
 
 /** A pooler uses this code for all of its own errors. */
 const PROTOCOL_VIOLATION = '08P01';
@@ -88,10 +97,13 @@ export function explainConnectFailure(error: unknown, url: string, host: Host): 
     error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
   if (isExplained) return error;
   const code = error instanceof Error ? textProperty(error, 'code') : undefined;
+  const message = error instanceof Error ? error.message : '';
   const { reason, advice } =
-    code === PROTOCOL_VIOLATION && error instanceof Error
-      ? explainProtocol(error.message, url)
-      : explainCode(code);
+    code === PROTOCOL_VIOLATION
+      ? explainProtocol(message, url)
+      : code === '28000' && /role .* does not exist/.test(message)
+        ? NO_SUCH_USER
+        : explainCode(code);
   const user = decodeURIComponent(parseUrl(url).username);
   const who = user === '' ? '' : ` as ${user}`;
   return new DatabaseUnavailable(

@@ -74,7 +74,15 @@ describe('connecting', () => {
     url.password = 'wrong';
     const failure = await failureOf(url.toString());
     expect(failure).toMatchObject({ reason: 'authentication', permanent: true, code: '28P01' });
-    expect(failure.message).toMatch(/password is wrong/);
+    expect(failure.message).toMatch(/the password is wrong, or the user does not exist/);
+  });
+
+  it('reports that the user does not exist, as far as the server tells', async () => {
+    const url = new URL(test.url);
+    url.username = 'no_such_user';
+    const failure = await failureOf(url.toString());
+    expect(failure).toMatchObject({ reason: 'authentication', permanent: true });
+    expect(failure.message).toMatch(/as no_such_user: .*the user does not exist/);
   });
 
   it('reports that the database does not exist', async () => {
