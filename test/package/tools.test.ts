@@ -2,6 +2,7 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { SECRET, startGalleryReceiver } from '../../packages/certify/test/gallery/receiver.ts';
 import { readProjectFile } from '../support/markdown.ts';
 import { importsOf, mustSucceed, NPM_ENV } from '../support/npm.ts';
@@ -79,4 +80,29 @@ it('a receiver is certified by the installed package', async () => {
   });
   await receiver.close();
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^(\d+) of \1 checks kept/m)]);
+});
+
+it('a receiver is certified by the action, from a checkout without packages', async () => {
+  const checkout = join(folder, '../checkout');
+  mkdirSync(checkout);
+  const copy = 'git ls-files -z package.json package-lock.json packages src | xargs -0 cp --parents -t';
+  await mustSucceed(spawnCommand('sh', ['-c', `${copy} "$0"`, checkout], { cwd: ROOT }));
+  const receiver = await startGalleryReceiver({});
+  const given: Readonly<Record<string, string>> = {
+    'github.action_path': checkout,
+    'inputs.url': receiver.url,
+    'inputs.secret': SECRET,
+    'inputs.options': '--only payload,signature',
+    'inputs.wait': '5',
+  };
+  const { runs } = parse(readProjectFile('action.yml')) as {
+    runs: { steps: { run: string; env: Record<string, string> }[] };
+  };
+  for (const { run, env } of runs.steps) {
+    const values = Object.entries(env).map(([name, value]) => [name, given[value.slice(4, -3)] ?? value]);
+    const options = { cwd: folder, env: { ...NPM_ENV, ...Object.fromEntries(values) } };
+    await mustSucceed(spawnCommand('bash', ['-e', '-c', run], options));
+  }
+  await receiver.close();
+  expect(readFileSync(join(folder, 'certify.xml'), 'utf8')).toMatch(/<testsuites[^>]* failures="0"/);
 });
