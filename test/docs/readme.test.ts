@@ -72,7 +72,7 @@ describe('README.md, docs/first-hour.md and docs/api.md', () => {
       // Also fails for a refusal: what a reader pastes must work.
       const strict = moved(line)
         .replaceAll('curl -s ', 'curl -s --fail-with-body ')
-        .replace(/^npm run sandbox -- .*/, (command) => `${command.replace('npm run', 'npm run -s')} --json`);
+        .replace(/^npm run -s sandbox -- .*/, '$& --json');
       const script = name === undefined ? strict : `${strict}\nprintf '"%s"' "$${name}"`;
       const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], {
         cwd: ROOT,
