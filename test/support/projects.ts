@@ -10,6 +10,7 @@ export const PROJECTS = {
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'packages/*/test/{judgement,reports,requests}.test.ts',
     'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
+    'test/package/image-files.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat}.test.ts',
     'test/runtime/http-server/{bound-json,charset,memory-budget}.test.ts',
@@ -77,7 +78,7 @@ export const PROJECTS = {
     'test/campaign/**/*.test.ts',
     'packages/*/test/*-gallery.test.ts',
     'packages/certify/test/own-*.test.ts',
-    'test/package/{image,package,platform-image,tools}.test.ts',
+    'test/package/{package,tools}.test.ts',
   ],
 } as const;
 
