@@ -35,6 +35,7 @@ export interface LoopOptions {
   readonly sendScale: number;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
   /** How to start with other data, for the message printed when this data is in use. */
@@ -148,6 +149,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         webhookPublicUrl: service.webhookUrl,
         reconcileIntervalMs: options.reconcileIntervalMs,
         inboxRetentionDays: options.inboxRetentionDays,
+        historyDays: options.historyDays,
         handlers: options.handlers,
         onListening: (url) => service.attach(url),
         clock,

@@ -42,6 +42,7 @@ export interface RunConnectorOptions {
   readonly trustedProxies?: readonly string[] | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
   /** What sets the port, for the message printed when the port is in use. Default: `CONNECTOR_PORT`. */
@@ -138,6 +139,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         ...hostsOf(options),
         reconcileIntervalMs: options.reconcileIntervalMs,
         inboxRetentionDays: options.inboxRetentionDays,
+        historyDays: options.historyDays,
         ...(service === undefined ? {} : { service }),
         ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),
         ...(oauth === undefined ? {} : { oauth }),

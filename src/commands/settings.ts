@@ -233,6 +233,14 @@ export function connectorSettings(env: Environment) {
       unset: 'events of OAuth accounts are only found by polling; npm start uses the secret of its own app',
     }),
     CONNECTOR_TRUSTED_PROXIES: trustedProxies('the connector'),
+    HISTORY_DAYS: setting.integer({
+      description: 'How old the messages of a new connection may be that polling stores; 0: none from before',
+      unit: 'days',
+      min: 0,
+      max: 3_650,
+      unset: 'messages of any age',
+      example: '30',
+    }),
     INBOX_RETENTION_DAYS: setting.integer({
       description: 'How long the raw inbox is kept',
       unit: 'days',

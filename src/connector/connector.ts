@@ -81,6 +81,8 @@ export interface ConnectorOptions extends Base {
   readonly webhookSecret?: string;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** The age of the oldest messages that polling stores of a new connection. Default: any age. */
+  readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. Not called in role `web`. */
   readonly handlers?: ChangeHandlers | undefined;
   /** The Redis of this connector, for the queues of consumers without one of their own. */
@@ -221,6 +223,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     ...working,
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
+    historyDays: options.historyDays,
     onServiceBack: (accountId) => void outbox.resumeSends(accountId),
   });
   const subscriptions = createSubscriptionSecrets(receiving);

@@ -96,6 +96,9 @@ export const MESSAGE: ConnectorMessage = {
   errorMessage: null,
   createdAt: at(),
   firstSeenBy: 'webhook',
+  historic: false,
+  origin: null,
+  reference: null,
   customerRef: null,
 };
 

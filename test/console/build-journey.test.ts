@@ -319,7 +319,7 @@ describe('the journey of a message', () => {
         connectionId: 'c1',
         messageId,
         type: 'message.status',
-        data: { status: 'read', previous: null },
+        data: { status: 'read', previous: null, historic: false },
       },
     });
     const facts = { trace: traceOf([BY_WEBHOOK]), letters: [letter('m2'), letter('m1')] };

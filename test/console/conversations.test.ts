@@ -22,6 +22,9 @@ const message = (id: string, peer: string | null, second: number): ConnectorMess
   errorMessage: null,
   createdAt: `2026-01-01T00:00:0${second}.000Z`,
   firstSeenBy: 'webhook',
+  historic: false,
+  origin: 'elsewhere',
+  reference: null,
   customerRef: 'crm-1',
 });
 
@@ -63,7 +66,11 @@ describe('conversations', () => {
   it('apply the status of a change to a known message, and keep its customer', () => {
     const known = message('m1', '1', 1);
     const head = { seq: 1, at: known.createdAt, accountId: 'a', connectionId: 'c1', messageId: 'm1' };
-    const status = { ...head, type: 'message.status', data: { status: 'read', previous: 'sent' } } as const;
+    const status = {
+      ...head,
+      type: 'message.status',
+      data: { status: 'read', previous: 'sent', historic: false },
+    } as const;
     expect(messageOf(status, () => known)).toEqual({ ...known, status: 'read' });
     expect(messageOf(status, () => undefined)).toBeUndefined();
     const { customerRef: _, ...data } = { ...known, text: 'whole' };

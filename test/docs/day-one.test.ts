@@ -7,7 +7,7 @@ describe('docs/day-one.md', () => {
   it('quotes the log of an import as it is written', () => {
     const source = readProjectFile('src/connector/reconcile/poll-cycle.ts');
     for (const line of [
-      'the first poll of an account: it imports old messages',
+      'the first poll of an account: it stores old messages and marks them as historic',
       'old messages were imported',
     ]) {
       expect(PAGE).toContain(`\`${line}\``);

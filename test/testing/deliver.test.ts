@@ -9,7 +9,7 @@ const change = (seq: number, connectionId: string): Change => ({
   connectionId,
   type: 'message.status',
   messageId: `m${seq}`,
-  data: { status: 'read', previous: 'delivered' },
+  data: { status: 'read', previous: 'delivered', historic: false },
 });
 const [one, two, other] = [change(1, 'a'), change(2, 'a'), change(3, 'b')];
 

@@ -108,7 +108,9 @@ export function operateConsumers(options: ConsumerOperations) {
     const [odd] = foreign.filter((field) => !allowed.includes(field));
     if (odd !== undefined) throw invalid(odd, `a consumer of kind ${kind} does not have this field`);
     const [ofModule] =
-      kind === 'handler' ? (['attempts', 'deadlineMs'] as const).filter((key) => key in body) : [];
+      kind === 'handler'
+        ? (['attempts', 'deadlineMs', 'historic'] as const).filter((key) => key in body)
+        : [];
     if (ofModule !== undefined)
       throw invalid(ofModule, 'is set by the module of the handlers; change it there');
     if (url !== undefined) await checkUrl(options, url);
@@ -158,13 +160,13 @@ export function operateConsumers(options: ConsumerOperations) {
 
 type Settings = Pick<
   CreateConsumerRequest,
-  'filter' | 'batch' | 'concurrency' | 'attempts' | 'deadlineMs' | 'placeChanges' | 'placeMs'
+  'filter' | 'batch' | 'concurrency' | 'attempts' | 'deadlineMs' | 'historic' | 'placeChanges' | 'placeMs'
 >;
 
 /** The columns of a body; absent ones keep their default or their value. */
 function columnsOf(body: Settings) {
-  const { filter, batch, concurrency, attempts, deadlineMs, placeChanges, placeMs } = body;
-  return givenFields({ filter, batch, concurrency, attempts, deadlineMs, placeChanges, placeMs });
+  const { filter, batch, concurrency, attempts, deadlineMs, historic, placeChanges, placeMs } = body;
+  return givenFields({ filter, batch, concurrency, attempts, deadlineMs, historic, placeChanges, placeMs });
 }
 
 function rowOf(body: CreateConsumerRequest) {
@@ -214,8 +216,8 @@ async function checkRedis(
 
 function present(row: ConsumerState, now: number): Consumer {
   const { name, state, disabledReason, filter, batch, concurrency, attempts, deadlineMs } = row;
-  const { placeChanges, placeMs, previousUntil, ownRedis } = row;
-  const calls = { attempts, deadlineMs };
+  const { historic, placeChanges, placeMs, previousUntil, ownRedis } = row;
+  const calls = { attempts, deadlineMs, historic };
   const common = {
     ...{ name, state, disabledReason, filter, batch, concurrency, placeChanges, placeMs },
     lag: { changes: row.waiting, seconds: oldestWaitMs(row, now) / 1_000 },

@@ -3,6 +3,7 @@ import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contrac
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { shownOrigin } from '../db/message-tables.ts';
 import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
 import { traceMessage } from '../trace/trace-message.ts';
 import { notFound } from './api-error.ts';
@@ -21,6 +22,9 @@ const SHOWN = {
   errorMessage: m.errorMessage,
   createdAt: m.createdAt,
   firstSeenBy: m.firstSeenBy,
+  historic: m.historic,
+  origin: m.origin,
+  reference: m.reference,
   customerRef: c.customerRef,
 };
 
@@ -102,5 +106,5 @@ export function getMessageTrace(database: Database): Operation<'getMessageTrace'
 }
 
 function present(row: Awaited<ReturnType<typeof readPage>>[number]): ConnectorMessage {
-  return { ...row, createdAt: toIso(row.createdAt) };
+  return { ...row, origin: shownOrigin(row), createdAt: toIso(row.createdAt) };
 }

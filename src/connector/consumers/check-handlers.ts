@@ -1,3 +1,4 @@
+import { HISTORY_MODES } from '../../contract/connector/consumers.ts';
 import type { ChangeHandlers } from './sinks/handler.ts';
 
 /** Limits of the values that handlers may choose. */
@@ -10,7 +11,7 @@ export type CheckedHandlers = { readonly handlers: ChangeHandlers } | { readonly
 
 /** Checks a value that JavaScript code passed as handlers. */
 export function checkHandlers(given: unknown): CheckedHandlers {
-  const { onChange, onChanges, attempts, deadlineMs } = (given ?? {}) as Partial<
+  const { onChange, onChanges, attempts, deadlineMs, historic } = (given ?? {}) as Partial<
     Record<keyof ChangeHandlers, unknown>
   >;
   if (typeof onChange !== 'function') {
@@ -29,6 +30,8 @@ export function checkHandlers(given: unknown): CheckedHandlers {
       problem: `has an invalid deadlineMs; it must be an integer from ${SHORTEST_DEADLINE_MS} to ${LONGEST_DEADLINE_MS}`,
     };
   }
+  if (historic !== undefined && !HISTORY_MODES.some((mode) => mode === historic))
+    return { problem: `has an invalid historic; it must be one of ${HISTORY_MODES.join(', ')}` };
   return { handlers: given as ChangeHandlers };
 }
 

@@ -28,7 +28,7 @@ export interface ConsumerOptions extends Base {
   /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
   readonly presence: Presence;
-  readonly feed: Pick<Feed, 'subscribe' | 'position'>;
+  readonly feed: Pick<Feed, 'subscribe' | 'position' | 'known'>;
   readonly metrics: CallMetrics;
   readonly row: ConsumerRow;
   readonly sink: Sink;
@@ -64,19 +64,22 @@ const RETRY_MS = 1_000;
 export function createConsumer(options: ConsumerOptions): Consumer {
   const { database, clock, logger, presence, row, sink, feed, metrics } = options;
   const { name } = row;
-  /** Keys that can be called, and those whose entries must be read before. */
+  /** Keys that can be called, those that wait until nothing else does, and those whose entries must be read before. */
   const ready: Key[] = [];
+  const quiet: Key[] = [];
   const missing: Key[] = [];
   const shares = createShares({
     ...options,
     limit: row.placeChanges,
-    onReady: (key) => ready.push(key),
+    quiet: row.historic === 'quiet',
+    onReady: (key) => (key.quiet ? quiet : ready).push(key),
     isDue: ({ dueAt }) => dueAtOf(dueAt, clock.now(), LONGEST_WAIT_MS) <= clock.now(),
     giveBack,
   });
   const failures = createFailures(options);
   const outage = createOutage({ ...options, consumer: name, onDue: pump });
   let running = 0;
+  let runningQuiet = 0;
   let closed = false;
   let failing = false;
   /** Why the consumer asked not to be called again. */
@@ -117,7 +120,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     for (const change of changes) {
       const held = shares.of(partitionOf(change.connectionId));
       if (held === undefined || !reading.has(held)) continue;
-      held.partition.offer(change.seq, passes(change, row.filter) ? change : null);
+      held.partition.offer(change.seq, passes(change, row) ? change : null);
     }
     position = changes.at(-1)?.seq ?? position;
     for (const { partition } of reading) partition.skipTo(position);
@@ -144,13 +147,19 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   /** Begins what can begin. */
   function pump(): void {
     while (running < row.concurrency && outage.allows && presence.isConfirmed) {
-      const key = ready.shift();
+      const key = ready.shift() ?? takeQuiet();
       if (key === undefined) break;
       begin(key);
     }
     work();
     if (timer === undefined) arm();
     note();
+  }
+
+  /** History waits until the feed was read to its end, and leaves room for what comes meanwhile. */
+  function takeQuiet(): Key | undefined {
+    const isTurn = position >= feed.known && runningQuiet < Math.max(1, row.concurrency / 2);
+    return isTurn ? quiet.shift() : undefined;
   }
 
   function begin(key: Key): void {
@@ -167,6 +176,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   async function call(held: HeldPartition, key: Key, first: Item): Promise<void> {
     const items = held.partition.begin(key, row.batch, clock.elapsed());
     running += 1;
+    if (key.quiet) runningQuiet += 1;
     const isTry = outage.begin();
     const beganAt = clock.elapsed();
     const changes = items.map(({ change, seq }) => ({ change, key: options.keyOf(seq) }));
@@ -176,6 +186,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       { clock, consumer: name, deadlineMs: row.deadlineMs, stop: held.stop },
     );
     running -= 1;
+    if (key.quiet) runningQuiet -= 1;
     metrics.calls.inc({ result: end.kind });
     metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
     outage.end(end, isTry);
@@ -204,7 +215,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 
   /** After a stall, others may have called what could be called here. */
   function isDoubtful(): boolean {
-    return !closed && ready.length > 0 && outage.allows && !presence.isConfirmed;
+    return !closed && ready.length + quiet.length > 0 && outage.allows && !presence.isConfirmed;
   }
 
   /** Something must be asked, read or written at once. */
@@ -367,7 +378,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await check();
       for (;;) {
         if (closed || shares.held.length === 0) return;
-        const canCall = outage.allows && (ready.length > 0 || position < lastSeq);
+        const canCall = outage.allows && (ready.length + quiet.length > 0 || position < lastSeq);
         if (running > 0 || working !== undefined || canCall) await changed.promise;
         else if (!(await serially(write))) return;
       }

@@ -116,8 +116,13 @@ export function createConsumers(options: ConsumersOptions): Consumers {
 
   /** What the module of the handlers says goes before the row. */
   function asHandlers(row: ConsumerRow): ConsumerRow {
-    const { attempts = DEFAULT_ATTEMPTS, deadlineMs = DEFAULT_DEADLINE_MS, onChanges } = handlers ?? {};
-    return { ...row, attempts, deadlineMs, batch: onChanges === undefined ? 1 : row.batch };
+    const {
+      attempts = DEFAULT_ATTEMPTS,
+      deadlineMs = DEFAULT_DEADLINE_MS,
+      historic = 'quiet',
+      onChanges,
+    } = handlers ?? {};
+    return { ...row, attempts, deadlineMs, historic, batch: onChanges === undefined ? 1 : row.batch };
   }
 
   async function addHandler(): Promise<void> {

@@ -33,6 +33,8 @@ export interface KeyOf<Owner> {
   readonly name: string;
   readonly connectionId: string;
   readonly partition: Owner;
+  /** It is called only when nothing else waits: the history of a connection. */
+  readonly quiet: boolean;
   /** Not done, in order: first entries, then what the place has not passed. */
   items: ItemOf<Owner>[];
   /** Number of its first items that are being called. */
@@ -62,6 +64,16 @@ export function unload<Owner>(key: KeyOf<Owner>, from = 0): void {
   if (first === undefined) return;
   key.readTo = Math.min(key.readTo, first.seq - 1);
   key.items = key.items.filter((item, index) => !leaves(item, index));
+}
+
+/** True for a change of a message that was there before its connection. */
+export function isHistoric({ data }: Change): boolean {
+  return 'historic' in data && data.historic;
+}
+
+/** The key of the history of a connection, for a consumer that receives it after everything else. */
+export function historyName(connectionId: string): string {
+  return `${connectionId}/history`;
 }
 
 /** The key of one change of a consumer that is not ordered. */

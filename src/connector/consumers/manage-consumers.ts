@@ -28,7 +28,10 @@ const CLOCK_MARGIN_MS = 60_000;
 type Row = typeof consumers.$inferSelect;
 /** What can be changed of a consumer. */
 export type ConsumerChange = Partial<
-  Pick<Row, 'filter' | 'batch' | 'concurrency' | 'attempts' | 'deadlineMs' | 'placeChanges' | 'placeMs'>
+  Pick<
+    Row,
+    'filter' | 'batch' | 'concurrency' | 'attempts' | 'deadlineMs' | 'historic' | 'placeChanges' | 'placeMs'
+  >
 > & {
   /** Merged into the settings of its kind. */
   readonly settings?: Readonly<Record<string, string | boolean>>;

@@ -1,5 +1,14 @@
 import type { Change } from '../../contract/connector/changes.ts';
-import { type ItemOf, itemOf, type KeyOf, type ParkedRow, separateName, unload } from './key.ts';
+import {
+  historyName,
+  type ItemOf,
+  isHistoric,
+  itemOf,
+  type KeyOf,
+  type ParkedRow,
+  separateName,
+  unload,
+} from './key.ts';
 
 export type Item = ItemOf<Partition>;
 export type Key = KeyOf<Partition>;
@@ -33,6 +42,8 @@ export interface Progress {
 export interface PartitionOptions {
   readonly number: number;
   readonly place: number;
+  /** History comes after everything else. */
+  readonly quiet: boolean;
   /** Maximum number of done changes above the written place. */
   readonly limit: number;
   /** Its previous owner died. */
@@ -134,7 +145,8 @@ export class Partition {
     this.readTo = seq;
     if (change === null || this.#options.letters.has(seq)) return;
     const { connectionId } = change;
-    const key = this.#keys.get(separateName(connectionId, seq)) ?? this.#keyOf(connectionId, connectionId);
+    const key =
+      this.#keys.get(separateName(connectionId, seq)) ?? this.#keyOf(this.#nameOf(change), connectionId);
     const item = itemOf(key, change, this.#suspects-- > 0);
     this.#bytes += item.bytes;
     this.#line.push(item);
@@ -326,7 +338,8 @@ export class Partition {
       if (done && !passed) above -= 1;
       if (done || key.parked !== null) return false;
       const hangs = key.calling > 0 && elapsed - key.callingSince >= HANGS_MS;
-      const isLong = key.items.length > LONG;
+      // History in memory must not keep what is new from being read.
+      const isLong = key.items.length > LONG || key.quiet;
       const parks = (full && (hangs || isLong)) || (above > 0 && (final || hangs || above >= this.#half));
       if (parks) this.#park(key, this.#rowOf(key, seq, now), true);
       return !parks;
@@ -380,10 +393,18 @@ export class Partition {
     this.#options.onReady(key);
   }
 
+  /** Its connection; or the history of the connection, also while some of it is left from when it was quiet. */
+  #nameOf(change: Change): string {
+    const history = historyName(change.connectionId);
+    const isQuiet = isHistoric(change) && (this.#options.quiet || this.#keys.has(history));
+    return isQuiet ? history : change.connectionId;
+  }
+
   #keyOf(name: string, connectionId: string): Key {
     const known = this.#keys.get(name);
     if (known !== undefined) return known;
     const key: Key = {
+      quiet: this.#options.quiet && name === historyName(connectionId),
       ...{ name, connectionId, partition: this, items: [], calling: 0, callingSince: 0, listed: false },
       ...{ parked: null, due: false, readTo: Number.POSITIVE_INFINITY, loaded: 0 },
     };

@@ -37,6 +37,7 @@ export interface SharesOptions {
   readonly presence: Presence;
   readonly row: ConsumerRow;
   readonly limit: number;
+  readonly quiet: boolean;
   readonly onReady: (key: Key) => void;
   readonly isDue: (row: ParkedRow) => boolean;
   /** Writes the exact places of partitions that are given back. Must not reject. */
@@ -97,11 +98,12 @@ export function createShares(options: SharesOptions): Shares {
       const left = Promise.withResolvers<void>();
       if (opened === undefined || closed) return { left: Promise.resolve() };
       const { placeId, place, died, letters } = opened;
-      const { limit, onReady, isDue } = options;
+      const { limit, quiet, onReady, isDue } = options;
       const partition = new Partition({
         number,
         place,
         died,
+        quiet,
         limit,
         letters: new Set(letters),
         onReady,

@@ -89,6 +89,10 @@ export const connections = connectorSchema.table(
      * over.
      */
     listedAt: epochMs('listed_at'),
+    /** Service time at its first listing: what polling finds of earlier messages is history. */
+    historyUntil: epochMs('history_until'),
+    /** Earlier messages are not stored if polling finds them. Null: there is no limit. */
+    historyFrom: epochMs('history_from'),
     phoneNumber: text('phone_number'),
     label: text('label'),
     provider: text('provider'),

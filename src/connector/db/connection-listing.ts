@@ -93,12 +93,18 @@ export function compareListing(listed: readonly ListedConnection[], known: Known
  * CTEs that write a listing for a statement with the CTEs `guard` and `coverage`. `kept` are the rows that the listing
  * changed, `hidden` those that it no longer shows, `before` is the snapshot at the start of the statement, where
  * the data-modifying CTEs have not happened.
- * `accountId` and `now` are SQL expressions; the rows are parameters of `p`.
+ * Takes SQL expressions; the rows are parameters of `p`. The first listing of a connection sets what is its history.
  */
 export function listingCtes<Input extends ListingRows>(
   p: Parameters<Input>,
-  { accountId, now }: { readonly accountId: string; readonly now: string },
+  sql: {
+    readonly accountId: string;
+    readonly now: string;
+    readonly historyUntil: string;
+    readonly historyFrom: string;
+  },
 ): string {
+  const { accountId, now, historyUntil, historyFrom } = sql;
   const listed = p.arrays(INPUT, (input) => input.listed);
   const hidden = p.arrays(KNOWN, (input) => input.hidden);
   return `
@@ -126,12 +132,15 @@ before AS (
 ),
 kept AS (
   INSERT INTO connector.connections AS c
-    (connection_id, account_id, ${columnNames(LISTED)}, listed_at, visible, version, updated_at)
-  SELECT l.connection_id, ${accountId}, ${columnNames(LISTED, 'l')}, ${now}, true, 1, ${now}
+    (connection_id, account_id, ${columnNames(LISTED)}, listed_at, history_until, history_from, visible, version,
+     updated_at)
+  SELECT l.connection_id, ${accountId}, ${columnNames(LISTED, 'l')}, ${now}, ${historyUntil}, ${historyFrom}, true, 1, ${now}
     FROM listed l, locked ORDER BY l.connection_id
   ON CONFLICT (connection_id) DO UPDATE
      SET (${columnNames(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
          account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
+         history_until = CASE WHEN c.listed_at IS NULL THEN excluded.history_until ELSE c.history_until END,
+         history_from = CASE WHEN c.listed_at IS NULL THEN excluded.history_from ELSE c.history_from END,
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
      AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)

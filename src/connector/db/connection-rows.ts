@@ -16,6 +16,8 @@ import { writeChanges } from './write-changes.ts';
 const { connectionId: _id, accountId: _account, ...OTHERS } = getTableColumns(connections);
 const {
   listedAt: _l,
+  historyUntil: _u,
+  historyFrom: _f,
   lastVisibleAt: _v,
   lastEventAt: _e,
   lastEventRank: _r,

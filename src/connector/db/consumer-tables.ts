@@ -1,5 +1,10 @@
 import { bigint, boolean, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
-import type { ConsumerFilter, ConsumerKind, ConsumerState } from '../../contract/connector/consumers.ts';
+import type {
+  ConsumerFilter,
+  ConsumerKind,
+  ConsumerState,
+  HistoryMode,
+} from '../../contract/connector/consumers.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
 
 /** `ordered`: a change that fails holds back the later ones of its connection. */
@@ -22,6 +27,8 @@ export const consumers = connectorSchema.table('consumers', {
   state: text('state').$type<ConsumerState>().notNull().default('running'),
   disabledReason: text('disabled_reason'),
   filter: jsonb('filter').$type<ConsumerFilter>().notNull().default({}),
+  /** Whether it receives history, and when. */
+  historic: text('historic').$type<HistoryMode>().notNull().default('quiet'),
   /** Maximum number of changes of one call. */
   batch: integer('batch').notNull().default(1),
   /** Maximum number of connections that each process works on concurrently. */

@@ -25,6 +25,7 @@ export const MESSAGE_TEXTS = [
   'mediaType',
   'errorMessage',
   'waMessageId',
+  'reference',
 ] as const satisfies readonly (keyof typeof messages.$inferSelect)[];
 
 /** Null: not reported. */

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { ChangeType } from '../../contract/connector/changes.ts';
+import type { MessageOrigin } from '../../contract/connector/messages.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
 import { messageStatusEnum } from './message-tables.ts';
 
@@ -31,8 +32,12 @@ export const changes = connectorSchema.table(
     mediaUrl: text('media_url'),
     mediaType: text('media_type'),
     errorMessage: text('error_message'),
+    reference: text('reference'),
+    origin: text('origin').$type<MessageOrigin>(),
     createdAt: epochMs('created_at'),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>(),
+    /** Also for a status change. Null: an earlier version wrote it. */
+    historic: boolean('historic'),
     /** For any other change. */
     data: jsonb('data'),
   },

@@ -5,6 +5,7 @@ import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from '
 import { inbox } from './inbox-table.ts';
 import { column, type InputColumn, other, type ValueOf } from './input-columns.ts';
 import { messages } from './message-tables.ts';
+import { mayBeOfSend } from './outbox-tables.ts';
 import { toStorableText } from './storable-text.ts';
 
 /*
@@ -131,6 +132,31 @@ function ofMessage<Column extends PgColumn>(
 ): MessageColumn {
   return { ...column(of, value), merge: merge?.(of.name) };
 }
+
+/** An answer is right whatever was assumed. What an earlier version stored has no origin, and stays without. */
+const settles = `((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))`;
+
+/**
+ * Who sent an outgoing message. `connector`: the answer to a send named it. `elsewhere`: when polling found it, no send
+ * without an answer could have made it. Until then `unknown`, which the answer or the end of the send settles. Webhooks
+ * leave it unknown, because the receiver must not depend on the table of sends.
+ */
+export const ORIGIN: {
+  readonly name: string;
+  /** SQL: the value that a source reports, for the input row `i`. `polled`: a walk reports it. */
+  readonly reported: (source: string, polled: boolean) => string;
+  readonly merge: Merge;
+} = {
+  name: messages.origin.name,
+  reported: (source, polled) => `CASE WHEN i.direction = 'incoming' THEN NULL
+              WHEN ${source} = 'send' THEN 'connector'
+              ${polled ? `WHEN ${source} = 'poll' AND NOT ${mayBeOfSend('i')} THEN 'elsewhere'\n              ` : ''}ELSE 'unknown' END`,
+  merge: {
+    value: `CASE WHEN ${settles} THEN excluded.origin ELSE m.origin END`,
+    changes: { fields: settles },
+  },
+};
 
 /** What sources report about a message, and how its row applies it. */
 export const MESSAGE_COLUMNS: readonly MessageColumn[] = [

@@ -11,6 +11,7 @@ import {
   EVENT_COLUMNS,
   type LoggedDelivery,
   MESSAGE_COLUMNS,
+  ORIGIN,
 } from './merge-columns.ts';
 import { messages } from './message-tables.ts';
 import { writeChanges } from './write-changes.ts';
@@ -83,7 +84,7 @@ export function mergeStatement(input: MergeInput): MergeStatement {
 }
 
 /** How the columns of a known message are updated, and when that is a change of this kind. */
-const MERGED = MESSAGE_COLUMNS.flatMap(({ name, merge }) =>
+const MERGED = [...MESSAGE_COLUMNS, ORIGIN].flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
 );
 const isChanged = (bit: keyof typeof CHANGE): string =>
@@ -105,9 +106,19 @@ const SHOWN = Object.fromEntries(
 const SHOWN_UNLESS_STATUS = Object.fromEntries(
   Object.entries(SHOWN).map(([name, sql]) => [
     name,
-    `CASE kind.bit WHEN ${CHANGE.status} THEN NULL ELSE ${sql} END`,
+    name === 'historic' ? sql : `CASE kind.bit WHEN ${CHANGE.status} THEN NULL ELSE ${sql} END`,
   ]),
 );
+
+/** A change of the message in the row `m`, without its type, time and source. */
+export const MESSAGE_CHANGE = {
+  accountId: 'm.account_id',
+  connectionId: 'm.connection_id',
+  messageId: 'm.id',
+  status: 'm.status',
+  previousStatus: 'm.previous_status',
+  ...SHOWN,
+};
 
 interface MergeForm {
   readonly events: boolean;
@@ -139,6 +150,8 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
         p.take('bigint', (input) => input.fence?.fence),
       )
     : '';
+  // The facts of a walk: what is older than the connection's first listing is history.
+  const historic = via ? `${source} = 'poll' AND coalesce(i.created_at < o.history_until, false)` : 'false';
   const whileHeld = when(fenced, '\n   WHERE EXISTS (SELECT FROM guard)');
   // The facts of a walk or a replay are not from a webhook.
   const webhookAt = via ? 'NULL::bigint' : `CASE WHEN i.webhook_seen <> 0 THEN ${now} END`;
@@ -151,16 +164,7 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
     data: 'c.data',
     from,
   });
-  const messageChanged = {
-    at: now,
-    accountId: 'm.account_id',
-    connectionId: 'm.connection_id',
-    messageId: 'm.id',
-    source,
-    via: walk,
-    status: 'm.status',
-    previousStatus: 'm.previous_status',
-  };
+  const messageChanged = { ...MESSAGE_CHANGE, at: now, source, via: walk };
   const effect = `coalesce(m.change_mask${when(events, ', e.change_mask')}, 0) & d.credit`;
 
   const text = `WITH ${when(fenced, `guard AS (${guard}),\n`)}input_deliveries AS (
@@ -181,7 +185,7 @@ input_connections AS (
 -- removed account becomes its own. If another statement makes it at the same time, the update that changes nothing
 -- still returns its owner.
 known AS (
-  SELECT c.connection_id, c.account_id FROM connector.connections c
+  SELECT c.connection_id, c.account_id${when(via, ', c.history_until')} FROM connector.connections c
    WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (${isReleased('c')})
 ),
 made AS (
@@ -197,12 +201,12 @@ made AS (
   ON CONFLICT (connection_id) DO UPDATE
      SET account_id = CASE WHEN ${isReleased('c')} THEN excluded.account_id ELSE c.account_id END,
          visible = c.visible OR c.listed_at IS NULL
-  RETURNING c.connection_id, c.account_id, c.xmax = 0 AS is_new, ${events ? CONNECTION_DATA : NAMED_ONLY} AS data
+  RETURNING c.connection_id, c.account_id, ${when(via, 'c.history_until, ')}c.xmax = 0 AS is_new, ${events ? CONNECTION_DATA : NAMED_ONLY} AS data
 ),
 owners AS (
-  SELECT connection_id, account_id FROM known
+  SELECT connection_id, account_id${when(via, ', history_until')} FROM known
   UNION ALL
-  SELECT connection_id, account_id FROM made
+  SELECT connection_id, account_id${when(via, ', history_until')} FROM made
 ),
 ${when(
   events,
@@ -227,8 +231,9 @@ moved AS (
 merged AS (
   INSERT INTO connector.messages AS m
     (${columnNames(MESSAGE_COLUMNS)},
-     first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
   SELECT ${columnNames(MESSAGE_COLUMNS, 'i')},
+         ${ORIGIN.reported(source, via)}, ${historic},
          ${source}, ${now}, NULL,
          ${CHANGE.created | CHANGE.fields | CHANGE.bookkeeping}
            | CASE WHEN i.status IS NULL THEN 0 ELSE ${CHANGE.status} END
@@ -254,7 +259,6 @@ ${writeChanges({
     ...(events ? [connectionChanged('FROM moved c WHERE c.is_news')] : []),
     {
       ...messageChanged,
-      ...SHOWN,
       type: `'message.created'`,
       from: `FROM merged m WHERE m.change_mask & ${CHANGE.created} <> 0`,
     },

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import type { MessageOrigin } from '../../contract/connector/messages.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
 
 /** The status ladder: a status can only advance in this order. */
@@ -29,6 +30,12 @@ export const messages = connectorSchema.table(
     status: messageStatusEnum('status'),
     errorMessage: text('error_message'),
     waMessageId: text('wa_message_id'),
+    /** The CRM's own id of the send of this connector that made it. */
+    reference: text('reference'),
+    /** Of an outgoing message: see `origin` in `merge-columns.ts`. Null: an earlier version stored it. */
+    origin: text('origin').$type<MessageOrigin>(),
+    /** Polling found it, and it is older than the first listing of its connection. */
+    historic: boolean('historic').notNull().default(false),
     /** The service's own time, once a poll has read the message; until then the earliest timestamp of an event. */
     createdAt: epochMs('created_at').notNull(),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>().notNull(),
@@ -57,7 +64,20 @@ export const messages = connectorSchema.table(
     index('messages_peer')
       .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst())
       .where(sql`${table.peer} is not null`),
+    /** Few rows: those whose send may still be answered. */
+    index('messages_unknown_origin').on(table.connectionId).where(sql`${table.origin} = 'unknown'`),
     /** Few rows: `GET /v1/sync` counts them. */
     index('messages_conflicts').on(table.connectionId, table.createdAt).where(sql`${table.statusConflict}`),
   ],
 );
+
+/** The origin to show. An earlier version of the connector stored none. */
+export function shownOrigin({
+  direction,
+  origin,
+}: {
+  readonly direction: string | null;
+  readonly origin: MessageOrigin | null;
+}): MessageOrigin | null {
+  return direction === 'outgoing' ? (origin ?? 'unknown') : null;
+}

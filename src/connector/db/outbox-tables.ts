@@ -8,6 +8,19 @@ const UNFINISHED_STATES = ['queued', 'sending'] as const satisfies readonly Outb
 /** SQL: the states of a send that has not ended. Literals, so that the index of queues serves them. */
 export const UNFINISHED = `(${UNFINISHED_STATES.map((state) => `'${state}'`).join(', ')})`;
 
+/** How far the clocks of the service and of this process may differ, and the time that a send may take. */
+const ATTEMPT_MS = 10 * 60_000;
+
+/**
+ * SQL: a send of the connection of the row `message` may have made this message: its answer has not come, or was lost.
+ */
+export const mayBeOfSend = (message: string): string => `EXISTS (
+    SELECT FROM connector.outbound s
+     WHERE s.connection_id = ${message}.connection_id AND (s.in_doubt OR s.state = 'sending')
+       AND ${message}.created_at >= s.first_attempt_at - ${ATTEMPT_MS}
+       AND (s.state IN ${UNFINISHED} OR ${message}.created_at <= s.last_attempt_at + ${ATTEMPT_MS})
+       AND (s.text IS NULL OR ${message}.text IS NULL OR s.text = ${message}.text))`;
+
 /** Whether a send in this state has not ended. */
 export function isUnfinished(state: OutboundState): state is (typeof UNFINISHED_STATES)[number] {
   return UNFINISHED_STATES.some((unfinished) => unfinished === state);
@@ -62,6 +75,10 @@ export const outbound = connectorSchema.table(
     index('outbound_unfinished')
       .on(table.state, table.position)
       .where(sql`${table.state} in ${sql.raw(UNFINISHED)}`),
+    /** Sends that may have made a message whose origin is not known. */
+    index('outbound_unanswered')
+      .on(table.connectionId)
+      .where(sql`${table.inDoubt} or ${table.state} = 'sending'`),
     /** Whether a message is already the result of a send. */
     index('outbound_message')
       .on(table.connectionId, table.messageId)

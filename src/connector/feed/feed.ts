@@ -31,6 +31,8 @@ export interface LiveChanges {
   /** See `Feed.subscribe`. */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
   readonly listeners: number;
+  /** The highest number that is known in memory. */
+  readonly known: number;
   /** Resolves when nothing is being read into memory. */
   settle(): Promise<void>;
 }
@@ -156,6 +158,9 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
     get listeners() {
       return listeners;
     },
+    get known() {
+      return known;
+    },
     settle: async () => {
       await loading;
     },
@@ -220,6 +225,8 @@ export interface Feed {
    * resolves. Rejects with what `take` throws. If the database fails, it waits.
    */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
+  /** The highest number that this process knows. It may be behind by what others have just numbered. */
+  readonly known: number;
   /** This process committed changes: number them soon. Returns at once. */
   notify(): void;
   /**
@@ -285,6 +292,9 @@ export function createFeed(options: FeedOptions): Feed {
       const subscription = live.subscribe(after, take, signal, filter);
       if (started) checks.start();
       return subscription;
+    },
+    get known() {
+      return live.known;
     },
     notify: () => sequencer.notify(),
     start() {

@@ -4,6 +4,7 @@ import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { CONNECTION_FIELDS } from '../db/connection-rows.ts';
 import { changes } from '../db/feed-tables.ts';
 import { selectList } from '../db/input-columns.ts';
+import { shownOrigin } from '../db/message-tables.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
 const { batch: _batch, position: _position, source: _source, via: _via, ...SHOWN } = getTableColumns(changes);
@@ -33,7 +34,8 @@ export function presentChange(row: StoredChange): Change {
     case 'message.updated':
       return { ...head, type: row.type, messageId, data: presentMessage(row, messageId) };
     case 'message.status': {
-      const data = { status: row.status ?? 'sent', previous: row.previousStatus };
+      const historic = row.historic ?? false;
+      const data = { status: row.status ?? 'sent', previous: row.previousStatus, historic };
       return { ...head, type: row.type, messageId, data };
     }
     case 'connection.updated':
@@ -59,6 +61,8 @@ function presentMessage(row: StoredChange, id: string): MessageChangeData {
     direction: row.direction ?? 'incoming',
     createdAt: toIso(row.createdAt ?? at),
     firstSeenBy: row.firstSeenBy ?? 'webhook',
+    historic: row.historic ?? false,
+    origin: shownOrigin(row),
   };
 }
 

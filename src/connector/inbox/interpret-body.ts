@@ -123,6 +123,7 @@ function fromReceived(
     mediaType: message.media_type,
     status: null,
     errorMessage: null,
+    reference: null,
     waMessageId: message.wa_id,
     createdAt: message.timestamp ?? context.signedAt,
     webhookSeen: WEBHOOK_SEEN.received,

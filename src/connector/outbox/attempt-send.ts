@@ -6,6 +6,7 @@ import { eachText, type MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import { isUnfinished } from '../db/outbox-tables.ts';
 import { retryCommit } from '../db/retry-commit.ts';
+import { settleOrigins } from '../db/settle-origins.ts';
 import type { SentMessage } from '../service-client/call-service.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
@@ -52,8 +53,13 @@ async function recordOutcome(
     () => updateSend(database, lease, update, clock.now(), outcome.message),
     (err) => logger.warn({ err, outboundId: send.id }, 'the answer of a send could not be stored; retrying'),
   );
+  if (result === 'done' && !isUnfinished(update.state)) {
+    metrics.finished.inc({ state: update.state });
+    await settleOrigins(database, send.connectionId, clock.now()).catch((err: unknown) =>
+      logger.warn({ err, outboundId: send.id }, 'the origin of messages stays unknown until the next send'),
+    );
+  }
   onCommitted();
-  if (result === 'done' && !isUnfinished(update.state)) metrics.finished.inc({ state: update.state });
   return result;
 }
 
@@ -273,6 +279,7 @@ function toFacts(send: QueuedSend, answer: ReadSend): MessageFacts | undefined {
     ...eachText(() => null),
     peer: send.to,
     text: send.text,
+    reference: send.reference,
     status: messageStatus.safeParse(answer.status).data ?? 'sent',
     waMessageId: answer.waMessageId,
     createdAt: (send.inDoubt ? send.firstAttemptAt : send.lastAttemptAt) ?? 0,

@@ -111,6 +111,8 @@ export interface AccountPollerOptions extends Base {
   readonly onServiceBack: (accountId: string) => void;
   /** Between 0 and 1. */
   readonly random: () => number;
+  /** The age in days of the oldest messages that are stored of a new connection. Default: any age. */
+  readonly historyDays?: number | undefined;
 }
 
 /**
@@ -218,6 +220,8 @@ export async function pollUnderLease(
       lease,
       accountId,
       registeredAt,
+      historyDays: options.historyDays ?? null,
+      historyFrom: new Map<string, number>(),
       budget,
       enterLongWalk: () => longWalks.enter({ group: hostOf(account) }),
       maxIdlePages: state.lastErrorCode === STALLED ? MAX_IDLE_PAGES_STALLED : MAX_IDLE_PAGES,

@@ -18,6 +18,8 @@ import { noteUnread, OVERLAP_MS, type PollContext, PollSuperseded } from './poll
 import type { ProgressChange, SlottedGap } from './progress.ts';
 import { walkOneGap } from './walk-messages.ts';
 
+const DAY_MS = 86_400_000;
+
 export interface ListingMerge {
   readonly lease: Lease;
   readonly accountId: string;
@@ -26,6 +28,10 @@ export interface ListingMerge {
   readonly known: KnownVersions;
   readonly listed: readonly ListedConnection[];
   readonly overlapMs: number;
+  /** Service time of the listing. */
+  readonly latest: number;
+  /** The age in days of the oldest messages that polling stores of a new connection; null: any. */
+  readonly historyDays: number | null;
 }
 
 export interface ListingResult {
@@ -41,6 +47,12 @@ const p = new Parameters<ListingMerge & ListingRows>();
 const NOW = p.take('bigint', ({ now }) => now);
 const ACCOUNT = p.take('text', ({ accountId }) => accountId);
 const OVERLAP = p.take('bigint', ({ overlapMs }) => overlapMs);
+const HISTORY = {
+  historyUntil: p.take('bigint', ({ latest }) => latest),
+  historyFrom: p.take('bigint', ({ latest, historyDays }) =>
+    historyDays === null ? null : latest - historyDays * DAY_MS,
+  ),
+};
 const GUARD = heldLease(
   p.take('text', ({ lease }) => lease.name),
   p.take('bigint', ({ lease }) => lease.fence),
@@ -50,7 +62,7 @@ const GUARD = heldLease(
  * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
  * polling has read all of its messages. A good poll that found the same listing has not stored it again. A watermark
  * in the future of our clock is ignored. For a connection that is listed for the first time, though not in the first
- * listing of its account, the gap begins at the beginning. A gap that is already open is not shortened.
+ * listing of its account, the gap begins where its history does. A gap that is already open is not shortened.
  */
 const MERGE = `
 WITH guard AS (${GUARD}),
@@ -59,14 +71,14 @@ coverage AS (
     FROM connector.coverage v LEFT JOIN connector.poll_states p ON p.account_id = v.account_id
    WHERE v.account_id = ${ACCOUNT}
 ),
-${listingCtes(p, { accountId: ACCOUNT, now: NOW })},
+${listingCtes(p, { accountId: ACCOUNT, now: NOW, ...HISTORY })},
 gaps AS (
   INSERT INTO connector.gaps AS g (account_id, kind, slot, floor, restarts, opened_at)
   SELECT ${ACCOUNT}, 'visibility', h.connection_id,
          CASE WHEN v.listed_watermark <= ${NOW} + ${OVERLAP} THEN v.listed_watermark - ${OVERLAP} END, 0, ${NOW}
     FROM hidden h LEFT JOIN coverage v ON true
   UNION ALL
-  SELECT ${ACCOUNT}, 'visibility', k.connection_id, NULL, 0, ${NOW}
+  SELECT ${ACCOUNT}, 'visibility', k.connection_id, k.history_from, 0, ${NOW}
     FROM kept k LEFT JOIN before b ON b.connection_id = k.connection_id
    WHERE b.listed_at IS NULL AND EXISTS (SELECT FROM coverage WHERE listed_at IS NOT NULL)
    ORDER BY 3
@@ -138,7 +150,8 @@ export async function mergeListing(
     );
   }
   noteUnread(context, unread, 'connection');
-  const merge = { lease, accountId, now: clock.now(), known, listed: items, overlapMs: OVERLAP_MS };
+  const limits = { latest, historyDays: context.historyDays, overlapMs: OVERLAP_MS };
+  const merge = { lease, accountId, now: clock.now(), known, listed: items, ...limits };
   const result = await retryOnce(() => mergeConnections(database, merge));
   if (!result.applied) throw new PollSuperseded();
   if (result.changed + result.hidden > 0) context.onCommitted();

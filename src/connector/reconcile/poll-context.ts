@@ -36,6 +36,10 @@ export interface PollContext extends Base {
   readonly lease: Lease;
   readonly accountId: string;
   readonly registeredAt: number | null;
+  /** The age in days of the oldest messages that are stored of a new connection; null: any. */
+  readonly historyDays: number | null;
+  /** By connection: messages that are older are not stored, epoch ms. */
+  readonly historyFrom: ReadonlyMap<string, number>;
   readonly budget: PageBudget;
   /** Waits until this poll may read more than the newest page; resolves with the function that ends it. */
   readonly enterLongWalk: () => Promise<() => void>;

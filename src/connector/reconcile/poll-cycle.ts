@@ -5,7 +5,7 @@ import { noteGood, noteStarted, type PlannedPoll, type PollState } from '../acco
 import { messages } from '../db/schema.ts';
 import { latestOf, mergeListing, walkVisibility } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
-import { boundProgress, outdatedDays, readBeforePoll, readProgress } from './progress.ts';
+import { boundProgress, outdatedDays, type Progress, readBeforePoll, readProgress } from './progress.ts';
 import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
 import { judgeRepairs } from './store-page.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
@@ -86,21 +86,22 @@ export async function runPollCycle(
   const sinceGoodMs = state.lastGoodAt === null ? 0 : Math.max(0, clock.now() - state.lastGoodAt);
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
   const isImport = stored.coverage.watermark === null && state.lastGoodAt === null;
-  if (isImport) context.logger.info({ accountId }, 'the first poll of an account: it imports old messages');
+  if (isImport) noteBeginning(context);
   const outdated = outdatedDays(progress);
-  const from = lower(progress.coverage, outdated?.floor);
-  const walk = await walkAccount(context, from, latest, newest.read);
+  const from = lower(fromHistory(progress), outdated?.floor);
+  const walking = { ...context, historyFrom: progress.historyFrom };
+  const walk = await walkAccount(walking, from, latest, newest.read);
   if (isImport) await noteImport(context, walk);
   // What the walk has not read is stored as a gap.
   if (outdated !== null)
     await storeProgress(context, { kind: 'unread', saved: [], closed: outdated.slots, swept: [] });
-  const visibility = await walkVisibility(context, progress.visibility, visible);
+  const visibility = await walkVisibility(walking, progress.visibility, visible);
   // The age of a message is measured by the service's clock, which may be behind ours. If it is ahead, our
   // clock is used.
   const reference = latest;
   const full = fullSweep || state.needsFullSweep;
   const since = Math.min(reference, state.lastGoodReference ?? reference);
-  const sweep = await sweepStatuses(context, {
+  const sweep = await sweepStatuses(walking, {
     open: progress.sweeps,
     swept: progress.swept,
     walk,
@@ -121,6 +122,13 @@ export async function runPollCycle(
   return { closed: walk.closed && visibility.closed && sweep.closed, behind, dueAt };
 }
 
+function noteBeginning({ logger, accountId, historyDays }: PollContext): void {
+  logger.info(
+    { accountId, days: historyDays },
+    'the first poll of an account: it stores old messages and marks them as historic',
+  );
+}
+
 async function noteImport(
   { database, logger, accountId }: PollContext,
   { closed }: CoverageWalk,
@@ -132,6 +140,12 @@ async function noteImport(
       ? 'old messages were imported'
       : 'some old messages were imported; the next polls import the others',
   );
+}
+
+/** Coverage whose first walk ends where the history of every connection begins. */
+function fromHistory({ coverage, historyFrom }: Progress): Coverage {
+  if (coverage.watermark !== null || coverage.gaps.length > 0 || historyFrom.size === 0) return coverage;
+  return { ...coverage, watermark: Math.min(...historyFrom.values()) };
 }
 
 /** Coverage that must read again from a time on. */

@@ -27,6 +27,8 @@ export interface Progress {
   readonly swept: ReadonlyMap<string, Moment>;
   /** Something that polling found has not been judged yet. */
   readonly repairsWait: boolean;
+  /** Where the history of connections begins. Without one, it has no beginning. */
+  readonly historyFrom: ReadonlyMap<string, number>;
 }
 
 /** An instant on our clock and on the service's clock, which may differ. */
@@ -45,6 +47,7 @@ interface ProgressRow {
   readonly gaps: readonly GapRow[] | null;
   readonly swept: readonly (Moment & { readonly horizon: string })[] | null;
   readonly repairsWait: boolean;
+  readonly historyFrom: Readonly<Record<string, number>> | null;
 }
 
 // One statement, because most polls do nothing else.
@@ -55,7 +58,9 @@ const READ = `
                     from connector.gaps where account_id = $1) g) as gaps,
          (select json_agg(json_build_object('horizon', horizon, 'at', last_at, 'reference', last_reference))
             from connector.sweeps where account_id = $1) as swept,
-         exists (select from connector.repairs where account_id = $1) as "repairsWait"`;
+         exists (select from connector.repairs where account_id = $1) as "repairsWait",
+         (select json_object_agg(connection_id, history_from) from connector.connections
+           where account_id = $1 and history_from is not null) as "historyFrom"`;
 
 /** The progress with the versions of `readKnownVersions`, in one statement, because most polls need no other. */
 const READ_WITH_VERSIONS = `${READ},
@@ -94,6 +99,7 @@ function toProgress(row: ProgressRow | undefined): Progress {
     unread: ofKind('unread'),
     swept: new Map((row?.swept ?? []).map(({ horizon, ...moment }) => [horizon, moment])),
     repairsWait: row?.repairsWait ?? false,
+    historyFrom: new Map(Object.entries(row?.historyFrom ?? {})),
   };
 }
 

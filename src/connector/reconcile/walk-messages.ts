@@ -184,7 +184,8 @@ export async function walkAccount(
   };
   const io = {
     read,
-    hasSeen: async (items: readonly PolledMessage[]) => (await findUnseen(context, items)).length === 0,
+    hasSeen: async (items: readonly PolledMessage[]) =>
+      (await findUnseen(context, kept(context, items))).length === 0,
     commit: pipeline.put,
   };
   const options = {
@@ -281,6 +282,14 @@ async function findUnseen(
   return items.filter((_, index) => unseen.has(index));
 }
 
+/** Those that are to be stored: a message whose time can be read, and is before the history of its connection, is not. */
+function kept({ historyFrom }: PollContext, items: readonly PolledMessage[]): readonly PolledMessage[] {
+  if (historyFrom.size === 0) return items;
+  return items.filter(
+    (item) => !(item.certain && item.createdAt < (historyFrom.get(item.connectionId) ?? 0)),
+  );
+}
+
 /** Stores progress without a page. */
 export async function storeProgress(context: PollContext, change: ProgressChange): Promise<void> {
   if (!(await commitPages(context, [], change))) throw new PollSuperseded();
@@ -347,7 +356,7 @@ async function commitPages(
 ): Promise<boolean> {
   const { database, lease, accountId, registeredAt, clock, metrics } = context;
   const store = { db: database, lease, accountId, registeredAt };
-  const result = await retryOnce(() => storePage(store, items, change, clock.now()));
+  const result = await retryOnce(() => storePage(store, kept(context, items), change, clock.now()));
   for (const [mask, count] of result.masks) {
     // An incoming message has no status. The list contains no sender; a late webhook may still report it.
     if (mask & CHANGE.created && !(mask & CHANGE.status)) metrics.withoutSender.inc(count);

@@ -37,6 +37,7 @@ export async function readConsumerStates(
       concurrency: consumers.concurrency,
       attempts: consumers.attempts,
       deadlineMs: consumers.deadlineMs,
+      historic: consumers.historic,
       placeChanges: consumers.placeChanges,
       placeMs: consumers.placeMs,
       settings: consumers.settings,

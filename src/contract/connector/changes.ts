@@ -12,7 +12,7 @@ import {
   ofAccount,
   ofConnection,
 } from './lists.ts';
-import { connectorMessage } from './messages.ts';
+import { connectorMessage, historic } from './messages.ts';
 import { outbound } from './outbound.ts';
 
 /** The types of change in the feed. */
@@ -37,6 +37,7 @@ export const statusChangeData = z.object({
   previous: messageStatus
     .nullable()
     .describe('The previous status: `sent`, `delivered`, `read` or `failed`; null if none was known.'),
+  historic: historic.describe('Whether the message is historic.'),
 });
 export type StatusChangeData = z.infer<typeof statusChangeData>;
 

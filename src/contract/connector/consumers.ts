@@ -9,6 +9,10 @@ export const HANDLER_CONSUMER = 'handler';
 export const CONSUMER_STATES = ['running', 'paused', 'disabled'] as const;
 export type ConsumerState = (typeof CONSUMER_STATES)[number];
 
+/** What a consumer receives of historic messages. */
+export const HISTORY_MODES = ['skip', 'quiet', 'all'] as const;
+export type HistoryMode = (typeof HISTORY_MODES)[number];
+
 /** How long requests also carry a signature with a replaced secret. */
 export const CONSUMER_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
 
@@ -79,6 +83,11 @@ const common = {
 const calls = {
   attempts: z.int().min(1).max(100).describe('Calls of a change before it becomes a dead letter.'),
   deadlineMs: z.int().min(100).max(3_600_000).describe('Longest call, in milliseconds.'),
+  historic: z
+    .enum(HISTORY_MODES)
+    .describe(
+      'Changes of historic messages. `skip`: it receives none. `quiet`: it receives them in order, but only while no other change can be delivered. `all`: it receives them like any other change.',
+    ),
 };
 
 const ofHttp = {

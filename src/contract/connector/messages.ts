@@ -13,6 +13,17 @@ export const firstSeenBy = z
   );
 export type FirstSeenBy = z.infer<typeof firstSeenBy>;
 
+/** Who sent an outgoing message. */
+export const MESSAGE_ORIGINS = ['connector', 'elsewhere', 'unknown'] as const;
+export type MessageOrigin = (typeof MESSAGE_ORIGINS)[number];
+
+/** The CRM's own id of a send. */
+export const sendReference = z.string().min(1).max(255);
+
+export const historic = z
+  .boolean()
+  .describe('True if polling found the message, and it is older than the first listing of its connection.');
+
 /** A message as the connector stores it. A message known only by its status has no peer and no text. */
 export const connectorMessage = z.object({
   id: identifier.describe('Assigned by the service. Use this id to join and deduplicate.'),
@@ -50,6 +61,16 @@ export const connectorMessage = z.object({
     'When the message was created, according to the service. Until a poll has returned the message, this is the time of its first event.',
   ),
   firstSeenBy,
+  historic,
+  origin: z
+    .enum(MESSAGE_ORIGINS)
+    .nullable()
+    .describe(
+      'Who sent an outgoing message. `connector`: this connector. `elsewhere`: the phone, or another program. `unknown`: a send that has no answer may have made it. Null for an incoming message.',
+    ),
+  reference: sendReference
+    .nullable()
+    .describe('The `reference` of the send that made it; null for any other message.'),
   customerRef: z
     .string()
     .nullable()
@@ -87,13 +108,9 @@ export const queueMessageRequest = z
     to: sendMessageRequest.shape.to,
     text: sendMessageRequest.shape.text,
     media: sendMessageRequest.shape.media,
-    reference: z
-      .string()
-      .min(1)
-      .max(255)
-      .describe(
-        "The CRM's own id for this send, unique within the account. Repeating the request refers to the same send until 90 days after it has finished; a different request with the same reference is rejected.",
-      ),
+    reference: sendReference.describe(
+      "The CRM's own id for this send, unique within the account. Repeating the request refers to the same send until 90 days after it has finished; a different request with the same reference is rejected.",
+    ),
   })
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
     message: 'must have exactly one of `text` and `media`',

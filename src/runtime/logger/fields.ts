@@ -46,7 +46,7 @@ const KEYS: readonly (readonly [serialize: Serializer, keys: string])[] = [
   ],
   [
     number,
-    `applied attempt attempts count deadlineMs delayMs failed generation leftOut ms pid port process repaired seq total`,
+    `applied attempt attempts count days deadlineMs delayMs failed generation leftOut ms pid port process repaired seq total`,
   ],
   [url, 'url'],
   [error, 'err'],

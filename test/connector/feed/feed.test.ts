@@ -88,9 +88,12 @@ describe('the feed', () => {
         errorMessage: null,
         createdAt: '2026-01-15T12:00:00.000Z',
         firstSeenBy: 'webhook',
+        historic: false,
+        origin: 'unknown',
+        reference: null,
       },
     });
-    expect(changes[2]?.data).toEqual({ status: 'read', previous: 'sent' });
+    expect(changes[2]?.data).toEqual({ status: 'read', previous: 'sent', historic: false });
     expect(changes[3]?.data).toMatchObject({
       id: connection,
       accountId: ACCOUNT,

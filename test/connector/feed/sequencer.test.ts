@@ -120,10 +120,10 @@ describe('numbering changes', () => {
     await sequencerOn(database).settle();
     const told = (await readChanges(database, 0, 100)).filter((change) => change.type === 'message.status');
     expect(told.map(({ messageId, data }) => [messageId === first ? 'first' : 'second', data])).toEqual([
-      ['first', { status: 'delivered', previous: 'sent' }],
-      ['second', { status: 'delivered', previous: 'sent' }],
-      ['first', { status: 'read', previous: 'delivered' }],
-      ['second', { status: 'read', previous: 'delivered' }],
+      ['first', { status: 'delivered', previous: 'sent', historic: false }],
+      ['second', { status: 'delivered', previous: 'sent', historic: false }],
+      ['first', { status: 'read', previous: 'delivered', historic: false }],
+      ['second', { status: 'read', previous: 'delivered', historic: false }],
     ]);
   });
 

@@ -27,6 +27,7 @@ function told(messageId: string, step: number): MessageFacts {
     mediaType: null,
     status: (['sent', 'delivered', 'read'] as const)[step] ?? 'sent',
     errorMessage: null,
+    reference: null,
     waMessageId: null,
     createdAt: 1_768_478_400_000 + step,
     webhookSeen: 2 << step,

@@ -64,6 +64,7 @@ describe('reading a verified body', () => {
           mediaType: 'image/png',
           status: null,
           errorMessage: null,
+          reference: null,
           waMessageId: 'wa-1',
           createdAt: 1_768_478_400_000,
           webhookSeen: WEBHOOK_SEEN.received,

@@ -51,7 +51,7 @@ describe('a poll', () => {
     await bench.poll({ budget }, { logger });
     await bench.poll({}, { logger });
     expect(lines).toEqual([
-      [ACCOUNT, undefined, 'the first poll of an account: it imports old messages'],
+      [ACCOUNT, undefined, 'the first poll of an account: it stores old messages and marks them as historic'],
       [ACCOUNT, 100, 'some old messages were imported; the next polls import the others'],
     ]);
     await bench.database.query('truncate connector.coverage, connector.gaps, connector.messages');

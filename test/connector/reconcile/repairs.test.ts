@@ -43,6 +43,7 @@ async function bring(message: ServiceMessage): Promise<void> {
           mediaType: null,
           status: incoming ? null : (message.status as 'sent'),
           errorMessage: null,
+          reference: null,
           waMessageId: null,
           createdAt: message.createdAt,
           webhookSeen: incoming ? WEBHOOK_SEEN.received : WEBHOOK_SEEN[message.status as 'sent'],

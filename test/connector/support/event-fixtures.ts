@@ -79,6 +79,7 @@ export function received(
     mediaType: null,
     status: null,
     errorMessage: null,
+    reference: null,
     waMessageId: null,
     createdAt: T0,
     webhookSeen: WEBHOOK_SEEN.received,

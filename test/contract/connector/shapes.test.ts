@@ -21,6 +21,9 @@ const stored = {
   errorMessage: null,
   createdAt: '2025-11-21T04:40:00.000Z',
   firstSeenBy: 'webhook',
+  historic: false,
+  origin: null,
+  reference: null,
 };
 const head = { seq: 1, at: '2025-11-21T04:40:01.000Z', accountId: 'a1', connectionId: 'c1' };
 
@@ -67,8 +70,12 @@ describe('changes', () => {
       change.safeParse({ ...head, type: 'message.created', messageId: 'm1', data: stored }).success,
     ).toBe(true);
     const status = { ...head, type: 'message.status', messageId: 'm1' };
-    expect(change.safeParse({ ...status, data: { status: 'read', previous: 'sent' } }).success).toBe(true);
-    expect(change.safeParse({ ...status, data: { status: 'read', previous: null } }).success).toBe(true);
+    expect(
+      change.safeParse({ ...status, data: { status: 'read', previous: 'sent', historic: false } }).success,
+    ).toBe(true);
+    expect(
+      change.safeParse({ ...status, data: { status: 'read', previous: null, historic: false } }).success,
+    ).toBe(true);
     expect(issuePath(change, { ...status, data: { status: 'read' } })).toBe('data.previous');
   });
 

@@ -68,6 +68,9 @@ const incoming = {
   errorMessage: null,
   createdAt: '2026-11-27T02:59:33.898Z',
   firstSeenBy: 'webhook',
+  historic: false,
+  origin: null,
+  reference: null,
 } as const;
 
 /** One change of each type, with every field. */
@@ -103,7 +106,7 @@ export const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { typ
     connectionId: CONNECTION,
     type: 'message.status',
     messageId: OUTGOING,
-    data: { status: 'delivered', previous: 'sent' },
+    data: { status: 'delivered', previous: 'sent', historic: false },
   },
   'outbound.updated': {
     seq: 9,

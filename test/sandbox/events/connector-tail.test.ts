@@ -12,7 +12,7 @@ const change = (seq: number) => ({
   accountId: 'default',
   connectionId: 'cconnection',
   messageId: `m${seq}`,
-  data: { status: 'read', previous: 'sent' },
+  data: { status: 'read', previous: 'sent', historic: false },
 });
 const event = (seq: number): string => `id: ${seq}\ndata: ${JSON.stringify(change(seq))}\n\n`;
 

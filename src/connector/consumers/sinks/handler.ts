@@ -1,4 +1,5 @@
 import type { Change } from '../../../contract/connector/changes.ts';
+import type { HistoryMode } from '../../../contract/connector/consumers.ts';
 import type { Sink } from './sink.ts';
 
 /** What a handler receives with the change. */
@@ -35,6 +36,11 @@ export interface ChangeHandlers {
   readonly attempts?: number | undefined;
   /** Maximum duration of a call, in milliseconds. Default 30,000. */
   readonly deadlineMs?: number | undefined;
+  /**
+   * Changes of messages that were there before their connection (`historic`). `skip`: none. `quiet`, the default: in
+   * order, but only while no other change can be called, so beside the newer changes of their connection. `all`: like any other.
+   */
+  readonly historic?: HistoryMode | undefined;
 }
 
 /** Types its argument, for editors. Has no other effect. */

@@ -14,7 +14,12 @@ export function statusChange(
   status: 'sent' | 'delivered' | 'read' = 'read',
   messageId = `größer 😀 ${seq}`,
 ): Change {
-  return { ...head(seq), messageId, type: 'message.status', data: { status, previous: null } };
+  return {
+    ...head(seq),
+    messageId,
+    type: 'message.status',
+    data: { status, previous: null, historic: false },
+  };
 }
 
 /** The first change of a message. */
@@ -31,6 +36,9 @@ export function createdChange(seq: number, id: string, text: string): Change {
     errorMessage: null,
     createdAt: '2026-01-15T12:00:00.000Z',
     firstSeenBy: 'webhook',
+    historic: false,
+    origin: 'elsewhere',
+    reference: null,
   } as const;
   return { ...head(seq), messageId: id, type: 'message.created', data };
 }

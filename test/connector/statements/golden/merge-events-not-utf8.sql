@@ -39,11 +39,12 @@ input_messages AS (
       $22::text[],
       $23::text[],
       $24::text[],
-      $25::text[]::connector.message_status[],
-      $26::bigint[],
-      $27::boolean[],
-      $28::smallint[],
-      $29::boolean[])
+      $25::text[],
+      $26::text[]::connector.message_status[],
+      $27::bigint[],
+      $28::boolean[],
+      $29::smallint[],
+      $30::boolean[])
     AS m(connection_id,
         id,
         account_id,
@@ -54,6 +55,7 @@ input_messages AS (
         media_type,
         error_message,
         wa_message_id,
+        reference,
         status,
         created_at,
         polled,
@@ -61,17 +63,17 @@ input_messages AS (
         status_conflict)
 ),
 input_connections AS (
-  SELECT i.* FROM unnest($30::text[],
-      $31::text[],
+  SELECT i.* FROM unnest($31::text[],
       $32::text[],
       $33::text[],
       $34::text[],
-      $35::boolean[],
-      $36::text[],
-      $37::bigint[],
-      $38::text[],
-      $39::bigint[],
-      $40::smallint[]) WITH ORDINALITY
+      $35::text[],
+      $36::boolean[],
+      $37::text[],
+      $38::bigint[],
+      $39::text[],
+      $40::bigint[],
+      $41::smallint[]) WITH ORDINALITY
     AS i(connection_id,
         account_id,
         phone_number,
@@ -117,10 +119,10 @@ made AS (
       reason,
       last_event_at,
       last_event_rank,
-      CASE WHEN last_event_at IS NOT NULL THEN $41::bigint END,
+      CASE WHEN last_event_at IS NOT NULL THEN $42::bigint END,
       true,
       1,
-      $41::bigint
+      $42::bigint
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
    ORDER BY connection_id, position
@@ -177,9 +179,9 @@ moved AS (
          reason = e.reason,
          last_event_at = e.last_event_at,
          last_event_rank = e.last_event_rank,
-         webhook_at = $41::bigint,
+         webhook_at = $42::bigint,
          version = c.version + 1,
-         updated_at = $41::bigint
+         updated_at = $42::bigint
     FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
            WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) e
    WHERE c.connection_id = e.connection_id
@@ -262,12 +264,13 @@ merged AS (
         media_type,
         error_message,
         wa_message_id,
+        reference,
         status,
         created_at,
         polled,
         webhook_seen,
         status_conflict,
-     first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
   SELECT i.connection_id,
       i.id,
       i.account_id,
@@ -278,15 +281,19 @@ merged AS (
       i.media_type,
       i.error_message,
       i.wa_message_id,
+      i.reference,
       i.status,
       i.created_at,
       i.polled,
       i.webhook_seen,
       i.status_conflict,
-         $42::text, $41::bigint, NULL,
+         CASE WHEN i.direction = 'incoming' THEN NULL
+              WHEN $43::text = 'send' THEN 'connector'
+              ELSE 'unknown' END, false,
+         $43::text, $42::bigint, NULL,
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
-           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, CASE WHEN i.webhook_seen <> 0 THEN $41::bigint END
+           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, CASE WHEN i.webhook_seen <> 0 THEN $42::bigint END
     FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
    ORDER BY i.connection_id, i.id
   ON CONFLICT (connection_id, id) DO UPDATE
@@ -299,6 +306,7 @@ merged AS (
          media_type = coalesce(m.media_type, excluded.media_type),
          error_message = coalesce(m.error_message, excluded.error_message),
          wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
+         reference = coalesce(m.reference, excluded.reference),
          status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')) THEN excluded.status ELSE m.status END,
          created_at = CASE WHEN m.polled THEN m.created_at
@@ -310,6 +318,8 @@ merged AS (
          status_conflict = (m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)),
+         origin = CASE WHEN ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')) THEN excluded.origin ELSE m.origin END,
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
@@ -320,10 +330,13 @@ merged AS (
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
         OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
         OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
+        OR (m.reference IS NULL AND excluded.reference IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
-              ELSE least(m.created_at, excluded.created_at) END) THEN 4 ELSE 0 END
+              ELSE least(m.created_at, excluded.created_at) END
+        OR ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))) THEN 4 ELSE 0 END
                      | CASE WHEN ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen) THEN 8 ELSE 0 END
@@ -341,10 +354,13 @@ merged AS (
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
         OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
         OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
+        OR (m.reference IS NULL AND excluded.reference IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
-              ELSE least(m.created_at, excluded.created_at) END)
+              ELSE least(m.created_at, excluded.created_at) END
+        OR ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')))
       OR ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen)
@@ -352,7 +368,17 @@ merged AS (
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict))
   RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status,
-            m.direction, m.peer, m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
+            m.direction,
+                m.peer,
+                m.text,
+                m.media_url,
+                m.media_type,
+                m.error_message,
+                m.reference,
+                m.origin,
+                m.historic,
+                m.created_at,
+                m.first_seen_by
 ),
 batch AS MATERIALIZED (
   SELECT nextval('connector.change_batch_id') AS id FROM (SELECT count(*) FROM merged) AS all_merged,
@@ -377,19 +403,24 @@ changed AS (
       media_url,
       media_type,
       error_message,
+      reference,
+      origin,
       created_at,
       first_seen_by,
+      historic,
       data)
   SELECT (SELECT b.id FROM batch b), row_number() OVER (), t.* FROM (
   SELECT 'connection.updated',
-      $41::bigint,
+      $42::bigint,
       c.account_id,
       c.connection_id,
       NULL::text,
-      $42::text,
+      $43::text,
       NULL::text,
       NULL::connector.message_status,
       NULL::connector.message_status,
+      NULL::text,
+      NULL::text,
       NULL::text,
       NULL::text,
       NULL::text,
@@ -398,18 +429,21 @@ changed AS (
       NULL::text,
       NULL::bigint,
       NULL::text,
+      NULL::boolean,
       c.data
     FROM made c WHERE c.is_new
   UNION ALL
   SELECT 'connection.updated',
-      $41::bigint,
+      $42::bigint,
       c.account_id,
       c.connection_id,
       NULL::text,
-      $42::text,
+      $43::text,
       NULL::text,
       NULL::connector.message_status,
       NULL::connector.message_status,
+      NULL::text,
+      NULL::text,
       NULL::text,
       NULL::text,
       NULL::text,
@@ -418,15 +452,16 @@ changed AS (
       NULL::text,
       NULL::bigint,
       NULL::text,
+      NULL::boolean,
       c.data
     FROM moved c WHERE c.is_news
   UNION ALL
   SELECT 'message.created',
-      $41::bigint,
+      $42::bigint,
       m.account_id,
       m.connection_id,
       m.id,
-      $42::text,
+      $43::text,
       NULL,
       m.status,
       m.previous_status,
@@ -436,17 +471,20 @@ changed AS (
       m.media_url,
       m.media_type,
       m.error_message,
+      m.reference,
+      m.origin,
       m.created_at,
       m.first_seen_by,
+      m.historic,
       NULL::jsonb
     FROM merged m WHERE m.change_mask & 1 <> 0
   UNION ALL
   SELECT kind.type,
-      $41::bigint,
+      $42::bigint,
       m.account_id,
       m.connection_id,
       m.id,
-      $42::text,
+      $43::text,
       NULL,
       m.status,
       m.previous_status,
@@ -456,8 +494,11 @@ changed AS (
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_url END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_type END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.error_message END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.reference END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.origin END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.created_at END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.first_seen_by END,
+      m.historic,
       NULL::jsonb
     FROM merged m
     JOIN (VALUES ('message.status', 2), ('message.updated', 4)) kind(type, bit)

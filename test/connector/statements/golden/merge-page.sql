@@ -1,4 +1,4 @@
-WITH guard AS (SELECT FROM connector.leases WHERE name = $35::text AND fence = $36::bigint::bigint FOR SHARE),
+WITH guard AS (SELECT FROM connector.leases WHERE name = $36::text AND fence = $37::bigint::bigint FOR SHARE),
 input_deliveries AS (
   SELECT d.*, substring((SELECT convert_to($14::text, 'UTF8')) FROM d.starts_at FOR d.bytes) AS body
     FROM unnest($1::text[],
@@ -41,11 +41,12 @@ input_messages AS (
       $22::text[],
       $23::text[],
       $24::text[],
-      $25::text[]::connector.message_status[],
-      $26::bigint[],
-      $27::boolean[],
-      $28::smallint[],
-      $29::boolean[])
+      $25::text[],
+      $26::text[]::connector.message_status[],
+      $27::bigint[],
+      $28::boolean[],
+      $29::smallint[],
+      $30::boolean[])
     AS m(connection_id,
         id,
         account_id,
@@ -56,6 +57,7 @@ input_messages AS (
         media_type,
         error_message,
         wa_message_id,
+        reference,
         status,
         created_at,
         polled,
@@ -64,30 +66,30 @@ input_messages AS (
    WHERE EXISTS (SELECT FROM guard)
 ),
 input_connections AS (
-  SELECT i.* FROM unnest($30::text[], $31::text[]) WITH ORDINALITY
+  SELECT i.* FROM unnest($31::text[], $32::text[]) WITH ORDINALITY
     AS i(connection_id, account_id, position)
    WHERE EXISTS (SELECT FROM guard)
 ),
 known AS (
-  SELECT c.connection_id, c.account_id FROM connector.connections c
+  SELECT c.connection_id, c.account_id, c.history_until FROM connector.connections c
    WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (c.listed_at IS NULL AND NOT c.visible)
 ),
 made AS (
   INSERT INTO connector.connections AS c
     (connection_id, account_id, visible, version, updated_at)
-  SELECT DISTINCT ON (connection_id) connection_id, account_id, true, 1, $32::bigint
+  SELECT DISTINCT ON (connection_id) connection_id, account_id, true, 1, $33::bigint
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
    ORDER BY connection_id, position
   ON CONFLICT (connection_id) DO UPDATE
      SET account_id = CASE WHEN c.listed_at IS NULL AND NOT c.visible THEN excluded.account_id ELSE c.account_id END,
          visible = c.visible OR c.listed_at IS NULL
-  RETURNING c.connection_id, c.account_id, c.xmax = 0 AS is_new, '{"visible": true}'::jsonb AS data
+  RETURNING c.connection_id, c.account_id, c.history_until, c.xmax = 0 AS is_new, '{"visible": true}'::jsonb AS data
 ),
 owners AS (
-  SELECT connection_id, account_id FROM known
+  SELECT connection_id, account_id, history_until FROM known
   UNION ALL
-  SELECT connection_id, account_id FROM made
+  SELECT connection_id, account_id, history_until FROM made
 ),
 merged AS (
   INSERT INTO connector.messages AS m
@@ -101,12 +103,13 @@ merged AS (
         media_type,
         error_message,
         wa_message_id,
+        reference,
         status,
         created_at,
         polled,
         webhook_seen,
         status_conflict,
-     first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
   SELECT i.connection_id,
       i.id,
       i.account_id,
@@ -117,12 +120,22 @@ merged AS (
       i.media_type,
       i.error_message,
       i.wa_message_id,
+      i.reference,
       i.status,
       i.created_at,
       i.polled,
       i.webhook_seen,
       i.status_conflict,
-         $33::text, $32::bigint, NULL,
+         CASE WHEN i.direction = 'incoming' THEN NULL
+              WHEN $34::text = 'send' THEN 'connector'
+              WHEN $34::text = 'poll' AND NOT EXISTS (
+    SELECT FROM connector.outbound s
+     WHERE s.connection_id = i.connection_id AND (s.in_doubt OR s.state = 'sending')
+       AND i.created_at >= s.first_attempt_at - 600000
+       AND (s.state IN ('queued', 'sending') OR i.created_at <= s.last_attempt_at + 600000)
+       AND (s.text IS NULL OR i.text IS NULL OR s.text = i.text)) THEN 'elsewhere'
+              ELSE 'unknown' END, $34::text = 'poll' AND coalesce(i.created_at < o.history_until, false),
+         $34::text, $33::bigint, NULL,
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
            | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, NULL::bigint
@@ -138,6 +151,7 @@ merged AS (
          media_type = coalesce(m.media_type, excluded.media_type),
          error_message = coalesce(m.error_message, excluded.error_message),
          wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
+         reference = coalesce(m.reference, excluded.reference),
          status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')) THEN excluded.status ELSE m.status END,
          created_at = CASE WHEN m.polled THEN m.created_at
@@ -149,6 +163,8 @@ merged AS (
          status_conflict = (m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)),
+         origin = CASE WHEN ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')) THEN excluded.origin ELSE m.origin END,
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
@@ -159,10 +175,13 @@ merged AS (
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
         OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
         OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
+        OR (m.reference IS NULL AND excluded.reference IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
-              ELSE least(m.created_at, excluded.created_at) END) THEN 4 ELSE 0 END
+              ELSE least(m.created_at, excluded.created_at) END
+        OR ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))) THEN 4 ELSE 0 END
                      | CASE WHEN ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen) THEN 8 ELSE 0 END
@@ -180,10 +199,13 @@ merged AS (
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
         OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
         OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
+        OR (m.reference IS NULL AND excluded.reference IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
-              ELSE least(m.created_at, excluded.created_at) END)
+              ELSE least(m.created_at, excluded.created_at) END
+        OR ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')))
       OR ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen)
@@ -191,7 +213,17 @@ merged AS (
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict))
   RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status,
-            m.direction, m.peer, m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
+            m.direction,
+                m.peer,
+                m.text,
+                m.media_url,
+                m.media_type,
+                m.error_message,
+                m.reference,
+                m.origin,
+                m.historic,
+                m.created_at,
+                m.first_seen_by
 ),
 batch AS MATERIALIZED (
   SELECT nextval('connector.change_batch_id') AS id FROM (SELECT count(*) FROM merged) AS all_merged,
@@ -215,19 +247,24 @@ changed AS (
       media_url,
       media_type,
       error_message,
+      reference,
+      origin,
       created_at,
       first_seen_by,
+      historic,
       data)
   SELECT (SELECT b.id FROM batch b), row_number() OVER (), t.* FROM (
   SELECT 'connection.updated',
-      $32::bigint,
+      $33::bigint,
       c.account_id,
       c.connection_id,
       NULL::text,
-      $33::text,
+      $34::text,
       NULL::text,
       NULL::connector.message_status,
       NULL::connector.message_status,
+      NULL::text,
+      NULL::text,
       NULL::text,
       NULL::text,
       NULL::text,
@@ -236,16 +273,17 @@ changed AS (
       NULL::text,
       NULL::bigint,
       NULL::text,
+      NULL::boolean,
       c.data
     FROM made c WHERE c.is_new
   UNION ALL
   SELECT 'message.created',
-      $32::bigint,
+      $33::bigint,
       m.account_id,
       m.connection_id,
       m.id,
-      $33::text,
       $34::text,
+      $35::text,
       m.status,
       m.previous_status,
       m.direction,
@@ -254,18 +292,21 @@ changed AS (
       m.media_url,
       m.media_type,
       m.error_message,
+      m.reference,
+      m.origin,
       m.created_at,
       m.first_seen_by,
+      m.historic,
       NULL::jsonb
     FROM merged m WHERE m.change_mask & 1 <> 0
   UNION ALL
   SELECT kind.type,
-      $32::bigint,
+      $33::bigint,
       m.account_id,
       m.connection_id,
       m.id,
-      $33::text,
       $34::text,
+      $35::text,
       m.status,
       m.previous_status,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.direction END,
@@ -274,8 +315,11 @@ changed AS (
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_url END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_type END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.error_message END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.reference END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.origin END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.created_at END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.first_seen_by END,
+      m.historic,
       NULL::jsonb
     FROM merged m
     JOIN (VALUES ('message.status', 2), ('message.updated', 4)) kind(type, bit)
@@ -308,18 +352,18 @@ logged AS (
 ),
 saved_coverage AS (
   INSERT INTO connector.coverage AS c (account_id, watermark)
-  SELECT $37::text, $39::bigint WHERE $50::boolean AND EXISTS (SELECT FROM guard)
+  SELECT $38::text, $40::bigint WHERE $51::boolean AND EXISTS (SELECT FROM guard)
   ON CONFLICT (account_id) DO UPDATE SET watermark = excluded.watermark
    WHERE excluded.watermark IS DISTINCT FROM c.watermark
 ),
 closed_gaps AS (
   DELETE FROM connector.gaps g
-   WHERE g.account_id = $37::text AND g.kind = $40::text AND g.slot = ANY ($41::text[]) AND EXISTS (SELECT FROM guard)
+   WHERE g.account_id = $38::text AND g.kind = $41::text AND g.slot = ANY ($42::text[]) AND EXISTS (SELECT FROM guard)
 ),
 saved_gaps AS (
   INSERT INTO connector.gaps (account_id, kind, slot, top, floor, cursor, next_top, restarts, opened_at)
-  SELECT $37::text, $40::text, g.slot, g.top, g.floor, g.cursor, g.next_top, g.restarts, $38::bigint
-    FROM unnest($42::text[], $43::bigint[], $44::bigint[], $45::text[], $46::bigint[], $47::integer[])
+  SELECT $38::text, $41::text, g.slot, g.top, g.floor, g.cursor, g.next_top, g.restarts, $39::bigint
+    FROM unnest($43::text[], $44::bigint[], $45::bigint[], $46::text[], $47::bigint[], $48::integer[])
       AS g(slot, top, floor, cursor, next_top, restarts)
    WHERE EXISTS (SELECT FROM guard)
   ON CONFLICT (account_id, kind, slot) DO UPDATE
@@ -328,8 +372,8 @@ saved_gaps AS (
 ),
 saved_sweeps AS (
   INSERT INTO connector.sweeps (account_id, horizon, last_at, last_reference)
-  SELECT $37::text, w.horizon, $38::bigint, w.reference
-    FROM unnest($48::text[], $49::bigint[]) AS w(horizon, reference)
+  SELECT $38::text, w.horizon, $39::bigint, w.reference
+    FROM unnest($49::text[], $50::bigint[]) AS w(horizon, reference)
    WHERE EXISTS (SELECT FROM guard)
   ON CONFLICT (account_id, horizon) DO UPDATE
      SET last_at = excluded.last_at, last_reference = excluded.last_reference
@@ -340,11 +384,11 @@ noted_repairs AS (
       m.id,
       CASE m.direction WHEN 'incoming' THEN 1 ELSE CASE m.status WHEN 'sent' THEN 2 WHEN 'delivered' THEN 4
   WHEN 'read' THEN 8 WHEN 'failed' THEN 16 END END,
-         $51::text, $52::bigint
+         $52::text, $53::bigint
     FROM merged m
     JOIN connector.connections c
       ON c.connection_id = m.connection_id AND c.provider = 'qr' AND c.license_valid IS DISTINCT FROM false
-   WHERE m.created_at >= $53::bigint AND EXISTS (SELECT FROM guard)
+   WHERE m.created_at >= $54::bigint AND EXISTS (SELECT FROM guard)
      AND CASE m.direction WHEN 'incoming' THEN m.change_mask & 1 <> 0
                           WHEN 'outgoing' THEN m.change_mask & 2 <> 0 END
   ON CONFLICT (connection_id, message_id, what) DO NOTHING

@@ -12,8 +12,11 @@ SELECT b.last_seq - b.size + c.position AS seq,
     c.media_url AS "mediaUrl",
     c.media_type AS "mediaType",
     c.error_message AS "errorMessage",
+    c.reference AS "reference",
+    c.origin AS "origin",
     c.created_at AS "createdAt",
     c.first_seen_by AS "firstSeenBy",
+    c.historic AS "historic",
     c.data AS "data"
        FROM connector.change_batches b
       CROSS JOIN LATERAL (

@@ -21,8 +21,11 @@ SELECT w.key, e.attempts, c.*
        h.media_url AS "mediaUrl",
        h.media_type AS "mediaType",
        h.error_message AS "errorMessage",
+       h.reference AS "reference",
+       h.origin AS "origin",
        h.created_at AS "createdAt",
        h.first_seen_by AS "firstSeenBy",
+       h.historic AS "historic",
        h.data AS "data" FROM connector.changes h
     WHERE h.batch = b.id AND h.position = b.size - (b.last_seq - e.seq) OFFSET 0) c
  ORDER BY w.key, e.seq
