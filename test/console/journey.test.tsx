@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
-import type { MessageTrace } from '../../src/contract/connector/trace.ts';
+import type { MessageTrace, TraceEntry } from '../../src/contract/connector/trace.ts';
 import { at, CALL, DELIVERY, MESSAGE, pageOf, STORED } from './answers.tsx';
 import {
   type Answers,
@@ -69,6 +69,22 @@ const TRACE: MessageTrace = {
   truncated: false,
 };
 
+const REPAIR: TraceEntry = {
+  at: at(5),
+  source: 'poll',
+  connectionId: 'c1',
+  event: null,
+  status: null,
+  outcome: 'merged',
+  reason: null,
+  changed: ['created'],
+  explanation: 'A poll found it.',
+  seqs: [7],
+  walk: 'coverage',
+  delivery: null,
+  send: null,
+};
+
 describe('a journey', () => {
   it('is found by the id of a message', async () => {
     const page = await openPage('/journey', {
@@ -118,7 +134,7 @@ describe('a journey', () => {
     expect(
       steps().map(
         ({ textContent }) =>
-          /(Phone|Service|Attempts|Connector|CRM) [^·]*?(?=Virtual|Real|Attempt 1)/.exec(
+          /(Phone|Service|Attempts|Connector|CRM) [^·]*?(?=Virtual|Real|Attempt 1|dropped by)/.exec(
             textContent ?? '',
           )?.[0],
       ),
@@ -127,6 +143,7 @@ describe('a journey', () => {
       'Service The service stored it',
       'Attempts message.received: dropped after 3 attempts',
     ]);
+    expect(document.querySelectorAll('.journey-step[data-tone="bad"]')).toHaveLength(1);
     expect(steps()[2]?.textContent).toContain('Attempt 3dropped by the fault lost · 0 ms');
     await page.user.keyboard('jjj');
     await hasFocus(/dropped after 3 attempts/);
@@ -140,11 +157,13 @@ describe('a journey', () => {
     const page = await openPage('/journey/m1', { answers: lost, refreshes: false });
     await findings();
     page.answer({
-      'GET /connector/v1/messages/m1/trace': TRACE,
+      'GET /connector/v1/messages/m1/trace': { ...TRACE, entries: [REPAIR] },
       'GET /connector/v1/messages/m1': { ...MESSAGE, firstSeenBy: 'poll' },
     });
     page.hear({ type: 'changed', what: 'connector' });
     await screen.findByText('Its webhook was dropped. Polling repaired it.');
+    expect(steps().at(-2)?.querySelector('summary')?.textContent).toContain('Connector A poll found it');
+    expect(steps().at(-2)?.querySelector('.journey-step')?.getAttribute('data-tone')).toBe('warn');
     const inbox = within(screen.getByRole('main')).getByRole('link', { name: 'Inbox' });
     expect(inbox.getAttribute('href')).toBe('/inbox/c1~447700900201');
   });

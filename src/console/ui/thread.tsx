@@ -2,6 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { Button } from './button.tsx';
 import { type TickStatus, Ticks } from './chip.tsx';
+import { Folded } from './folded.tsx';
 import { showDate, Time } from './times.tsx';
 import './thread.css';
 
@@ -110,7 +111,7 @@ function BubbleView({
         )}
         {text === null ? null : (
           <p className="bubble-text">
-            <bdi>{text}</bdi>
+            <Folded text={text} />
           </p>
         )}
         <p className="bubble-foot">

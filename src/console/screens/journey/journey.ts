@@ -41,6 +41,8 @@ export interface Step {
   /** Names and values that are shown when the step is opened. */
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly place?: Place;
+  /** Of what the connector learnt: from whom. */
+  readonly source?: TraceEntry['source'];
 }
 
 /** What a reader should know before reading the steps. */
@@ -215,6 +217,7 @@ function stepsOfEntry(entry: TraceEntry, place: number): Step[] {
     lane: isOfCrm ? 'crm' : 'connector',
     title: explanation.replace(/\.$/, ''),
     tone: toneOfEntry(entry),
+    source,
     ...time,
     facts: facts.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)] as const])),
     ...(source === 'poll' || source === 'send' ? { place: { screen: 'sync' } as const } : {}),
@@ -245,6 +248,12 @@ function stepOfLetter({ id, at, attempts, lastError, change }: DeadLetter): Step
     ],
     place: { screen: 'sync' },
   };
+}
+
+/** A poll that found something after a webhook was lost has repaired it. */
+function markRepair(step: Step): Step {
+  const isRepair = step.source === 'poll' && step.tone === 'good';
+  return isRepair ? { ...step, tone: 'warn' } : step;
 }
 
 /** Real time of what is known in virtual time only, by the nearest earlier event that is known in both. */
@@ -319,6 +328,7 @@ export function buildJourney(facts: JourneyFacts): Journey {
     const { status } = readEvent(delivery);
     return !seen.has(status) && seen.add(status).size > 0;
   };
+  const isLost = deliveries.some(({ outcome }) => outcome === 'dropped');
   const wasSentByCall = calls.some(
     ({ method, status }) => method === 'POST' && status !== null && status < 400,
   );
@@ -341,7 +351,7 @@ export function buildJourney(facts: JourneyFacts): Journey {
     ...(stored === undefined ? [] : stepsOfStored(stored, wasSentByCall)),
     ...calls.map(stepOfCall),
     ...oldestFirst.flatMap((delivery) => stepsOfDelivery(delivery, isFirst(delivery))),
-    ...(trace?.entries ?? []).flatMap(stepsOfEntry),
+    ...(trace?.entries ?? []).flatMap(stepsOfEntry).map((step) => (isLost ? markRepair(step) : step)),
     ...letters.map(stepOfLetter),
   ];
   const realOf = realTimes(steps);

@@ -7,6 +7,7 @@ import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip, Ticks } from '../../ui/chip.tsx';
+import { Folded } from '../../ui/folded.tsx';
 import { Form } from '../../ui/form.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
@@ -115,7 +116,7 @@ function JourneyOf({ id }: { readonly id: string }) {
         <div className="line">
           {direction === undefined ? null : <Chip>{direction}</Chip>}
           <h1>
-            <bdi>{text ?? 'A message without text'}</bdi>
+            <Folded text={text ?? 'A message without text'} />
           </h1>
         </div>
         <p className="soft">

@@ -1,8 +1,28 @@
 import { Link } from '@tanstack/react-router';
+import type { LucideIcon } from 'lucide-react';
+import CrmIcon from 'lucide-react/icons/building-2';
+import Plain from 'lucide-react/icons/circle';
+import Good from 'lucide-react/icons/circle-check';
+import Bad from 'lucide-react/icons/circle-x';
+import ConnectorIcon from 'lucide-react/icons/database';
+import Warn from 'lucide-react/icons/refresh-cw';
+import ServiceIcon from 'lucide-react/icons/server';
+import PhoneIcon from 'lucide-react/icons/smartphone';
+import WebhookIcon from 'lucide-react/icons/webhook';
 import { mode } from '../../data/live.ts';
 import { useKeys } from '../../ui/keys.ts';
-import { showDateTime, Time } from '../../ui/times.tsx';
+import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step } from './journey.ts';
+
+const MARKS = { good: Good, warn: Warn, bad: Bad, plain: Plain } as const;
+
+const LANE_ICONS: Readonly<Record<Lane, LucideIcon>> = {
+  phone: PhoneIcon,
+  service: ServiceIcon,
+  attempts: WebhookIcon,
+  connector: ConnectorIcon,
+  crm: CrmIcon,
+};
 
 const LANE_NAMES: Readonly<Record<Lane, string>> = {
   phone: 'Phone',
@@ -31,13 +51,18 @@ export function Steps({ journey: { steps, isShifted } }: { readonly journey: Jou
       <h2>Steps</h2>
       <div className="journey-lanes" data-shifted={isShifted} style={style}>
         <div className="journey-head" aria-hidden="true">
-          <span>{isShifted ? 'Virtual' : 'Time'}</span>
-          {isShifted ? <span>Real</span> : null}
-          {lanes.map((lane) => (
-            <span key={lane} className="journey-lane">
-              {LANE_NAMES[lane]}
-            </span>
-          ))}
+          <span>{isShifted ? 'Virtual, real' : 'Time'}</span>
+          <span>
+            {lanes.map((lane) => {
+              const Icon = LANE_ICONS[lane];
+              return (
+                <span key={lane} className="journey-lane">
+                  <Icon />
+                  {LANE_NAMES[lane]}
+                </span>
+              );
+            })}
+          </span>
         </div>
         <ol>
           {steps.map((step, place) => (
@@ -64,35 +89,35 @@ function StepLine({
 }) {
   const { lane, title, tone, virtual, real, facts, place } = step;
   const at = lanes.indexOf(lane);
-  const last = before === undefined ? at : lanes.indexOf(before.lane);
-  const style = {
-    '--at': at,
-    '--left': Math.min(at, last),
-    '--hop': Math.abs(at - last),
-  } as React.CSSProperties;
+  const last = before === undefined ? undefined : lanes.indexOf(before.lane);
+  const took = before && elapsed(before, step);
+  const Mark = MARKS[tone];
   return (
-    <details className="journey-step" style={style}>
+    <details className="journey-step" data-tone={tone}>
       <summary>
-        <span className="journey-time">
+        <span className="journey-times">
           {isShifted ? (
-            virtual === undefined ? (
-              ''
-            ) : (
+            <>
               <At at={virtual} kind="virtual" />
-            )
+              <span className="faint">
+                <At at={real} kind="real" />
+              </span>
+            </>
           ) : (
             <At at={real ?? virtual} kind="real" />
           )}
         </span>
-        {isShifted ? (
-          <span className="journey-time faint">{real === undefined ? '' : <At at={real} kind="real" />}</span>
-        ) : null}
         <span className="journey-rails" aria-hidden="true">
-          <span className="journey-hop" />
-          <span className="journey-mark" data-tone={tone} />
+          {last === undefined ? null : <Way from={last} to={at} of={lanes.length} took={took} />}
+          <Mark
+            className="journey-mark"
+            style={{ '--x': `${((at + 0.5) / lanes.length) * 100}%` } as React.CSSProperties}
+          />
         </span>
         <span className="journey-words">
-          <span className="journey-name">{LANE_NAMES[lane]}</span> <span data-tone={tone}>{title}</span>
+          <span className="journey-name">{LANE_NAMES[lane]}</span>{' '}
+          <span className="journey-title">{title}</span>
+          {tone === 'good' ? null : <Cause facts={facts} />}
         </span>
       </summary>
       <div className="journey-more">
@@ -109,13 +134,57 @@ function StepLine({
   );
 }
 
+/** Milliseconds from one step to the next, by a clock that knows both; undefined if none does. */
+function elapsed(before: Step, step: Step): number | undefined {
+  const ms =
+    before.real !== undefined && step.real !== undefined
+      ? step.real - before.real
+      : before.virtual !== undefined && step.virtual !== undefined
+        ? step.virtual - before.virtual
+        : undefined;
+  return ms === undefined || ms < 1 ? undefined : ms;
+}
+
+/** The path from the lane of the step before, with the time that it took. It is drawn over the line between both rows. */
+function Way({
+  from,
+  to,
+  of,
+  took,
+}: {
+  readonly from: number;
+  readonly to: number;
+  readonly of: number;
+  readonly took: number | undefined;
+}) {
+  const [x, y] = [from + 0.5, to + 0.5].map((lane) => (lane / of) * 100) as [number, number];
+  return (
+    <>
+      <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+        <path d={`M${x} 0C${x} 55 ${y} 45 ${y} 100`} />
+      </svg>
+      {took === undefined ? null : (
+        <span className="journey-took" style={{ left: `${(x + y) / 2}%` }} data-straight={from === to}>
+          +{showDuration(took)}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Why a step did not go well, in words: the last of its facts that says so. */
+function Cause({ facts }: Pick<Step, 'facts'>) {
+  const cause = facts.findLast(([name]) => /^(?:Attempt|Refused|Last error|Error)/.test(name));
+  return cause === undefined ? null : <span className="soft">{cause[1]}</span>;
+}
+
 function At({ at, kind }: { readonly at: number | undefined; readonly kind: 'virtual' | 'real' }) {
   if (at === undefined) return null;
   return (
-    <>
+    <span>
       <Time iso={new Date(at).toISOString()} kind={kind} />
       <span className="faint">.{String(at % 1_000).padStart(3, '0')}</span>
-    </>
+    </span>
   );
 }
 
