@@ -1,9 +1,9 @@
 // @vitest-environment happy-dom
 import { fireEvent } from '@testing-library/dom';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ConnectorMessage } from '../../src/contract/connector/messages.ts';
 import type { Outbound } from '../../src/contract/connector/outbound.ts';
-import { at, KNOWN_DESK, MESSAGE, pageOf, SEND } from './answers.tsx';
+import { at, KNOWN_DESK, MESSAGE, pageOf, SEND, STORED } from './answers.tsx';
 import {
   type Answers,
   openPage,
@@ -46,6 +46,7 @@ describe('the inbox', () => {
         (each) => /Text \d/.exec(each.textContent ?? '')?.[0],
       );
     await screen.findByRole('link', { name: /Front desk.*Text 1/ });
+    expect(document.querySelector('.row-day')).toBeNull();
     expect(await texts()).toEqual(['Text 2', 'Text 1']);
     const { customerRef: _, ...data } = said('3', 30);
     page.hear({
@@ -75,6 +76,16 @@ describe('the inbox', () => {
     await screen.findByText('Write the first one below.');
     await page.user.click(screen.getByRole('button', { name: 'Show all' }));
     await waitFor(() => expect(location.search).toBe(''));
+  });
+
+  it('names the day where it changes between two rows', async () => {
+    await openPage('/inbox', {
+      answers: world([said('2', 86_400, { peer: '447700900202' }), said('1', 10)]),
+    });
+    await screen.findByRole('link', { name: /Front desk.*Text 1/ });
+    const days = [...document.querySelectorAll('.row-day')];
+    expect(days.map((each) => each.textContent)).toEqual(['2026-01-15']);
+    expect(days[0]?.closest('li')?.textContent).toContain('Text 1');
   });
 
   it('searches another address as it is', async () => {
@@ -261,6 +272,24 @@ describe('a conversation', () => {
     expect(page.writes).toMatchObject([{ body: { connectionId: 'c1', phone: '447700900201' } }]);
     expect(page.text()).toContain('needs reconnect');
     expect(page.text()).toContain('Customer crm-7');
+  });
+
+  it('stands beside the phone of its contact where a window is wide, each with its own messages', async () => {
+    vi.stubGlobal('matchMedia', () => ({ matches: true, addEventListener() {}, removeEventListener() {} }));
+    await openPage(CHAT, {
+      answers: {
+        ...world([said('1', 10)]),
+        'GET /sandbox/v1/messages': { entries: [STORED] },
+        'GET /sandbox/v1/contacts/447700900201/messages': { entries: [] },
+      },
+    });
+    const phone = within(await screen.findByRole('region', { name: '+447700900201' }));
+    await phone.findByText('Hello');
+    await phone.findByRole('textbox', { name: /^Message to Front desk/ });
+    await answer();
+    expect(phone.queryByText('Text 1')).toBeNull();
+    const ofAgent = await screen.findByRole('log', { name: 'Messages with +447700900201' });
+    await within(ofAgent).findByText('Text 1');
   });
 
   it('of an unknown contact cannot be answered, and says why', async () => {

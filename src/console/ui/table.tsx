@@ -8,6 +8,7 @@ import { Button } from './button.tsx';
 import { PageHead } from './page-head.tsx';
 import { useRowKeys } from './row-keys.ts';
 import { EmptyState, Failure, Loading, type StateProps } from './states.tsx';
+import { showDate } from './times.tsx';
 import './screen.css';
 
 /** A column: its heading, its width as a track of a CSS grid, and what it shows of a row. */
@@ -36,6 +37,8 @@ export interface TableProps<Row> {
   readonly search?: LinkProps['search'];
   /** Message of a row: a link beside the row leads to its journey. */
   readonly messageOf?: (row: Row) => string | null | undefined;
+  /** When a row was made, ISO 8601. Where the day changes between two rows, it is named. */
+  readonly timeOf?: (row: Row) => string;
   readonly selectedId: string | undefined;
   readonly empty: ReactNode;
 }
@@ -52,7 +55,7 @@ function showLength({ rows, isLoading, hasMore }: LiveListState<unknown>): strin
 
 /** The rows of a live list. Rows are links; only those in view are drawn. Moving through it pauses it. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, to, search = true, messageOf, selectedId, empty } = props;
+  const { label, columns, to, search = true, messageOf, timeOf, selectedId, empty } = props;
   const [state, list] = props.list;
   const { rows } = state;
   const { idOf } = list.source;
@@ -153,11 +156,18 @@ export function Table<Row>(props: TableProps<Row>) {
             const row = rows.at(item.index);
             if (row === undefined) return null;
             const id = idOf(row);
+            const above = rows.at(item.index - 1);
+            const day = timeOf && showDate(Date.parse(timeOf(row)));
+            const isNewDay =
+              item.index > 0 &&
+              above !== undefined &&
+              day !== (timeOf && showDate(Date.parse(timeOf(above))));
             return (
               <TableRow
                 key={item.key}
                 {...{ row, id, columns, to, search }}
                 messageId={messageOf?.(row)}
+                day={isNewDay ? day : undefined}
                 index={item.index}
                 start={item.start}
                 size={state.hasMore ? -1 : rows.length}
@@ -192,6 +202,8 @@ interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'to' | 'search
   readonly row: Row;
   readonly id: string;
   readonly messageId: string | null | undefined;
+  /** The day of the row, if the row above is of another one. */
+  readonly day: string | undefined;
   readonly index: number;
   /** Its distance from the top, in pixels. */
   readonly start: number;
@@ -206,7 +218,7 @@ interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'to' | 'search
 const TableRow = memo(DrawnRow) as typeof DrawnRow;
 
 function DrawnRow<Row>(props: RowProps<Row>) {
-  const { row, id, columns, to, search, messageId, index, start, size, isSelected, isTabStop, onFocus } =
+  const { row, id, columns, to, search, messageId, day, index, start, size, isSelected, isTabStop, onFocus } =
     props;
   const tabIndex = isTabStop || isSelected ? 0 : -1;
   return (
@@ -216,6 +228,7 @@ function DrawnRow<Row>(props: RowProps<Row>) {
       aria-posinset={index + 1}
       style={{ transform: `translateY(${start}px)` }}
     >
+      {day === undefined ? null : <span className="row-day">{day}</span>}
       <Link
         {...({ to, params: { id }, search } as LinkProps)}
         // The pointer passes over many rows while it scrolls. What they open is there already.

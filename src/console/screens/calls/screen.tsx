@@ -89,6 +89,7 @@ export function CallsScreen() {
             selectedId={id}
             to="/calls/$id"
             messageOf={({ messageIds }) => messageIds?.[0]}
+            timeOf={({ at }) => at}
             empty={
               <EmptyList
                 q={q}

@@ -102,6 +102,7 @@ export function DeliveriesScreen() {
             selectedId={id}
             to="/deliveries/$id"
             messageOf={({ messageId }) => messageId}
+            timeOf={({ createdAt }) => createdAt}
             empty={
               <EmptyList
                 q={q}

@@ -11,15 +11,21 @@ import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { type Column, type ListControls, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/times.tsx';
+import { useWide } from '../../ui/use-wide.ts';
+import { ContactChat } from '../phone/contact.tsx';
+import { Handset } from '../phone/handset.tsx';
 import { OpenConversation } from './conversation.tsx';
 import {
   type Conversation,
   conversationId,
   conversationsOf,
+  isNumber,
   messageOf,
   nameContact,
+  readConversationId,
 } from './conversations.ts';
 import { nameOf, useConnections } from './use-connections.ts';
+import '../phone/phone.css';
 import './inbox.css';
 
 const route = getRouteApi('/inbox');
@@ -44,8 +50,30 @@ export function InboxScreen() {
     <Split
       closeTo="/inbox"
       list={<Conversations id={id} />}
-      detail={id === undefined ? undefined : <OpenConversation key={id} id={id} />}
+      detail={id === undefined ? undefined : <Pair key={id} id={id} />}
     />
+  );
+}
+
+/** The agent's side of a conversation; in a sandbox, where there is room, beside the phone of the contact. */
+function Pair({ id }: { readonly id: string }) {
+  const isWide = useWide();
+  const connections = useConnections();
+  const { connectionId, peer } = readConversationId(id);
+  const hasPhone = isWide && mode().mode === 'sandbox' && peer !== null && isNumber(peer);
+  return (
+    <div className="pair" data-phone={hasPhone}>
+      {hasPhone ? (
+        <Handset name={`+${peer}`}>
+          <ContactChat
+            phone={peer}
+            connectionId={connectionId}
+            name={nameOf(connections.get(connectionId), connectionId)}
+          />
+        </Handset>
+      ) : null}
+      <OpenConversation id={id} />
+    </div>
   );
 }
 
@@ -131,6 +159,7 @@ function Conversations({ id }: { readonly id: string | undefined }) {
         label="Conversations"
         list={[{ ...state, rows }, controls]}
         columns={columns}
+        timeOf={({ last }) => last.createdAt}
         selectedId={id}
         to="/inbox/$id"
         empty={

@@ -55,7 +55,8 @@ export function ContactPhone({ phone }: { readonly phone: string }) {
   );
 }
 
-function ContactChat({
+/** The chat of a contact with one number, on its phone. */
+export function ContactChat({
   phone,
   connectionId,
   name,
