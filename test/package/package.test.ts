@@ -81,7 +81,7 @@ describe('the packed file', () => {
       /^dist\/cli\/(?:package\.json|launch\.mjs|launch\.d\.mts)$/,
       /^dist\/runtime\/node-version\/[\w-]+\.(?:mjs|d\.mts)$/,
       /^dist\/(?:cli|commands|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
-      /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css))$/,
+      /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css|woff2))$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/(?:appendix\/)?[\w-]+\.(?:md|json|yml)$/,
       /^docs\/images\/[\w-]+\.(?:png|svg)$/,
