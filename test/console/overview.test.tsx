@@ -21,7 +21,7 @@ const CHANGE = {
   connectionId: 'c1',
   type: 'message.status',
   messageId: 'm1',
-  data: { status: 'read', previous: 'delivered' },
+  data: { status: 'read', previous: 'delivered', historic: false },
 };
 
 afterEach(() => void vi.useRealTimers());
