@@ -164,6 +164,22 @@ describe('the overview', () => {
     ]);
   });
 
+  it('says how many minutes are known if more happened in the hour than was read', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at(600)) });
+    const early = { ...DELIVERY, id: 'd2', messageId: 'm2', createdAt: at(121) };
+    await openPage('/overview', {
+      answers: {
+        'GET /sandbox/v1/deliveries': {
+          entries: [{ ...DELIVERY, createdAt: at(500) }, early],
+          nextCursor: 'more',
+        },
+      },
+    });
+    const flow = await region('Flow');
+    await flow.findByText('1 sent in 8 min');
+    flow.getByText('1 accepted in 8 min');
+  });
+
   it('loses a message on purpose, shows its journey, and takes the fault back', async () => {
     let end: (value: object) => void = () => undefined;
     const over = new Promise<object>((resolve) => {

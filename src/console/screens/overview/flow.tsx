@@ -192,7 +192,10 @@ function Hop({
     <li className="hop" data-bad={(hour?.bad ?? 0) > 0}>
       {hour === undefined || words === undefined ? null : (
         <>
-          <span>{words(hour.good, hour.bad)}</span>
+          <span>
+            {words(hour.good, hour.bad)}
+            {hour.minutes === undefined ? null : ` in ${hour.minutes} min`}
+          </span>
           <Spark columns={hour.columns} />
         </>
       )}

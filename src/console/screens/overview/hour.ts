@@ -10,6 +10,8 @@ export interface Column {
 /** The last hour by the minute, oldest first, and its sums. */
 export interface Hour {
   readonly columns: readonly (Column | null)[];
+  /** The minutes of which all is known, if these are not all. */
+  readonly minutes: number | undefined;
   readonly good: number;
   readonly bad: number;
 }
@@ -35,5 +37,6 @@ export function hourOf(
   }
   const sum = (key: keyof Column): number =>
     columns.reduce((all, column) => all + (column === null ? 0 : column[key]), 0);
-  return { columns, good: sum('good'), bad: sum('bad') };
+  const known = columns.filter((column) => column !== null).length;
+  return { columns, minutes: known < MINUTES ? known : undefined, good: sum('good'), bad: sum('bad') };
 }
