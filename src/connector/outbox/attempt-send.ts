@@ -53,13 +53,15 @@ async function recordOutcome(
     () => updateSend(database, lease, update, clock.now(), outcome.message),
     (err) => logger.warn({ err, outboundId: send.id }, 'the answer of a send could not be stored; retrying'),
   );
+  onCommitted();
   if (result === 'done' && !isUnfinished(update.state)) {
     metrics.finished.inc({ state: update.state });
-    await settleOrigins(database, send.connectionId, clock.now()).catch((err: unknown) =>
-      logger.warn({ err, outboundId: send.id }, 'the origin of messages stays unknown until the next send'),
-    );
+    const settled = await settleOrigins(database, send.connectionId, clock.now()).catch((err: unknown) => {
+      logger.warn({ err, outboundId: send.id }, 'the origin of messages stays unknown until the next send');
+      return 0;
+    });
+    if (settled > 0) onCommitted();
   }
-  onCommitted();
   return result;
 }
 
