@@ -31,6 +31,9 @@ export interface Progress {
   readonly historyFrom: ReadonlyMap<string, number>;
 }
 
+/** What a poll needs to know to see that nothing is due: most polls need no more. */
+export type KnownBeforePoll = Omit<Progress, 'historyFrom'>;
+
 /** An instant on our clock and on the service's clock, which may differ. */
 export interface Moment {
   readonly at: number;
@@ -47,23 +50,24 @@ interface ProgressRow {
   readonly gaps: readonly GapRow[] | null;
   readonly swept: readonly (Moment & { readonly horizon: string })[] | null;
   readonly repairsWait: boolean;
-  readonly historyFrom: Readonly<Record<string, number>> | null;
+  readonly historyFrom?: Readonly<Record<string, number>> | null;
 }
 
-// One statement, because most polls do nothing else.
-const READ = `
+const COMMON = `
   select (select watermark from connector.coverage where account_id = $1) as watermark,
          (select json_agg(g order by g.kind, g.opened_at, g.slot)
             from (select kind, slot, top, floor, cursor, next_top as "nextTop", restarts, opened_at
                     from connector.gaps where account_id = $1) g) as gaps,
          (select json_agg(json_build_object('horizon', horizon, 'at', last_at, 'reference', last_reference))
             from connector.sweeps where account_id = $1) as swept,
-         exists (select from connector.repairs where account_id = $1) as "repairsWait",
+         exists (select from connector.repairs where account_id = $1) as "repairsWait"`;
+
+const READ = `${COMMON},
          (select json_object_agg(connection_id, history_from) from connector.connections
            where account_id = $1 and history_from is not null) as "historyFrom"`;
 
 /** The progress with the versions of `readKnownVersions`, in one statement, because most polls need no other. */
-const READ_WITH_VERSIONS = `${READ},
+const READ_WITH_VERSIONS = `${COMMON},
          (select json_object_agg(connection_id, version) from connector.connections
            where account_id = $1 or listed_at is null) as versions`;
 
@@ -76,7 +80,7 @@ export async function readProgress(db: Queryable, accountId: string): Promise<Pr
 export async function readBeforePoll(
   db: Queryable,
   accountId: string,
-): Promise<{ readonly progress: Progress; readonly known: KnownVersions }> {
+): Promise<{ readonly progress: KnownBeforePoll; readonly known: KnownVersions }> {
   type Row = ProgressRow & { readonly versions: Readonly<Record<string, number>> | null };
   const [row] = await db.query<Row>(READ_WITH_VERSIONS, [accountId]);
   return { progress: toProgress(row), known: new Map(Object.entries(row?.versions ?? {})) };
@@ -117,7 +121,10 @@ export interface PollTimes {
  * anything that can have arrived since the last poll is lowered to that time: the service's clock was set back
  * at some point.
  */
-export function boundProgress(progress: Progress, { now, createdSince }: PollTimes): Progress {
+export function boundProgress<Known extends KnownBeforePoll>(
+  progress: Known,
+  { now, createdSince }: PollTimes,
+): Known {
   const believed = (time: number | null): number | null => {
     if (time === null || time > now + OVERLAP_MS) return null;
     return time > createdSince + OVERLAP_MS ? createdSince : time;

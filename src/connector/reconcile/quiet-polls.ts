@@ -3,7 +3,7 @@ import { type CredentialOptions, clientOf } from '../accounts/credential-source.
 import type { PollState } from '../accounts/poll-state.ts';
 import type { KnownVersions } from '../db/connection-listing.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { boundProgress, type Progress } from './progress.ts';
+import { boundProgress, type KnownBeforePoll } from './progress.ts';
 import { dueHorizon, HORIZONS } from './sweep-statuses.ts';
 
 /** What a poll that changed nothing had before it: the answers of the service, and the rows of the account. */
@@ -42,7 +42,7 @@ export function versionsOf(known: KnownVersions): string {
 /** True if nothing but the newest answers can give a poll something to do. Times are epoch milliseconds. */
 export function isNothingDue(
   state: PollState,
-  progress: Progress,
+  progress: KnownBeforePoll,
   { now, latest }: { readonly now: number; readonly latest: number },
 ): boolean {
   if (state.failures > 0 || state.needsFullSweep || state.lastGoodAt === null || progress.repairsWait)
