@@ -176,6 +176,45 @@ describe('walk vectors', () => {
   });
 });
 
+describe('phone vectors', () => {
+  const { cases } = read(
+    'phone-variants.json',
+    z.strictObject({
+      rule: z.string(),
+      cases: z.array(
+        z.strictObject({
+          name: z.string().min(1),
+          phone: z.string(),
+          variants: z.array(z.string()).min(1),
+          person_key: z.string(),
+          libphonenumber: z.literal('invalid').optional(),
+        }),
+      ),
+    }),
+  );
+
+  it('have unique numbers, each among its variants', () => {
+    expect(new Set(cases.map(({ phone }) => phone)).size).toBe(cases.length);
+    for (const { phone, variants } of cases) expect(variants).toContain(phone);
+  });
+
+  it('have the variant that is the smallest number as the key', () => {
+    for (const { name, variants, person_key } of cases.filter(({ variants: { length } }) => length > 1)) {
+      expect(Number(person_key), name).toBe(Math.min(...variants.map(Number)));
+    }
+  });
+
+  it('give no number to two people', () => {
+    const keys = new Map<string, string>();
+    for (const { variants, person_key } of cases) {
+      for (const variant of variants) {
+        expect(keys.get(variant) ?? person_key).toBe(person_key);
+        keys.set(variant, person_key);
+      }
+    }
+  });
+});
+
 describe('send vectors', () => {
   const situation = { name: z.string().min(1), attempts: z.int().min(1), since_first_ms: z.int().min(0) };
   const { cases, last_attempt_after_ms } = read(

@@ -109,7 +109,14 @@ describe('the packed file', () => {
   });
 
   it('contains the vectors of the repository', async () => {
-    const names = ['signature', 'message-status', 'reconcile-walk', 'send-policy', 'webhook-addresses'];
+    const names = [
+      'signature',
+      'message-status',
+      'reconcile-walk',
+      'send-policy',
+      'phone-variants',
+      'webhook-addresses',
+    ];
     for (const name of names) {
       const shipped = readFileSync(join(installed, `dist/vectors/${name}.json`), 'utf8');
       expect(shipped).toBe(readProjectFile(`test/vectors/${name}.json`));
@@ -251,6 +258,7 @@ import { type Change, ConfigurationError, type ConnectorLogger, defineHandlers, 
 import { LIMITS, type Message, sendMessageRequest } from 'messaging-connector/contract';
 import { applyStatus } from 'messaging-connector/patterns/message-status';
 import { pollPairing } from 'messaging-connector/patterns/pairing-poll';
+import { personKey } from 'messaging-connector/patterns/phone-variants';
 import { walkCoverage } from 'messaging-connector/patterns/reconcile-walk';
 import { decideSend } from 'messaging-connector/patterns/send-policy';
 import { createSingleFlightRefresh } from 'messaging-connector/patterns/single-flight-refresh';

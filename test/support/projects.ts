@@ -7,7 +7,7 @@ export const PROJECTS = {
     'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
     'test/console/*.test.tsx',
     'test/console/{build-journey,chats,concerns,conversations,live-list,reading}.test.ts',
-    'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
+    'test/patterns/{message-status,pairing-poll,phone-variants,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'packages/*/test/{judgement,reports,requests}.test.ts',
     'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
     'test/package/image-files.test.ts',
