@@ -1,3 +1,8 @@
+FROM node:24-slim AS page
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+
 FROM node:24-slim
 ENV NODE_ENV=production
 WORKDIR /app
@@ -6,6 +11,8 @@ RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund && n
 # The connector, its doctor and the replay; .dockerignore leaves out the service and the sandbox.
 COPY src ./src
 COPY drizzle ./drizzle
+# The page at /docs; its package is for development, because only this folder of it is needed.
+COPY --from=page /app/node_modules/swagger-ui-dist/swagger-ui-bundle.js /app/node_modules/swagger-ui-dist/swagger-ui.css ./src/swagger-ui/
 USER node
 EXPOSE 4020
 # Node runs the TypeScript sources itself; exec form, so that SIGTERM reaches it and it drains.

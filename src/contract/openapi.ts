@@ -206,6 +206,7 @@ function describeConsumerRequests(book: SchemaBook): Record<string, OpenApiPath>
   const describe = (operationId: string, summary: string, schema: z.ZodType): OpenApiPath => ({
     post: {
       operationId,
+      tags: ['webhooks'],
       summary,
       description:
         'Signed as [Standard Webhooks](https://www.standardwebhooks.com) describe. Verify the signature over the raw bytes. Requests about one connection come one after the other, in the order of the feed.',
@@ -249,6 +250,7 @@ function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
       const name = schema.shape.event.value;
       const operation = {
         operationId: `on.${name}`,
+        tags: ['webhooks'],
         summary: `Delivers \`${name}\`; up to ${LIMITS.webhookAttempts} attempts.`,
         description: `Sent for \`qr\` connections only, to the one webhook of the account. Verify the signature over the raw bytes, reject timestamps more than ${LIMITS.signatureFreshnessMs / 60_000} minutes old, and deduplicate on the message id. Respond with any 2xx within ${LIMITS.webhookAttemptTimeoutMs / 1_000} seconds. After ${LIMITS.webhookAttempts} failed attempts (${ATTEMPT_DELAYS}) the event is dropped, so poll \`GET /messages\` as well.`,
         parameters,

@@ -7,6 +7,7 @@ import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import { type AllowedHosts, demandJson, localOnly } from '../runtime/http-server/local-only.ts';
 import { routeMethods } from '../runtime/http-server/route-methods.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import { routeReference } from '../runtime/page/reference.ts';
 import { readJson, refuseMalformed } from './control/read-json.ts';
 import { SandboxError, toRefusal } from './control/sandbox-error.ts';
 import {
@@ -41,6 +42,18 @@ export interface SandboxAppOptions {
   /** What has happened since the last reset as a scenario, which the console offers as a file. */
   readonly scenario?: (() => Promise<string>) | undefined;
 }
+
+/** The pages at `/docs`; their calls go through this server, which holds the credentials. */
+const REFERENCES = [
+  { name: 'service', title: 'Service', path: `${SANDBOX_PREFIX}/service.openapi.json`, calls: '/service' },
+  { name: 'sandbox', title: 'Sandbox', path: `${SANDBOX_PREFIX}/openapi.json` },
+] as const;
+const CONNECTOR_REFERENCE = {
+  name: 'connector',
+  title: 'Connector',
+  path: '/connector/v1/openapi.json',
+  calls: '/connector',
+};
 
 /** `{id}` of the contract's table as a parameter of the router. */
 function toRoute(path: string): string {
@@ -167,6 +180,7 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   if (options.serviceKey !== undefined) app.use('/service', forwardToService(options, options.serviceKey));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
   const { connector = () => null } = options;
+  app.use(routeReference(() => [...REFERENCES, ...(connector() === null ? [] : [CONNECTOR_REFERENCE])]));
   const mode = () => ({ mode: 'sandbox', write: true, connector: connector() !== null }) as const;
   app.use(consoleHost({ mode, refuseMethod }));
   const { scenario } = options;

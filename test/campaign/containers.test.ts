@@ -75,6 +75,12 @@ describe.skipIf(missing !== '')(`the containers${missing}`, () => {
     await stack.compose('exec', '-T', 'web-1', 'touch', '/tmp/file');
   });
 
+  it('show the API reference at /docs', async () => {
+    const script =
+      "fetch('http://127.0.0.1:4020/docs/swagger-ui.css').then(({ status }) => console.log(status))";
+    expect(await stack.compose('exec', '-T', 'web-1', 'node', '-e', script)).toContain('200');
+  });
+
   it('let only the connector reach Postgres and Redis, and trust only the proxy and the host', async () => {
     const stores = stack.network('stores');
     const networks = JSON.parse(await engine.docker(['network', 'inspect', stores]));

@@ -211,11 +211,13 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect(platform.stdout()).toContain(`reset       API key ${info.apiKey}`);
   });
 
-  it('names only documents that exist', async () => {
-    const paths = [...PAGE.matchAll(/`http:\/\/127\.0\.0\.1:4000(\/sandbox\/v1\/[\w.]+)`/g)].map(
+  it('leads to documents and pages that exist', async () => {
+    const paths = [...readProjectFile('docs/api.md').matchAll(/`(\/sandbox\/v1\/[\w.]+)`/g)].map(
       ([, path]) => path,
     );
     expect(paths).toHaveLength(2);
+    expect(PAGE).toContain('<http://127.0.0.1:4000/docs>');
+    expect((await fetch(`http://127.0.0.1:${base}/docs`)).status).toBe(200);
     for (const path of paths) {
       const document: Answer = await (await fetch(`http://127.0.0.1:${base}${path}`)).json();
       expect(document.openapi).toMatch(/^3\.1/);

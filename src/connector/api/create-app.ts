@@ -9,6 +9,7 @@ import { SAFE_HEADERS } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
+import { routeReference } from '../../runtime/page/reference.ts';
 import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Account } from '../accounts/account-store.ts';
@@ -52,6 +53,7 @@ import type { TokenGuard } from './token-guard.ts';
 const FOREIGN_HOST =
   'Host: the connector is not known under this name; list the reverse proxy in CONNECTOR_TRUSTED_PROXIES, or use 127.0.0.1.';
 const OPENAPI_PATH = '/v1/openapi.json';
+const REFERENCE = { name: 'connector', title: 'Messaging connector', path: OPENAPI_PATH } as const;
 const PROBES = ['healthz', 'readyz', 'metrics'] as const;
 /** Pages for browsers, if OAuth is configured. */
 const CONSENT_ROUTES = ['openGrant', 'goOnWithGrant', 'finishGrant'] as const;
@@ -119,15 +121,17 @@ export function createWebApp(parts: WebParts): RequestListener {
   ] as const;
   const app = bareApp(parts.hosts);
   routeProbes(app, parts);
-  // Without a token, nobody can find out which paths exist. The routes themselves check the rights.
+  // The document and its page describe published code, so they need no token.
+  app.get(OPENAPI_PATH, serveOpenApi(names));
+  app.use(routeReference(() => [REFERENCE]));
+  // The routes themselves check the rights.
   app.use('/v1', guard.authenticate);
-  app.get(OPENAPI_PATH, guard.authenticate, serveOpenApi(names));
   if (parts.oauth !== null) app.use(routeConsents({ ...parts.oauth, logger, audit }));
   app.use(parts.changes.router);
   app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
   app.use(routeMedia({ database, clock, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
   app.use(routeOperations(operations, { guard, audit, clock }));
-  app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
+  app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH, '/docs'] }));
   app.use(answerError(parts.logger));
   // Deliveries come first, so that nothing reads their bodies before the signature is verified. They bypass
   // express, which would search its routes for each of them.

@@ -38,7 +38,6 @@ export function buildDocument(source: DocumentSource): OpenApiDocument {
   const webhooks = source.webhooks?.(book);
   return {
     openapi: '3.1.0',
-    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     info: source.info,
     servers: [{ url: source.serverUrl }],
     paths,

@@ -31,6 +31,7 @@ export interface OpenApiResponse {
 
 export interface OpenApiOperation {
   readonly operationId: string;
+  readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
   readonly parameters?: readonly OpenApiParameter[];
@@ -55,7 +56,6 @@ export interface OpenApiSecurityScheme {
 /** The subset of an OpenAPI 3.1 document that this project uses. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
-  readonly jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, OpenApiPath>>;

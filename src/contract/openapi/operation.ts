@@ -30,6 +30,7 @@ export function describeOperation(
   const { body } = endpoint;
   return {
     operationId: name,
+    tags: [groupOf(endpoint.path)],
     summary: endpoint.summary,
     description: endpoint.description ?? endpoint.summary,
     ...(parameters.length > 0 && { parameters }),
@@ -50,6 +51,13 @@ export function describeOperation(
     },
     security: endpoint.credential === false ? [] : style.security,
   };
+}
+
+/** The group of an operation in the documents: what its path begins with. */
+function groupOf(path: string): string {
+  const first = path.replace(/^\/v1/, '').split('/')[1] ?? '';
+  if (first === 'webhook') return 'webhooks';
+  return ['healthz', 'readyz', 'metrics'].includes(first) ? 'probes' : first;
 }
 
 /** Request headers as parameters. */

@@ -95,14 +95,7 @@ describe('the token', () => {
     ['a longer token', 'connector-token1'],
     ['an empty token', ''],
   ])('is required everywhere under /v1: %s', async (_what, token) => {
-    for (const path of [
-      '/v1/messages',
-      '/v1/openapi.json',
-      '/v1/changes',
-      '/v1/nowhere',
-      '/v1/connections/c1',
-      '/metrics',
-    ]) {
+    for (const path of ['/v1/messages', '/v1/changes', '/v1/nowhere', '/v1/connections/c1', '/metrics']) {
       const answer = await running.ask('GET', path, { token });
       expect(refusal(answer)).toMatchObject({ status: 401, error: 'unauthorized' });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
@@ -384,6 +377,7 @@ describe('addresses', () => {
     ['POST', '/v1/changes', 'GET, HEAD'],
     ['POST', '/v1/openapi.json', 'GET, HEAD'],
     ['POST', '/healthz', 'GET, HEAD'],
+    ['POST', '/docs', 'GET, HEAD'],
   ])('refuse other methods: %s %s', async (method, path, allow) => {
     const answer = await running.ask(method, path);
     expect(refusal(answer)).toMatchObject({ status: 405, error: 'method_not_allowed' });
@@ -399,6 +393,13 @@ describe('the document', () => {
       Object.entries(paths).map(([path, item]) => [path, Object.keys(item).sort()]),
     );
     expect(listed).toEqual(PATHS);
+  });
+
+  it('and its page need no token, even a wrong one does not matter', async () => {
+    for (const token of [null, 'wrong']) {
+      expect((await running.ask('GET', '/v1/openapi.json', { token })).status).toBe(200);
+      expect((await fetch(`${running.url}/docs`)).status).toBe(200);
+    }
   });
 
   it('lists no route that does not exist', async () => {

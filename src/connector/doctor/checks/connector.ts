@@ -25,7 +25,7 @@ export const connectorCheck: Check<CheckInput> = {
     if (health.success && apiToken === undefined) return ok('The connector runs and is ready.', { evidence });
     const api = await askApi(origin, apiToken, signal);
     evidence.push(
-      `GET ${origin}/v1/openapi.json${apiToken === undefined ? '' : ' with the token'}: ${api.status}.`,
+      `GET ${origin}/v1/accounts${apiToken === undefined ? '' : ' with the token'}: ${api.status}.`,
     );
     if (!health.success && !api.isOurs) {
       return problem('Something other than the connector listens on its port.', {
@@ -82,7 +82,7 @@ async function askApi(
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly status: number; readonly isOurs: boolean }> {
-  const answer = await fetch(`${origin}/v1/openapi.json`, {
+  const answer = await fetch(`${origin}/v1/accounts`, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     signal,
   });
@@ -90,8 +90,8 @@ async function askApi(
   return { status: answer.status, isOurs: body.success };
 }
 
-/** The OpenAPI document, or the connector's refusal of a token. */
+/** The list of accounts, or the connector's refusal of a token. */
 const ANSWER = z.union([
-  z.object({ openapi: z.string(), paths: z.object({ '/v1/changes': z.unknown() }) }),
+  z.object({ accounts: z.array(z.unknown()) }),
   z.object({ error: z.literal('unauthorized') }),
 ]);

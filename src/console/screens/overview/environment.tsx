@@ -36,9 +36,9 @@ export function Environment() {
     ...(data.webhookUrl === null ? [] : [['Webhook', data.webhookUrl] as const]),
   ];
   const documents = [
-    ['service', `${sandboxUrl}/sandbox/v1/service.openapi.json`],
-    ['sandbox', `${sandboxUrl}/sandbox/v1/openapi.json`],
-    ...(data.connectorUrl === null ? [] : [['connector', `${data.connectorUrl}/v1/openapi.json`]]),
+    ['service', `${sandboxUrl}/docs/service`],
+    ['sandbox', `${sandboxUrl}/docs/sandbox`],
+    ...(data.connectorUrl === null ? [] : [['connector', `${sandboxUrl}/docs/connector`]]),
   ];
   return (
     <section aria-label="Your application">
