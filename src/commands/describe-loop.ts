@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
+import { foreseeProblem } from '../console-host/build-page.ts';
 import { envLines } from '../contract/console/env-lines.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { account } from '../contract/service/account.ts';
@@ -28,13 +29,13 @@ ${info.connectorUrl === null ? '' : `connector   ${info.connectorUrl}\n`}API key
  * The last output of `npm start`: addresses, and what an application needs to call them, to be pasted into
  * its `.env`.
  */
-export function describeLoop(info: SandboxInfo): string {
+export function describeLoop(info: SandboxInfo, problem = foreseeProblem()): string {
   return `
 ${describeService(info)}
 # .env of an application that calls them
 ${envLines(info).join('\n')}
 
-next        open ${info.sandboxUrl}/ and follow the first steps
+next        ${problem === null ? `open ${info.sandboxUrl}/ and follow the first steps` : `no console: ${problem}`}
 `;
 }
 

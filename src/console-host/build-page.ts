@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SOURCES = ['src/console', 'src/contract/console'].map((folder) => join(ROOT, folder));
 const SETTINGS = ['package-lock.json', 'vite.config.ts'].map((file) => join(ROOT, file));
 const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
+const NO_VITE = 'The page is not built, and Vite, which builds it, is not installed. Run `npm ci`.';
+const NOT_PACKED = 'This package was packed without its page. Install it again.';
 
 /** Where the built page is: in the package, or in a checkout where its sources are built on demand. */
 export const BUILT_PAGE = join(ROOT, RUNS_SOURCES ? 'node_modules/.cache/console' : 'dist/console');
@@ -37,22 +40,26 @@ async function sourcesChangedAt(): Promise<number> {
   return Math.max(...(await Promise.all([...files, ...SETTINGS].map(changedAt))));
 }
 
-/** The program of Vite; undefined where only what runs in production is installed. */
-function findVite(): string | undefined {
+/** The program of Vite; null where only what runs in production is installed. */
+function findVite(): string | null {
   try {
     return join(createRequire(import.meta.url).resolve('vite/package.json'), '../bin/vite.js');
   } catch {
-    return undefined;
+    return null;
   }
+}
+
+/** Why the page cannot be served, if that is known before anyone opens it; otherwise null. */
+export function foreseeProblem(vite = findVite(), folder = BUILT_PAGE): string | null {
+  if (vite !== null || existsSync(join(folder, 'index.html'))) return null;
+  return RUNS_SOURCES ? NO_VITE : NOT_PACKED;
 }
 
 /** Builds next to the old page and replaces it at the end, so readers always find a complete page. */
 async function build(): Promise<void> {
   const vite = findVite();
-  if (vite === undefined) {
-    throw new PageNotBuilt(
-      'The page is not built, and Vite, which builds it, is not installed. Run `npm ci`.',
-    );
+  if (vite === null) {
+    throw new PageNotBuilt(NO_VITE);
   }
   const fresh = `${BUILT_PAGE}.${process.pid}`;
   const old = `${fresh}.old`;
@@ -88,7 +95,7 @@ let building: Promise<void> | undefined;
  */
 export async function ensurePage(): Promise<void> {
   if (await isFresh()) return;
-  if (!RUNS_SOURCES) throw new PageNotBuilt('This package was packed without its page. Install it again.');
+  if (!RUNS_SOURCES) throw new PageNotBuilt(NOT_PACKED);
   building ??= build().finally(() => {
     building = undefined;
   });

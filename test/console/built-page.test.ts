@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BUILT_PAGE, ensurePage } from '../../src/console-host/build-page.ts';
+import { BUILT_PAGE, ensurePage, foreseeProblem } from '../../src/console-host/build-page.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
@@ -63,6 +63,17 @@ describe('the built page', () => {
     const scripts = globSync('*.js', { cwd: ASSETS }).map(read);
     expect(scripts.length).toBeGreaterThan(3);
     expect(scripts.filter((script) => /ZodError|safeParse/.test(script))).toEqual([]);
+  });
+});
+
+describe('a missing page', () => {
+  it('is foreseen where Vite is not installed and nothing is built', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'page-'));
+    expect(foreseeProblem(null, folder)).toContain('Vite, which builds it, is not installed. Run `npm ci`.');
+    expect(foreseeProblem('vite.js', folder)).toBeNull();
+    writeFileSync(join(folder, 'index.html'), '');
+    expect(foreseeProblem(null, folder)).toBeNull();
+    rmSync(folder, { recursive: true });
   });
 });
 
