@@ -43,6 +43,7 @@ import { startRetention } from './retention.ts';
 import type { ServiceClient } from './service-client/service-client.ts';
 import { createFacts } from './state/facts.ts';
 import { measureState } from './state/measure-state.ts';
+import { keepStatistics } from './statistics/keep-statistics.ts';
 import { createPresence } from './work/presence.ts';
 
 /** Maximum number of statements of sends at the same time. */
@@ -210,7 +211,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     clientFor: (accountId) => openSendingClient(sending, accountId),
   });
-  measureState(metrics, createFacts({ database, clock, outbox }));
+  const facts = createFacts({ database, clock, outbox });
+  measureState(metrics, facts);
+  const statistics = keepStatistics({ database, clock, logger, metrics });
   const consumers = createConsumers({
     ...working,
     metrics: createConsumerMetrics(metrics),
@@ -295,7 +298,18 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     // The account of the settings would return with the next start, so the API cannot remove it.
     const isConfigured = (id: string): boolean =>
       id === FIRST_ACCOUNT_ID && (service ?? webhookSecret) !== undefined;
-    const parts = { receiver, feed, changes, reconciler, outbox, consumers, accounts, openFile, oauth };
+    const parts = {
+      receiver,
+      feed,
+      changes,
+      reconciler,
+      outbox,
+      facts,
+      consumers,
+      accounts,
+      openFile,
+      oauth,
+    };
     const calls = { clientOf, watches, closing: closing.signal, isConfigured, serviceHosts };
     return { app: createWebApp({ ...probes, ...parts, ...calls }), receiver, tally, changes };
   }
@@ -312,6 +326,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       },
       close: () => stopWatching(),
     },
+    // What it has counted last is written when it stops, also by a process that serves no requests.
+    { start: statistics.start, close: () => statistics.runNow().then(statistics.stop, statistics.stop) },
     { start: () => keeper.keep().then(keeper.start), close: keeper.close },
     {
       start() {

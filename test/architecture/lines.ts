@@ -11,19 +11,19 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 25660],
-  ['src/runtime', 8520],
+  ['src/connector', 25915],
+  ['src/runtime', 8536],
   ['src/platform', 13690],
   ['src/sandbox', 4810],
-  ['src/contract', 7560],
+  ['src/contract', 7630],
   ['src/commands, cli', 5420, ['src/commands', 'src/cli']],
   ['src/scenario, testing', 2020, ['src/scenario', 'src/testing']],
   ['src/console, console-host', 13750, ['src/console', 'src/console-host']],
   ['packages/certify, conformance', 10080, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 87970, TESTS],
+  ['test, of packages too', 88132, TESTS],
   ['bench', 2640],
-  ['drizzle', 6310, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6361, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -25,6 +25,8 @@ import type { Outbox } from '../outbox/outbox.ts';
 import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
+import type { Facts } from '../state/facts.ts';
+import { readStatistics } from '../statistics/read-statistics.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret, startGrant } from './accounts.ts';
 import { ApiError, answerError } from './api-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
@@ -87,6 +89,7 @@ export interface WebParts extends ProbeParts {
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
+  readonly facts: Facts;
   readonly consumers: Pick<Consumers, 'notify'>;
   readonly accounts: Accounts;
   /** Null if OAuth is not configured. */
@@ -148,8 +151,8 @@ export function createWorkerApp(parts: ProbeParts): Express {
 }
 
 function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
-  const { database, clock, reconciler, feed, outbox } = parts;
-  const sync = { database, clock, reconciler, outbox, settleFeed: () => feed.settle() };
+  const { database, clock, reconciler, feed, outbox, facts } = parts;
+  const sync = { database, clock, reconciler, facts, settleFeed: () => feed.settle() };
   const sends = { database, clock, notify: outbox.notify, onChanged: () => feed.notify() };
   return {
     listAccounts: listAccounts(parts),
@@ -179,6 +182,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     removeDeadLetter: removeLetter(database),
     ...operateConsumers(parts),
     getSync: getSync(sync),
+    getStatistics: async ({ query }) => await readStatistics(database, query.range, clock.now()),
     syncNow: syncNow(sync),
   } satisfies Operations;
 }

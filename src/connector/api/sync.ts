@@ -3,10 +3,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
-import { readWaitingSends } from '../outbox/due-queues.ts';
-import type { Outbox } from '../outbox/outbox.ts';
 import type { Reconciler, SyncOutcome } from '../reconcile/reconciler.ts';
-import { readDispatch } from '../state/figures.ts';
+import type { Facts } from '../state/facts.ts';
 import { reportSync } from '../state/sync-report.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
@@ -16,7 +14,7 @@ export interface SyncOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly reconciler: Reconciler;
-  readonly outbox: Pick<Outbox, 'readKnown'>;
+  readonly facts: Pick<Facts, 'sends' | 'consumers'>;
   /** Resolves when the changes of the poll can be read from the feed. */
   readonly settleFeed: () => Promise<void>;
 }
@@ -49,8 +47,8 @@ export function syncNow(options: SyncOptions): Operation<'syncNow'> {
 async function report(options: SyncOptions, accountId: string | undefined): Promise<SyncStatus> {
   const accounts = await reportSync(options, accountId);
   if (accounts === undefined) throw notFound('account');
-  const sends = await readWaitingSends(options.database, await options.outbox.readKnown());
-  const dispatch = await readDispatch(options.database);
+  const sends = await options.facts.sends();
+  const dispatch = (await options.facts.consumers()).find(({ kind }) => kind === 'handler') ?? null;
   return {
     accounts,
     sends: { ...sends, oldestAt: toIsoOrNull(sends.oldestAt) },

@@ -3,11 +3,13 @@ import { HANDLER } from './dead-letters.ts';
 
 const RESULTS = ['taken', 'failed', 'late', 'unavailable', 'disabled', 'stopped'] as const;
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5, 15, 30, 60];
+const LATENCY_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3_600];
 
 /** The metrics of the calls of one consumer in this process. */
 export interface CallMetrics {
   readonly calls: EventCounter<'result', (typeof RESULTS)[number]>;
   readonly seconds: SizeHistogram<never, never>;
+  readonly latency: SizeHistogram<never, never>;
 }
 
 /** Metrics by the name of the consumer. */
@@ -27,7 +29,17 @@ export function createConsumerMetrics(metrics: Metrics): ConsumerMetrics {
     SECONDS,
     'consumer',
   );
-  const of: ConsumerMetrics = (consumer) => ({ calls: calls(consumer), seconds: seconds(consumer) });
+  const latency = metrics.histograms(
+    'connector_consumer_latency_seconds',
+    'Time from the first change of a call until the consumer has taken it.',
+    LATENCY_SECONDS,
+    'consumer',
+  );
+  const of: ConsumerMetrics = (consumer) => ({
+    calls: calls(consumer),
+    seconds: seconds(consumer),
+    latency: latency(consumer),
+  });
   // The handler is shown before its first call.
   of(HANDLER);
   return of;

@@ -189,6 +189,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     if (key.quiet) runningQuiet -= 1;
     metrics.calls.inc({ result: end.kind });
     metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
+    if (end.kind === 'taken')
+      metrics.latency.observe(Math.max(0, clock.now() - Date.parse(first.change.at)) / 1_000);
     outage.end(end, isTry);
     if (shares.of(held.partition.number) === held) finish(key, items, end);
     pump();

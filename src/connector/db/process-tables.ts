@@ -1,4 +1,4 @@
-import { bigint, boolean, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, doublePrecision, primaryKey, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './column-types.ts';
 
 /**
@@ -48,4 +48,22 @@ export const receiverTallies = connectorSchema.table(
   (table) => [
     primaryKey({ name: 'receiver_tallies_pkey', columns: [table.hour, table.subscriptionId, table.kind] }),
   ],
+);
+
+/**
+ * What all processes counted, an hour by the minute and a day by the quarter of an hour: for people, not for decisions.
+ * See `statistics/series.ts`.
+ */
+export const statistics = connectorSchema.table(
+  'statistics',
+  {
+    /** Its length in milliseconds: a minute, or a quarter of an hour. */
+    step: bigint('step', { mode: 'number' }).notNull(),
+    /** Its beginning, on our clock. */
+    slot: epochMs('slot').notNull(),
+    series: text('series').notNull(),
+    /** The sum of what was counted, or the highest level that was seen. */
+    value: doublePrecision('value').notNull(),
+  },
+  (table) => [primaryKey({ name: 'statistics_pkey', columns: [table.step, table.slot, table.series] })],
 );

@@ -184,11 +184,6 @@ export async function readConsumerFigures(db: Queryable): Promise<ConsumerFigure
     .orderBy(consumers.name);
 }
 
-/** How far the handler is; null if no handler has ever run. */
-export async function readDispatch(db: Queryable): Promise<ConsumerFigures | null> {
-  return (await readConsumerFigures(db)).find(({ kind }) => kind === 'handler') ?? null;
-}
-
 /** Creations whose answer was lost and whose outcome is unknown. */
 const IN_DOUBT = and(isNull(creations.connectionId), sql`${creations.unsettled} > 0`);
 

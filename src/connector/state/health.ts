@@ -128,6 +128,11 @@ export const HEALTH: readonly Figure[] = [
     ],
   },
   {
+    metric: 'connector_feed_last_seq',
+    help: 'Number of the newest change of the feed.',
+    read: async ({ feed }) => (await feed()).lastSeq,
+  },
+  {
     metric: 'connector_sends_waiting',
     help: 'Sends that are queued or in flight; 10000 means 10000 or more.',
     read: async ({ sends }) => (await sends()).waiting,

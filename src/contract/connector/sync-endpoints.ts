@@ -17,6 +17,7 @@ import {
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
 import { ofAccount, pageQuery } from './lists.ts';
+import { statistics, statisticsQuery } from './statistics.ts';
 import { syncRequest, syncResult, syncStatus } from './sync.ts';
 
 /** Accounts, the change feed and the state of synchronization. */
@@ -201,6 +202,17 @@ export const SYNC_ENDPOINTS = {
     query: z.strictObject({ accountId: ofAccount }),
     answers: [{ status: 200, description: 'The state of synchronization.', schema: syncStatus }],
     errors: [...API_ERRORS, 'invalid_request', 'not_found'],
+  },
+  getStatistics: {
+    method: 'GET',
+    path: '/v1/statistics',
+    right: 'read',
+    summary: 'Returns what all processes counted, over the last hour or day.',
+    description:
+      'Each process adds its counts every 5 s; a killed one loses those of up to 5 s. For people and charts: `GET /metrics` is for alerts.',
+    query: statisticsQuery,
+    answers: [{ status: 200, description: 'The counts of each slot.', schema: statistics }],
+    errors: [...API_ERRORS, 'invalid_request'],
   },
   syncNow: {
     method: 'POST',

@@ -26,6 +26,12 @@ export interface SizeHistogram<Name extends string, Value extends string> {
   observe(...event: [...Event<Name, Value>, size: number]): void;
 }
 
+/** A value of a metric, and the labels that it has. */
+export interface Sample {
+  readonly labels: Readonly<Partial<Record<string, string | number>>>;
+  readonly value: number;
+}
+
 /** The metrics of one process. Nothing is registered globally, so several sets can exist side by side. */
 export interface Metrics {
   /** Counts events. */
@@ -62,6 +68,8 @@ export interface Metrics {
     buckets: readonly number[],
     of: string,
   ): (value: string) => SizeHistogram<never, never>;
+  /** The present samples of a metric; of a histogram, those of its `_count` or `_sum`. */
+  read(name: string): Promise<readonly Sample[]>;
   /** The content type and text of `GET /metrics`, in the Prometheus format. */
   render(): Promise<{ contentType: string; text: string }>;
 }
@@ -140,9 +148,17 @@ export function createMetrics(
       for (const labels of eachValue(label)) histogram.zero(labels);
       return histogram as unknown as SizeHistogram<Name, Value>;
     },
+    async read(name) {
+      const metric = registry.getSingleMetric(name) ?? registry.getSingleMetric(name.replace(PART, ''));
+      const { values = [] } = (await metric?.get()) ?? {};
+      return values.filter((sample) => !('metricName' in sample) || sample.metricName === name);
+    },
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
+
+/** How the names of the parts of a histogram end. */
+const PART = /_(?:sum|count)$/;
 
 type AnyLabel = ClosedLabel<string, string> | undefined;
 

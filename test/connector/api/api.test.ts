@@ -52,6 +52,7 @@ const PATHS = {
   '/v1/outbound/{id}': ['delete', 'get'],
   '/v1/outbound/{id}/retry': ['post'],
   '/v1/read-receipts': ['post'],
+  '/v1/statistics': ['get'],
   '/v1/sync': ['get', 'post'],
   '/v1/webhook/rotate': ['post'],
 };

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
-import { readDispatch } from '../../../src/connector/state/figures.ts';
+import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
@@ -21,7 +21,11 @@ const LATER_MS = 5 * 60_000;
 async function finish(process: HandingProcess): Promise<void> {
   await process.start();
   await process.settle();
-  for (let looks = 0; looks < 20 && (await readDispatch(bench.database))?.waiting !== 0; looks += 1) {
+  for (
+    let looks = 0;
+    looks < 20 && (await readConsumerFigures(bench.database))[0]?.waiting !== 0;
+    looks += 1
+  ) {
     await bench.clock.skip(LATER_MS);
     await process.settle();
   }

@@ -4,7 +4,7 @@ import {
   readDeadLetters,
   replayDeadLetter,
 } from '../../../src/connector/consumers/dead-letters.ts';
-import { readDispatch } from '../../../src/connector/state/figures.ts';
+import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
@@ -307,7 +307,7 @@ describe('a dead letter that is neither replayed nor deleted', () => {
     expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(2);
     await deleteOldDeadLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000 + 1);
     expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(1);
-    expect(await readDispatch(bench.database)).toMatchObject({ deadLetters: 1 });
+    expect((await readConsumerFigures(bench.database))[0]).toMatchObject({ deadLetters: 1 });
   });
 });
 
@@ -373,7 +373,7 @@ describe('a handler that hangs', () => {
       next.resolve();
       await Promise.all([settled, taken]);
       // What the dead process still calls is a repeat, and it writes nothing.
-      expect(await readDispatch(bench.database)).toMatchObject({ waiting: 0, deadLetters: 0 });
+      expect((await readConsumerFigures(bench.database))[0]).toMatchObject({ waiting: 0, deadLetters: 0 });
       expect([...new Map(bench.calls.map(({ key, text }) => [key, text])).values()]).toEqual([
         'slow',
         'next',
@@ -418,14 +418,14 @@ describe('notifications of dispatch', () => {
 describe('the lag of dispatch', () => {
   it('includes how many changes wait, the age of the oldest, and the number of dead letters', async () => {
     const connection = newId();
-    const before = await readDispatch(bench.database);
+    const before = (await readConsumerFigures(bench.database))[0];
     await bench.tell(connection, 'bad', 'b', 'c');
     await bench.clock.advance(7_000);
     const oldestAt = bench.clock.now() - 7_000;
-    expect(await readDispatch(bench.database)).toMatchObject({ waiting: 3, oldestAt });
+    expect((await readConsumerFigures(bench.database))[0]).toMatchObject({ waiting: 3, oldestAt });
     bench.answer = fail;
     await (await bench.running({ attempts: 1 })).settle();
-    expect(await readDispatch(bench.database)).toMatchObject({
+    expect((await readConsumerFigures(bench.database))[0]).toMatchObject({
       waiting: 0,
       oldestAt: null,
       deadLetters: (before?.deadLetters ?? 0) + 3,

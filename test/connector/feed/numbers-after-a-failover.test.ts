@@ -3,7 +3,7 @@ import { addConsumer } from '../../../src/connector/consumers/consumer-store.ts'
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
-import { readDispatch } from '../../../src/connector/state/figures.ts';
+import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -141,7 +141,7 @@ describe('after a promotion', () => {
     await onTimeline(2);
     await write(['m-2', 'm-3']);
     await numberChanges(database);
-    expect(await readDispatch(database)).toMatchObject({ waiting: 2 });
+    expect((await readConsumerFigures(database))[0]).toMatchObject({ waiting: 2 });
   });
 });
 

@@ -277,6 +277,7 @@ it('is measured in seconds and counts, for each account and consumer', async () 
     'connector_oldest_snapshot_seconds 90',
     'connector_polls_oldest_due_seconds 45',
     'connector_feed_lag_seconds 1.5',
+    'connector_feed_last_seq 7',
     'connector_sends_waiting 12',
     'connector_sends_oldest_waiting_seconds 7200',
     'connector_sends_oldest_due_seconds 61',
