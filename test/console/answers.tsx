@@ -4,6 +4,7 @@ import type { ConnectorConnection } from '../../src/contract/connector/connectio
 import type { Consumer } from '../../src/contract/connector/consumers.ts';
 import type { ConnectorMessage } from '../../src/contract/connector/messages.ts';
 import type { Outbound } from '../../src/contract/connector/outbound.ts';
+import type { StatisticsPoint } from '../../src/contract/connector/statistics.ts';
 import type { AccountSync } from '../../src/contract/connector/sync.ts';
 import type { ApiCall } from '../../src/contract/sandbox/calls.ts';
 import type { ListedConnection, ShownConnection } from '../../src/contract/sandbox/connections.ts';
@@ -160,6 +161,24 @@ export const ACCOUNT_SYNC: AccountSync = {
   connections: [],
 };
 
+/** What was counted in one slot. */
+export const POINT: StatisticsPoint = {
+  at: at(),
+  webhooks: { received: 5, unchanged: 1, refused: { wrong_signature: 2, stale_timestamp: 1 } },
+  polls: { good: 2, failed: 1, repaired: 3 },
+  sends: { sent: 4, failed: 1, waiting: 2 },
+  changes: 6,
+  consumers: {
+    taken: 4,
+    failed: 1,
+    latencySeconds: 0.25,
+    waiting: 7,
+    lagSeconds: 90,
+    parked: 1,
+    deadLetters: 2,
+  },
+};
+
 export const ACCOUNT: ConnectorAccount = {
   id: 'default',
   kind: 'api_key',
@@ -271,6 +290,7 @@ export const EMPTY = {
     sends: { waiting: 0, oldestAt: null },
     dispatch: null,
   },
+  'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [] },
   'GET /connector/v1/changes': { changes: [], nextCursor: null, hasMore: false, feedId: 'f1', lastSeq: 0 },
   'GET /connector/v1/accounts': { accounts: [], nextCursor: null, hasMore: false },
   'GET /connector/v1/dead-letters': { deadLetters: [], nextCursor: null, hasMore: false },

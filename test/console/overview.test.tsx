@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ACCOUNT_SYNC, at, DELIVERY, DESK, EMPTY } from './answers.tsx';
-import { openPage, Refusal, type Sent, screen, waitFor, within } from './open-page.tsx';
+import { ACCOUNT_SYNC, at, DELIVERY, DESK, EMPTY, POINT } from './answers.tsx';
+import { openPage, PRODUCTION, Refusal, type Sent, screen, waitFor, within } from './open-page.tsx';
 
 const region = async (name: string) => within(await screen.findByRole('region', { name }));
 const WEBHOOK = {
@@ -12,16 +12,6 @@ const WEBHOOK = {
     { id: 'd2', event: 'message.received', createdAt: at(), outcome: 'dropped', status: 401 },
     { id: 'd1', event: 'message.received', createdAt: at(), outcome: 'delivered', status: 200 },
   ],
-};
-
-const CHANGE = {
-  seq: 312,
-  at: at(10),
-  accountId: 'default',
-  connectionId: 'c1',
-  type: 'message.status',
-  messageId: 'm1',
-  data: { status: 'read', previous: 'delivered', historic: false },
 };
 
 afterEach(() => void vi.useRealTimers());
@@ -104,31 +94,18 @@ describe('the overview', () => {
     await attention.findByText(/1 delivery held/);
   });
 
-  it('draws the flow with the last hour, and leads from each station to its screen', async () => {
+  it('draws the flow with what the connector counted, and leads from each station to its screen', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at(90)) });
-    const dropped = {
-      ...DELIVERY,
-      id: 'd2',
-      messageId: 'm2',
-      outcome: 'dropped',
-      createdAt: at(70),
-    } as const;
-    await openPage('/overview', {
+    const page = await openPage('/overview', {
       answers: {
-        'GET /sandbox/v1/deliveries': ({ query }: Sent) => ({
-          entries: query['q'] === '!copy:* !workspace:wcheck' ? [dropped, DELIVERY] : [],
-        }),
         'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 999, dropped: 1 },
         'GET /sandbox/v1/connections': {
           entries: [DESK, { ...DESK, id: 'c2', status: 'disconnected', needsReconnect: true }],
         },
-        'GET /connector/v1/changes': ({ query }: Sent) => ({
-          changes: query['after'] === 'latest' ? [] : [CHANGE],
-          nextCursor: null,
-          hasMore: false,
-          feedId: 'f1',
-          lastSeq: 312,
-        }),
+        'GET /connector/v1/statistics': ({ query }: Sent) =>
+          query['range'] === 'day'
+            ? { at: at(), stepSeconds: 900, from: at(-95 * 900), points: [POINT, { ...POINT, at: at(-900) }] }
+            : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
         'GET /connector/v1/sync': {
           accounts: [ACCOUNT_SYNC],
           sends: { waiting: 0, oldestAt: null },
@@ -137,18 +114,19 @@ describe('the overview', () => {
       },
     });
     const flow = await region('Flow');
-    await flow.findByText('1 of 2 dropped');
+    await flow.findByText('3 of 8 refused');
+    const parts = () => flow.getAllByRole('listitem').map(({ textContent }) => textContent);
     await waitFor(() =>
-      expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+      expect(parts()).toEqual([
         'Phones 1 of 2 connected',
-        '2 written',
+        '',
         'Service 1,000 events',
-        '1 of 2 dropped',
-        'Webhooks 99.9 % delivered, in 20 ms',
-        '1 accepted',
+        '3 of 8 refused',
+        'Webhooks 99.9 % delivered',
+        '4 new',
         'Connector 1 min since the last poll',
-        '1 change',
-        'CRM 312 2 dead letters',
+        '1 call of the CRM failed',
+        'CRM 250 ms 2 dead letters',
         '3 repaired by polling',
       ]),
     );
@@ -162,22 +140,40 @@ describe('the overview', () => {
       '/sync',
       '/sync',
     ]);
+    await page.user.click(flow.getByRole('button', { name: 'The last day' }));
+    await flow.findByText('6 of 16 refused');
+    flow.getByRole('heading', { name: 'The last day, by the quarter of an hour' });
+    expect(location.search).toBe('?range=day');
   });
 
-  it('says how many minutes are known if more happened in the hour than was read', async () => {
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at(600)) });
-    const early = { ...DELIVERY, id: 'd2', messageId: 'm2', createdAt: at(121) };
+  it('shows the figures of a connector in production, and says if they are not current', async () => {
+    let isAway = false;
     await openPage('/overview', {
+      mode: PRODUCTION,
       answers: {
-        'GET /sandbox/v1/deliveries': {
-          entries: [{ ...DELIVERY, createdAt: at(500) }, early],
-          nextCursor: 'more',
-        },
+        'GET /connector/v1/statistics': () =>
+          isAway
+            ? new Refusal(503, { error: 'unavailable', message: 'The database does not respond.' })
+            : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
       },
     });
+    const figures = await region('Figures');
+    await figures.findByText('received, 3 refused: 2 wrong signature, 1 stale timestamp');
+    expect(figures.getAllByRole('link').map(({ textContent }) => textContent)).toEqual([
+      'Webhooks 5 received, 3 refused: 2 wrong signature, 1 stale timestamp',
+      'Polls 2 succeeded, 1 failed',
+      'Repaired 3 found by polling, lost by webhooks',
+      'Sends 4 accepted, 1 failed, 2 waiting',
+      'Handled 4 calls taken after 250 ms, 1 failed',
+      'Lag 2 min the oldest waits, 1 parked',
+      'Dead letters 2 set aside',
+    ]);
     const flow = await region('Flow');
-    await flow.findByText('1 sent in 8 min');
-    flow.getByText('1 accepted in 8 min');
+    flow.getByText('3 of 8 refused');
+    isAway = true;
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+    await figures.findByText(/^stale: as of/);
+    figures.getByText('received, 3 refused: 2 wrong signature, 1 stale timestamp');
   });
 
   it('loses a message on purpose, shows its journey, and takes the fault back', async () => {

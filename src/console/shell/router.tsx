@@ -36,6 +36,8 @@ const start = createRoute({
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/overview',
+  validateSearch: ({ range }: Record<string, unknown>): { range?: 'day' | undefined } =>
+    range === 'day' ? { range } : {},
   component: lazyPart(
     'overview',
     async () => (await import('../screens/overview/screen.tsx')).OverviewScreen,

@@ -12,36 +12,29 @@ import { useReading } from '../../data/read.ts';
 import { AsOf } from '../../ui/as-of.tsx';
 import { showCount } from '../../ui/count.ts';
 import { showDuration, showSpan } from '../../ui/times.tsx';
-import { type Hour, hourOf } from './hour.ts';
 import { Spark } from './spark.tsx';
-import { useFlow } from './use-flow.ts';
+import { countRefused, latencyOf, type Trend, trendOf } from './trend.ts';
+import { type Range, useFlow } from './use-flow.ts';
 
-/** The way of a message with its live figures: five stations, and between them the last hour. */
-export function Flow() {
+/** The way of a message with its live figures: the stations, and between them what the connector has counted. */
+export function Flow({
+  range,
+  onRange,
+}: {
+  readonly range: Range;
+  readonly onRange: (range: Range) => void;
+}) {
   const now = useRealNow();
-  const { deliveries, changes, totals, numbers, synced, webhooks, figures } = useFlow();
+  const { statistics, totals, numbers, synced, webhooks, figures } = useFlow(range);
   const { isCurrent } = useReading(figures);
   const isSandbox = mode().mode === 'sandbox';
-  const written = new Set<string | null>();
-  const received = deliveries?.entries.filter(
-    ({ event, messageId }) =>
-      event === 'message.received' && !written.has(messageId) && written.add(messageId).size > 0,
-  );
-  const hour = (
-    known: { readonly since: number } | undefined,
-    happened: readonly { readonly at: number; readonly isBad?: boolean }[] = [],
-  ): Hour | undefined => known && hourOf(now, known.since, happened);
-  const sent = hour(
-    deliveries,
-    deliveries?.entries.map(({ at, outcome }) => ({ at, isBad: outcome === 'dropped' })),
-  );
-  const accepted = hour(
-    deliveries,
-    deliveries?.entries.filter(({ outcome }) => outcome === 'delivered'),
-  );
+  const trend = (read: Parameters<typeof trendOf>[1]): Trend | undefined =>
+    statistics && trendOf(statistics, read);
+  const received = trend((point) => ({ good: point.webhooks.received, bad: countRefused(point) }));
+  const fresh = trend(({ webhooks: { received: all, unchanged } }) => ({ good: all - unchanged }));
+  const sends = trend(({ sends: { sent, failed } }) => ({ good: sent, bad: failed }));
+  const changes = trend(({ changes: good, consumers }) => ({ good, bad: consumers.failed }));
   const decided = (totals?.delivered ?? 0) + (totals?.dropped ?? 0);
-  const times = deliveries?.entries.flatMap(({ ms }) => ms ?? []).toSorted((a, b) => a - b) ?? [];
-  const median = times[Math.floor(times.length / 2)];
   const polls = synced?.accounts.flatMap(({ lastPoll }) => lastPoll ?? []) ?? [];
   const polled = Math.max(...polls.map(({ startedAt }) => Date.parse(startedAt)));
   const isPollBad = synced?.accounts.some(
@@ -51,19 +44,19 @@ export function Flow() {
     ...(synced?.accounts ?? []).map(({ lastWebhookAt }) => Date.parse(lastWebhookAt ?? '') || 0),
   );
   const letters = synced?.dispatch?.deadLetters ?? 0;
-  const repaired = synced?.accounts.reduce(
-    (sum, { repaired: { messages, statuses }, undecidedRepairs }) =>
-      sum + messages + statuses + undecidedRepairs,
-    0,
-  );
+  const repaired = trend(({ polls: { repaired: good } }) => ({ good }))?.good;
+  const latency = statistics && latencyOf(statistics);
   const ago = (at: number): string => (at > 0 && Number.isFinite(at) ? showSpan(now - at) : '–');
   return (
     <section aria-label="Flow" className="card flow-card" data-current={isCurrent}>
       <header className="line">
-        <h2>The last hour, by the minute</h2>
+        <h2>
+          {range === 'hour' ? 'The last hour, by the minute' : 'The last day, by the quarter of an hour'}
+        </h2>
         <AsOf figures={figures} />
+        {mode().connector ? <RangeTabs range={range} onRange={onRange} /> : null}
       </header>
-      <ol className="flow" data-stations={isSandbox ? 5 : 3}>
+      <ol className="flow" data-stations={isSandbox ? 5 : 4}>
         {isSandbox ? (
           <>
             <Station
@@ -74,41 +67,43 @@ export function Flow() {
               label={numbers === undefined ? 'numbers' : `of ${numbers.all} connected`}
               isBad={numbers !== undefined && numbers.waiting > 0}
             />
-            <Hop hour={hour(deliveries, received)} words={(good) => `${good} written`} />
-            <Station
-              Icon={ServiceIcon}
-              name="Service"
-              to={{ to: '/calls' }}
-              value={totals && (decided + totals.pending).toLocaleString('en')}
-              label="events"
-            />
-            <Hop
-              hour={sent}
-              words={(good, bad) => (bad === 0 ? `${good} sent` : `${bad} of ${good + bad} dropped`)}
-            />
-            <Station
-              Icon={WebhookIcon}
-              name="Webhooks"
-              to={{ to: '/deliveries' }}
-              value={decided === 0 ? undefined : `${showShare((totals?.delivered ?? 0) / decided)} %`}
-              label={median === undefined ? 'delivered' : `delivered, in ${showDuration(median)}`}
-              isBad={webhooks?.some(({ lastDeliveries: [last] }) => last?.outcome === 'dropped')}
-            />
-            <Hop hour={accepted} words={(good) => `${good} accepted`} />
-          </>
-        ) : (
-          <>
-            <Station
-              Icon={WebhookIcon}
-              name="Webhooks"
-              to={{ to: '/sync' }}
-              value={ago(heard)}
-              label="since the last one"
-              isBad={synced?.accounts.some(({ webhookHealth }) => webhookHealth === 'silent')}
-            />
             <Hop />
           </>
-        )}
+        ) : null}
+        <Station
+          Icon={ServiceIcon}
+          name="Service"
+          to={{ to: isSandbox ? '/calls' : '/sync' }}
+          value={isSandbox ? totals && (decided + totals.pending).toLocaleString('en') : sends?.good}
+          label={isSandbox ? 'events' : 'sends accepted'}
+          isBad={!isSandbox && (sends?.bad ?? 0) > 0}
+        />
+        <Hop
+          trend={received}
+          words={(good, bad) =>
+            bad === 0
+              ? `${showNumber(good)} received`
+              : `${showNumber(bad)} of ${showNumber(good + bad)} refused`
+          }
+        />
+        <Station
+          Icon={WebhookIcon}
+          name="Webhooks"
+          to={{ to: '/deliveries' }}
+          value={
+            isSandbox
+              ? decided === 0
+                ? undefined
+                : `${showShare((totals?.delivered ?? 0) / decided)} %`
+              : ago(heard)
+          }
+          label={isSandbox ? 'delivered' : 'since the last one'}
+          isBad={
+            webhooks?.some(({ lastDeliveries: [last] }) => last?.outcome === 'dropped') ||
+            (!isSandbox && synced?.accounts.some(({ webhookHealth }) => webhookHealth === 'silent'))
+          }
+        />
+        <Hop trend={fresh} words={(good) => `${showNumber(good)} new`} />
         <Station
           Icon={ConnectorIcon}
           name="Connector"
@@ -117,18 +112,23 @@ export function Flow() {
           label={mode().connector ? 'since the last poll' : 'not attached'}
           isBad={isPollBad}
         />
-        <Hop hour={hour(changes, changes?.entries)} words={(good) => showCount(good, 'change')} />
+        <Hop
+          trend={changes}
+          words={(good, bad) =>
+            bad === 0 ? showCount(good, 'change') : `${showCount(bad, 'call')} of the CRM failed`
+          }
+        />
         <Station
           Icon={CrmIcon}
           name="CRM"
           to={{ to: '/sync' }}
-          value={changes?.last.toLocaleString('en')}
+          value={latency == null ? undefined : showDuration(latency * 1_000)}
           label={
             letters > 0
               ? showCount(letters, 'dead letter')
               : synced?.dispatch == null
-                ? 'changes'
-                : `changes, ${synced.dispatch.waiting} waiting`
+                ? 'reads the feed'
+                : `to be handled, ${synced.dispatch.waiting} waiting`
           }
           isBad={letters > 0}
         />
@@ -139,7 +139,7 @@ export function Flow() {
             </svg>
             <Link to="/sync" data-count={repaired}>
               <RepairIcon />
-              {repaired.toLocaleString('en')} repaired by polling
+              {showNumber(repaired)} repaired by polling
             </Link>
           </li>
         )}
@@ -147,6 +147,27 @@ export function Flow() {
     </section>
   );
 }
+
+/** Chooses between the last hour and the last day. */
+function RangeTabs({ range, onRange }: Parameters<typeof Flow>[0]) {
+  return (
+    <span className="tabs">
+      {(['hour', 'day'] as const).map((each) => (
+        <button
+          key={each}
+          type="button"
+          aria-label={`The last ${each}`}
+          aria-pressed={each === range}
+          onClick={() => onRange(each)}
+        >
+          {each}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+const showNumber = (value: number): string => value.toLocaleString('en');
 
 /** A share in percent. Only all of it is 100. */
 const showShare = (share: number): string =>
@@ -180,23 +201,20 @@ function Station({
   );
 }
 
-/** What passed from one station to the next. Without an hour, only the way. */
+/** What passed from one station to the next. Without figures, only the way. */
 function Hop({
-  hour,
+  trend,
   words,
 }: {
-  readonly hour?: Hour | undefined;
+  readonly trend?: Trend | undefined;
   readonly words?: (good: number, bad: number) => string;
 }) {
   return (
-    <li className="hop" data-bad={(hour?.bad ?? 0) > 0}>
-      {hour === undefined || words === undefined ? null : (
+    <li className="hop" data-bad={(trend?.bad ?? 0) > 0}>
+      {trend === undefined || words === undefined ? null : (
         <>
-          <span>
-            {words(hour.good, hour.bad)}
-            {hour.minutes === undefined ? null : ` in ${hour.minutes} min`}
-          </span>
-          <Spark columns={hour.columns} />
+          <span>{words(trend.good, trend.bad)}</span>
+          <Spark columns={trend.columns} />
         </>
       )}
     </li>

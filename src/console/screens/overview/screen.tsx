@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import Write from 'lucide-react/icons/message-circle-plus';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
@@ -11,6 +11,9 @@ import { Flow } from './flow.tsx';
 import { Lane } from './lane.tsx';
 import './overview.css';
 
+const route = getRouteApi('/overview');
+
+const Trends = lazyPart('trends', async () => (await import('./trends.tsx')).Trends);
 const Summary = lazyPart('summary', async () => (await import('../sync/summary.tsx')).Summary);
 const Environment = lazyPart('environment', async () => (await import('./environment.tsx')).Environment);
 const FirstSteps = lazyPart('first-steps', async () => (await import('./first-steps.tsx')).FirstSteps);
@@ -21,6 +24,8 @@ const FirstSteps = lazyPart('first-steps', async () => (await import('./first-st
  */
 export function OverviewScreen() {
   const isSandbox = mode().mode === 'sandbox';
+  const { range = 'hour' } = route.useSearch();
+  const navigate = useNavigate();
   const { data, ...figure } = useRead({ ...syncStatus(), enabled: !isSandbox });
   return (
     <div className="overview">
@@ -37,10 +42,19 @@ export function OverviewScreen() {
           </Link>
         </PageHead>
       ) : null}
-      <Flow />
+      <Flow
+        range={range}
+        onRange={(chosen) =>
+          void navigate({
+            to: '/overview',
+            search: chosen === 'hour' ? {} : { range: chosen },
+            replace: true,
+          })
+        }
+      />
       <div>
         <Attention />
-        {isSandbox ? <Lane /> : null}
+        {isSandbox ? <Lane /> : <Trends range={range} />}
       </div>
       <div>
         {isSandbox ? <FirstSteps /> : null}

@@ -1,5 +1,6 @@
-import type { Column } from './hour.ts';
+import type { Column } from './trend.ts';
 
+/** Of one column, of which there are 60 or 96. */
 const WIDTH = 3;
 const HEIGHT = 28;
 

@@ -1,0 +1,114 @@
+import { Link } from '@tanstack/react-router';
+import type { Statistics, StatisticsPoint } from '../../../contract/connector/statistics.ts';
+import { useReading } from '../../data/read.ts';
+import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadFailure } from '../../ui/states.tsx';
+import { showDuration } from '../../ui/times.tsx';
+import { Spark } from './spark.tsx';
+import { countRefused, latencyOf, refusedOf, type Trend, trendOf } from './trend.ts';
+import { type Range, useStatistics } from './use-flow.ts';
+
+const showNumber = (value: number): string => Math.round(value).toLocaleString('en');
+
+/** A level as it was last seen; null if nobody has looked. */
+function lastOf({ points }: Statistics, read: (point: StatisticsPoint) => number | null): number | null {
+  const point = points.findLast((each) => read(each) !== null);
+  return point === undefined ? null : read(point);
+}
+
+interface Figure {
+  readonly name: string;
+  readonly to: '/deliveries' | '/sync';
+  readonly read: Parameters<typeof trendOf>[1];
+  /** In place of the sum. */
+  readonly value?: (statistics: Statistics) => string;
+  readonly words: (trend: Trend, statistics: Statistics) => string;
+}
+
+const FIGURES: readonly Figure[] = [
+  {
+    name: 'Webhooks',
+    to: '/deliveries',
+    read: (point) => ({ good: point.webhooks.received, bad: countRefused(point) }),
+    words: ({ bad }, statistics) =>
+      bad === 0
+        ? 'received, none refused'
+        : `received, ${showNumber(bad)} refused: ${refusedOf(statistics)
+            .map(([reason, count]) => `${showNumber(count)} ${reason.replaceAll('_', ' ')}`)
+            .slice(0, 3)
+            .join(', ')}`,
+  },
+  {
+    name: 'Polls',
+    to: '/sync',
+    read: ({ polls }) => ({ good: polls.good, bad: polls.failed }),
+    words: ({ bad }) => (bad === 0 ? 'succeeded, none failed' : `succeeded, ${showNumber(bad)} failed`),
+  },
+  {
+    name: 'Repaired',
+    to: '/sync',
+    read: ({ polls }) => ({ good: polls.repaired }),
+    words: () => 'found by polling, lost by webhooks',
+  },
+  {
+    name: 'Sends',
+    to: '/sync',
+    read: ({ sends }) => ({ good: sends.sent, bad: sends.failed }),
+    words: ({ bad }, statistics) =>
+      `accepted, ${showNumber(bad)} failed, ${showNumber(lastOf(statistics, ({ sends }) => sends.waiting) ?? 0)} waiting`,
+  },
+  {
+    name: 'Handled',
+    to: '/sync',
+    read: ({ consumers }) => ({ good: consumers.taken, bad: consumers.failed }),
+    words({ bad }, statistics) {
+      const latency = latencyOf(statistics);
+      const after = latency === null ? '' : ` after ${showDuration(latency * 1_000)}`;
+      return `calls taken${after}, ${showNumber(bad)} failed`;
+    },
+  },
+  {
+    name: 'Lag',
+    to: '/sync',
+    read: ({ consumers }) => ({ good: consumers.lagSeconds }),
+    value: (statistics) =>
+      showDuration((lastOf(statistics, ({ consumers }) => consumers.lagSeconds) ?? 0) * 1_000),
+    words: (_, statistics) =>
+      `the oldest waits, ${showNumber(lastOf(statistics, ({ consumers }) => consumers.parked) ?? 0)} parked`,
+  },
+  {
+    name: 'Dead letters',
+    to: '/sync',
+    read: ({ consumers }) => ({ good: 0, bad: consumers.deadLetters ?? 0 }),
+    value: (statistics) => showNumber(lastOf(statistics, ({ consumers }) => consumers.deadLetters) ?? 0),
+    words: () => 'set aside',
+  },
+];
+
+/** What the connector has counted over the range, figure by figure. */
+export function Trends({ range }: { readonly range: Range }) {
+  const { data, error, ...figure } = useStatistics(range);
+  const { isCurrent } = useReading([figure]);
+  return (
+    <section aria-label="Figures">
+      <ReadHeading title={`Figures of the last ${range}`} figures={[figure]} />
+      <ReadFailure error={error} />
+      {data === undefined ? null : (
+        <ul className="tiles" data-current={isCurrent}>
+          {FIGURES.map(({ name, to, read, value, words }) => {
+            const trend = trendOf(data, read);
+            return (
+              <li key={name} className="card" data-bad={trend.bad > 0}>
+                <Link to={to} search={{}}>
+                  <span>{name}</span> <b>{value?.(data) ?? showNumber(trend.good)}</b>{' '}
+                  <span className="soft">{words(trend, data)}</span>
+                </Link>
+                <Spark columns={trend.columns} />
+              </li>
+            );
+          })}
+        </ul>
+      )}
+    </section>
+  );
+}
