@@ -82,11 +82,12 @@ describe('the packed file', () => {
       /^dist\/runtime\/node-version\/[\w-]+\.(?:mjs|d\.mts)$/,
       /^dist\/(?:cli|commands|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css|woff2))$/,
+      /^dist\/swagger-ui\/(?:swagger-ui\.css|swagger-ui-bundle\.js|LICENSE)$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/(?:appendix\/)?[\w-]+\.(?:md|json|yml)$/,
       /^docs\/images\/[\w-]+\.(?:png|svg)$/,
       /^docs\/openapi\/\w+\.yaml$/,
-      /^examples\/(?:bullmq-worker|crm-handler|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|py|go|sql|cfg|service)$/,
+      /^examples\/(?:bullmq-worker|crm-handler|edge|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|json|py|go|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];
     const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));
