@@ -99,6 +99,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/commit-batch.ts': 'runs the merge',
   'src/connector/db/connection-rows.ts':
     'writes a row and its change in one statement, each a comparison of the row before and after',
+  'src/connector/db/name-peer.ts': 'writes a row and its change in one statement',
   'src/connector/db/settle-origins.ts': 'writes rows and their changes in one statement',
   'src/connector/db/inbox-partitions.ts': 'makes, attaches and drops partitions',
   'src/connector/db/invalid-deliveries.ts': 'reads the catalog and writes the comments of partitions',

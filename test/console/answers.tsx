@@ -90,6 +90,7 @@ export const MESSAGE: ConnectorMessage = {
   connectionId: 'c1',
   direction: 'incoming',
   peer: '447700900201',
+  personKey: '447700900201',
   text: 'Hello',
   mediaUrl: null,
   mediaType: null,

@@ -15,6 +15,7 @@ const message = (id: string, peer: string | null, second: number): ConnectorMess
   connectionId: 'c1',
   direction: 'outgoing',
   peer,
+  personKey: peer,
   text: id,
   mediaUrl: null,
   mediaType: null,

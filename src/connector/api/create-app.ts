@@ -44,7 +44,7 @@ import { operateConsumers } from './consumers.ts';
 import { createConnection } from './create-connection.ts';
 import { listDeadLetters, removeLetter, replayLetter } from './dead-letters.ts';
 import { routeMedia } from './media.ts';
-import { getMessage, getMessageTrace, listMessages } from './messages.ts';
+import { getMessage, getMessageTrace, listMessages, renamePeer } from './messages.ts';
 import type { Operations } from './operations.ts';
 import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
 import { routePairing } from './pairing.ts';
@@ -172,6 +172,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     listMessages: listMessages(database),
     getMessage: getMessage(database),
     getMessageTrace: getMessageTrace(database),
+    namePeer: renamePeer({ database, clock, onChanged: () => feed.notify() }),
     queueMessage: queueMessage(sends),
     listOutbound: listOutbound(database),
     getOutbound: getOutbound(database),

@@ -1,12 +1,15 @@
-import { and, desc, eq, lte, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, lte, sql } from 'drizzle-orm';
 import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contract/connector/messages.ts';
+import { variants } from '../../patterns/phone-variants.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { shownOrigin } from '../db/message-tables.ts';
+import { shownFields } from '../db/message-tables.ts';
+import { namePeer } from '../db/name-peer.ts';
 import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
 import { traceMessage } from '../trace/trace-message.ts';
-import { notFound } from './api-error.ts';
+import { ApiError, notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';
 
@@ -41,25 +44,40 @@ export function listMessages(database: Queryable): Operation<'listMessages'> {
   };
 }
 
+/** The lists, as `d`, that together contain what the query is about, and the condition that selects one of them. */
+function listsOf({ peer, person, direction }: ListConnectorMessagesQuery) {
+  if (peer === 'none')
+    return { lists: ONE_LIST, inList: and(isNull(m.peer), sql`${m.direction} = 'incoming'`) };
+  if (person !== undefined) {
+    const spellings = variants(person).map((phone) => sql`(${phone}::text)`);
+    const lists = sql`(values ${sql.join(spellings, sql`, `)}) d(peer)`;
+    return { lists, inList: and(sql`${m.peer} = d.peer`, peer === undefined ? undefined : eq(m.peer, peer)) };
+  }
+  if (peer !== undefined) return { lists: ONE_LIST, inList: eq(m.peer, peer) };
+  if (direction !== undefined) return { lists: ONE_LIST, inList: undefined };
+  return { lists: DIRECTIONS, inList: sql`${m.direction} = d.direction` };
+}
+
+const ONE_LIST = sql`(values (null)) d(direction)`;
+
 /**
  * The newest messages of each connection are read from a separate index (by conversation, or by direction), and
  * the newest of all are taken from these. Conditions that the query does not use are left out: no index serves an
  * optional condition.
  */
 async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
-  const { peer, direction, connectionId, accountId, limit } = query;
+  const { direction, connectionId, accountId, limit } = query;
   const [at, id, ofConnection] = decodeCursor(MESSAGE_KEY, query.cursor) ?? [];
   const isBefore = sql`(${m.createdAt} < ${at} or (${m.id}, ${m.connectionId}) > (${id}, ${ofConnection}))`;
-  const both = peer === undefined && direction === undefined;
+  const { lists, inList } = listsOf(query);
   const newest = orm(db)
     .select()
     .from(m)
     .where(
       and(
         eq(m.connectionId, c.connectionId),
-        peer === undefined ? undefined : eq(m.peer, peer),
+        inList,
         direction === undefined ? undefined : eq(m.direction, direction),
-        both ? sql`${m.direction} = d.direction` : undefined,
         at === undefined ? undefined : and(lte(m.createdAt, at), isBefore),
       ),
     )
@@ -69,7 +87,7 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
   return await orm(db)
     .select(SHOWN)
     .from(c)
-    .crossJoin(both ? DIRECTIONS : sql`(values (null)) d(direction)`)
+    .crossJoin(lists)
     .crossJoinLateral(newest)
     .where(
       and(
@@ -83,16 +101,38 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
 
 /** `GET /v1/messages/{id}`. */
 export function getMessage(database: Database): Operation<'getMessage'> {
-  return async ({ id }) => {
-    const [row] = await orm(database)
-      .select(SHOWN)
-      .from(m)
-      .innerJoin(c, eq(c.connectionId, m.connectionId))
-      .where(eq(m.id, id))
-      .orderBy(desc(m.createdAt))
-      .limit(1);
-    if (row === undefined) throw notFound('message');
-    return present(row);
+  return async ({ id }) => (await readMessage(database, id)).message;
+}
+
+async function readMessage(database: Database, id: string) {
+  const [row] = await orm(database)
+    .select({ ...SHOWN, peerNamed: m.peerNamed })
+    .from(m)
+    .innerJoin(c, eq(c.connectionId, m.connectionId))
+    .where(eq(m.id, id))
+    .orderBy(desc(m.createdAt))
+    .limit(1);
+  if (row === undefined) throw notFound('message');
+  const { peerNamed, ...message } = row;
+  return { message: present(message), peerNamed };
+}
+
+/** `PUT /v1/messages/{id}/peer`. What the service has named stays, also if it does so during the call. */
+export function renamePeer(options: {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Called when a change may have been written. */
+  readonly onChanged: () => void;
+}): Operation<'namePeer'> {
+  const { database, clock, onChanged } = options;
+  return async ({ id, body }) => {
+    const { message: found } = await readMessage(database, id);
+    await namePeer(database, found, body.phone, clock.now());
+    onChanged();
+    const { message, peerNamed } = await readMessage(database, id);
+    if (!peerNamed)
+      throw new ApiError('peer_known', 'The service has named the other party of this message.');
+    return message;
   };
 }
 
@@ -106,5 +146,5 @@ export function getMessageTrace(database: Database): Operation<'getMessageTrace'
 }
 
 function present(row: Awaited<ReturnType<typeof readPage>>[number]): ConnectorMessage {
-  return { ...row, origin: shownOrigin(row), createdAt: toIso(row.createdAt) };
+  return { ...row, ...shownFields(row), createdAt: toIso(row.createdAt) };
 }

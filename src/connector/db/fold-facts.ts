@@ -71,7 +71,7 @@ function join(folded: FoldedMessage, facts: MessageFacts): FoldedMessage {
   return {
     ...folded,
     ...eachText((name) =>
-      // See `address` in `merge-columns.ts`.
+      // See `fileAddress` in `merge-columns.ts`.
       name === 'mediaUrl' && next.source === 'poll'
         ? (next[name] ?? folded[name])
         : (folded[name] ?? next[name]),

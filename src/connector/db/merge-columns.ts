@@ -1,6 +1,12 @@
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { connections } from './account-tables.ts';
-import { type CHANGE, type ConnectionStateFacts, MESSAGE_TEXTS, type RawDelivery } from './facts.ts';
+import {
+  type CHANGE,
+  type ConnectionStateFacts,
+  MESSAGE_TEXTS,
+  type MessageTexts,
+  type RawDelivery,
+} from './facts.ts';
 import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from './fold-facts.ts';
 import { inbox } from './inbox-table.ts';
 import { column, type InputColumn, other, type ValueOf } from './input-columns.ts';
@@ -58,13 +64,29 @@ const first = (name: string): Merge => ({
   changes: { fields: fills(name) },
 });
 
+const isNamed = `(excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named))`;
+/** The first address that the service reports is kept, also if a client of the API had named another one. */
+const address = (name: string): Merge => ({
+  value: `CASE WHEN ${isNamed} THEN excluded.${name} ELSE m.${name} END`,
+  changes: { fields: `(${isNamed} AND m.${name} IS DISTINCT FROM excluded.${name})` },
+});
+
+/** Whether a client of the API named the other party; the service has not. */
+export const PEER_NAMED: { readonly name: string; readonly merge: Merge } = {
+  name: messages.peerNamed.name,
+  merge: {
+    value: '(m.peer_named AND excluded.peer IS NULL)',
+    changes: { bookkeeping: '(m.peer_named AND excluded.peer IS NOT NULL)' },
+  },
+};
+
 const isPoll = `excluded.first_seen_by = 'poll'`;
 
 /**
  * A service may sign addresses anew for each list, and the old ones expire. A delivery that arrives after the poll may
  * be older. The CRM fetches files by the id of the message, so a renewed address is not reported.
  */
-const address = (name: string): Merge => ({
+const fileAddress = (name: string): Merge => ({
   value: `CASE WHEN ${isPoll} THEN coalesce(excluded.${name}, m.${name}) ELSE coalesce(m.${name}, excluded.${name}) END`,
   changes: { fields: fills(name), bookkeeping: `(${isPoll} AND m.${name} <> excluded.${name})` },
 });
@@ -158,6 +180,12 @@ export const ORIGIN: {
   },
 };
 
+/** The texts of which not simply the first reported value is kept. */
+const TEXT_MERGES: Partial<Record<keyof MessageTexts, (name: string) => Merge>> = {
+  peer: address,
+  mediaUrl: fileAddress,
+};
+
 /** What sources report about a message, and how its row applies it. */
 export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
   ofMessage(messages.connectionId, (message) => message.connectionId),
@@ -165,7 +193,7 @@ export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
   ofMessage(messages.accountId, (message) => message.accountId),
   ofMessage(messages.direction, (message) => message.direction, direction),
   ...MESSAGE_TEXTS.map((name) =>
-    ofMessage(messages[name], (message) => message[name], name === 'mediaUrl' ? address : first),
+    ofMessage(messages[name], (message) => message[name], TEXT_MERGES[name] ?? first),
   ),
   ofMessage(messages.status, (message) => message.status, status),
   ofMessage(messages.createdAt, (message) => message.createdAt, creationTime),

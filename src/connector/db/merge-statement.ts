@@ -12,6 +12,7 @@ import {
   type LoggedDelivery,
   MESSAGE_COLUMNS,
   ORIGIN,
+  PEER_NAMED,
 } from './merge-columns.ts';
 import { messages } from './message-tables.ts';
 import { writeChanges } from './write-changes.ts';
@@ -84,7 +85,7 @@ export function mergeStatement(input: MergeInput): MergeStatement {
 }
 
 /** How the columns of a known message are updated, and when that is a change of this kind. */
-const MERGED = [...MESSAGE_COLUMNS, ORIGIN].flatMap(({ name, merge }) =>
+const MERGED = [...MESSAGE_COLUMNS, ORIGIN, PEER_NAMED].flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
 );
 const isChanged = (bit: keyof typeof CHANGE): string =>

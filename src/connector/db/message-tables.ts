@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import type { MessageOrigin } from '../../contract/connector/messages.ts';
+import { personKey } from '../../patterns/phone-variants.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
 
 /** The status ladder: a status can only advance in this order. */
@@ -24,6 +25,8 @@ export const messages = connectorSchema.table(
     direction: text('direction').$type<'incoming' | 'outgoing'>().notNull(),
     /** The other party's digits. */
     peer: text('peer'),
+    /** A client of the API named the other party. What the service reports replaces it. */
+    peerNamed: boolean('peer_named').notNull().default(false),
     text: text('text'),
     mediaUrl: text('media_url'),
     mediaType: text('media_type'),
@@ -64,6 +67,10 @@ export const messages = connectorSchema.table(
     index('messages_peer')
       .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst())
       .where(sql`${table.peer} is not null`),
+    /** Messages whose sender no source has named. */
+    index('messages_unknown_sender')
+      .on(table.connectionId, table.createdAt.desc().nullsFirst())
+      .where(sql`${table.peer} is null and ${table.direction} = 'incoming'`),
     /** Few rows: those whose send may still be answered. */
     index('messages_unknown_origin').on(table.connectionId).where(sql`${table.origin} = 'unknown'`),
     /** Few rows: `GET /v1/sync` counts them. */
@@ -71,13 +78,17 @@ export const messages = connectorSchema.table(
   ],
 );
 
-/** The origin to show. An earlier version of the connector stored none. */
-export function shownOrigin({
-  direction,
-  origin,
-}: {
+/**
+ * What is shown instead of stored columns. The key of a person follows from the address, so a number whose spellings
+ * a later version learns needs no rewriting. An earlier version of the connector stored no origin.
+ */
+export function shownFields(row: {
   readonly direction: string | null;
   readonly origin: MessageOrigin | null;
-}): MessageOrigin | null {
-  return direction === 'outgoing' ? (origin ?? 'unknown') : null;
+  readonly peer: string | null;
+}): { readonly origin: MessageOrigin | null; readonly personKey: string | null } {
+  return {
+    origin: row.direction === 'outgoing' ? (row.origin ?? 'unknown') : null,
+    personKey: row.peer === null ? null : personKey(row.peer),
+  };
 }

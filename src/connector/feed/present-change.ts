@@ -4,7 +4,7 @@ import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { CONNECTION_FIELDS } from '../db/connection-rows.ts';
 import { changes } from '../db/feed-tables.ts';
 import { selectList } from '../db/input-columns.ts';
-import { shownOrigin } from '../db/message-tables.ts';
+import { shownFields } from '../db/message-tables.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
 const { batch: _batch, position: _position, source: _source, via: _via, ...SHOWN } = getTableColumns(changes);
@@ -62,7 +62,7 @@ function presentMessage(row: StoredChange, id: string): MessageChangeData {
     createdAt: toIso(row.createdAt ?? at),
     firstSeenBy: row.firstSeenBy ?? 'webhook',
     historic: row.historic ?? false,
-    origin: shownOrigin(row),
+    ...shownFields(row),
   };
 }
 

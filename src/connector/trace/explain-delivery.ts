@@ -117,6 +117,13 @@ function explainStatus(reported: MessageStatus, facts: ExplanationFacts): Explan
       };
 }
 
+const REPORTERS = {
+  webhook: 'Another delivery',
+  poll: 'A poll',
+  send: 'The answer of the send',
+  api: 'A client of the API',
+} as const;
+
 function explainKnown(
   what: string,
   earlier: MessageChangeRow | undefined,
@@ -127,8 +134,7 @@ function explainKnown(
     return { reason, explanation: `Copy ${duplicate - 1} of a delivery that had already reported ${what}.` };
   }
   if (earlier === undefined) return { reason, explanation: `${capitalise(what)} was already known.` };
-  const by = { webhook: 'Another delivery', poll: 'A poll', send: 'The answer of the send' }[earlier.source];
-  return { reason, explanation: `${by} had already reported ${what}.` };
+  return { reason, explanation: `${REPORTERS[earlier.source]} had already reported ${what}.` };
 }
 
 function capitalise(text: string): string {

@@ -34,6 +34,7 @@ export const CONNECTOR_ERRORS = {
     status: 409,
     meaning: 'It is unknown whether the connection was created, and the key has expired.',
   },
+  peer_known: { status: 409, meaning: 'The service has named the other party of the message.' },
   not_cancellable: { status: 409, meaning: 'The send is no longer queued.' },
   not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be retried.' },
   account_exists: { status: 409, meaning: 'This credential already belongs to an account.' },

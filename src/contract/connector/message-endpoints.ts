@@ -25,6 +25,17 @@ export const MESSAGE_ENDPOINTS = {
     answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
     errors: [...API_ERRORS, 'not_found'],
   },
+  namePeer: {
+    method: 'PUT',
+    path: '/v1/messages/{id}/peer',
+    right: 'write',
+    summary: 'Names the other party of a message that the service has not named.',
+    description:
+      'For messages that only a poll has found. The feed reports it as `message.updated`. It can be repeated with another number. If the service names the other party later, that replaces the number.',
+    body: { schema: messages.namePeerRequest, required: true },
+    answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
+    errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found', 'peer_known'],
+  },
   getMessageMedia: {
     method: 'GET',
     path: '/v1/messages/{id}/media',

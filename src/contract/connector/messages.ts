@@ -35,6 +35,12 @@ export const connectorMessage = z.object({
     .describe(
       "The other party: international digits, no `+`; or another address, as the service names it (`…@lid`, a group). Null if no source has named it. The service's message list does not name it, so a message first seen by polling has none.",
     ),
+  personKey: z
+    .string()
+    .nullable()
+    .describe(
+      'The same for all spellings of the number in `peer`, so it identifies the person. Compare it, and do not show it or send to it. A later version of the connector may know more spellings. Null if `peer` is.',
+    ),
   text: z
     .string()
     .nullable()
@@ -87,12 +93,22 @@ export const listConnectorMessagesQuery = z.strictObject({
     .regex(/^[^\0]{1,64}$/, 'must be the `peer` of a message')
     .optional()
     .describe(
-      'Only messages with this other party, written as in `peer`. Messages without a known other party are omitted.',
+      'Only messages with this other party, written as in `peer`. `none`: only incoming messages whose sender is unknown.',
     ),
+  person: z
+    .string()
+    .regex(/^[^\0]{1,64}$/, 'must be a `personKey` or the `peer` of a message')
+    .optional()
+    .describe('Only messages with this person: a `personKey`, or the number in any of its spellings.'),
   direction: direction.optional().describe('Only `incoming` or only `outgoing` messages. If absent, both.'),
   ...pageQuery,
 });
 export type ListConnectorMessagesQuery = z.infer<typeof listConnectorMessagesQuery>;
+
+/** Body of `PUT /v1/messages/{id}/peer`. */
+export const namePeerRequest = z.strictObject({
+  phone: sendMessageRequest.shape.to.describe('The number of the other party: international digits, no `+`.'),
+});
 
 /** Stored messages, newest first. */
 export const connectorMessageList = listOf('messages', connectorMessage);

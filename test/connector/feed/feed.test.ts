@@ -81,6 +81,7 @@ describe('the feed', () => {
         connectionId: connection,
         direction: 'outgoing',
         peer: null,
+        personKey: null,
         text: null,
         mediaUrl: null,
         mediaType: null,

@@ -43,6 +43,7 @@ describe('the endpoints of the connector', () => {
         'POST /v1/messages',
         'POST /v1/read-receipts',
         'PUT /v1/connections/{id}/customer',
+        'PUT /v1/messages/{id}/peer',
       ],
       operate: [
         'DELETE /v1/accounts/{id}',

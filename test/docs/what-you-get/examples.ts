@@ -61,6 +61,7 @@ const incoming = {
   connectionId: CONNECTION,
   direction: 'incoming',
   peer: '447700900201',
+  personKey: '447700900201',
   text: 'Is my order on its way?',
   mediaUrl: null,
   mediaType: null,

@@ -29,6 +29,7 @@ export function createdChange(seq: number, id: string, text: string): Change {
     connectionId: 'connection-1',
     direction: 'outgoing',
     peer: '15551234567',
+    personKey: '15551234567',
     text,
     mediaUrl: null,
     mediaType: null,

@@ -298,7 +298,7 @@ merged AS (
    ORDER BY i.connection_id, i.id
   ON CONFLICT (connection_id, id) DO UPDATE
      SET direction = CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END,
-         peer = coalesce(m.peer, excluded.peer),
+         peer = CASE WHEN (excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) THEN excluded.peer ELSE m.peer END,
          text = coalesce(m.text, excluded.text),
          media_url = CASE WHEN excluded.first_seen_by = 'poll' THEN coalesce(excluded.media_url,
              m.media_url) ELSE coalesce(m.media_url,
@@ -320,11 +320,12 @@ merged AS (
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)),
          origin = CASE WHEN ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
         OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')) THEN excluded.origin ELSE m.origin END,
+         peer_named = (m.peer_named AND excluded.peer IS NULL),
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
                      | CASE WHEN (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
-        OR (m.peer IS NULL AND excluded.peer IS NOT NULL)
+        OR ((excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) AND m.peer IS DISTINCT FROM excluded.peer)
         OR (m.text IS NULL AND excluded.text IS NOT NULL)
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
@@ -339,7 +340,8 @@ merged AS (
         OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))) THEN 4 ELSE 0 END
                      | CASE WHEN ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
-        OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen) THEN 8 ELSE 0 END
+        OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen
+        OR (m.peer_named AND excluded.peer IS NOT NULL)) THEN 8 ELSE 0 END
                      | CASE WHEN (((m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'),
@@ -348,7 +350,7 @@ merged AS (
    WHERE (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')))
       OR (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
-        OR (m.peer IS NULL AND excluded.peer IS NOT NULL)
+        OR ((excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) AND m.peer IS DISTINCT FROM excluded.peer)
         OR (m.text IS NULL AND excluded.text IS NOT NULL)
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
@@ -363,7 +365,8 @@ merged AS (
         OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')))
       OR ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
-        OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen)
+        OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen
+        OR (m.peer_named AND excluded.peer IS NOT NULL))
       OR (((m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
                  OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict))

@@ -1,0 +1,38 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { CHANGE } from './facts.ts';
+import { MESSAGE_CHANGE } from './merge-statement.ts';
+import { writeChanges } from './write-changes.ts';
+
+const NAME = `
+WITH named AS (
+  UPDATE connector.messages m
+     SET peer = $3::text, peer_named = true, previous_status = m.status, change_mask = ${CHANGE.fields}
+   WHERE m.id = $1 AND m.connection_id = $2 AND (m.peer IS NULL OR (m.peer_named AND m.peer <> $3::text))
+  RETURNING m.*
+),
+${writeChanges({
+  made: ['named'],
+  changes: [
+    {
+      ...MESSAGE_CHANGE,
+      type: `'message.updated'`,
+      at: '$4::bigint',
+      source: `'api'`,
+      from: 'FROM named m',
+    },
+  ],
+})}
+SELECT count(*) AS count FROM named`;
+
+/**
+ * Names the other party of a message that no source has named. Changes nothing if a source has, or if it has this name
+ * already. What the service reports later replaces it. Throws as `query` does.
+ */
+export async function namePeer(
+  db: Queryable,
+  { id, connectionId }: { readonly id: string; readonly connectionId: string },
+  peer: string,
+  now: number,
+): Promise<void> {
+  await db.query(NAME, [id, connectionId, peer, now]);
+}
