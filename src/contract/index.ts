@@ -10,6 +10,7 @@ export * from './connector/messages.ts';
 export * from './connector/outbound.ts';
 export * from './connector/pairing.ts';
 export * from './connector/rights.ts';
+export * from './connector/statistics.ts';
 export * from './connector/sync.ts';
 export * from './connector/trace.ts';
 export * from './service/account.ts';
