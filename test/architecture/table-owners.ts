@@ -132,6 +132,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/platform/db/clear-tables.ts': 'sets the one row that numbers the events',
   'src/platform/messages/apply-receipts.ts': 'updates any number of messages, each to its own values',
   'src/platform/messages/receive-messages.ts': 'inserts any number of messages',
-  'src/platform/webhooks/delivery-rows.ts': 'stores any number of attempts that have ended',
+  'src/platform/webhooks/delivery-rows.ts':
+    'stores any number of attempts that have ended, and sets the planner',
   'src/platform/webhooks/ledger.ts': 'inserts any number of events, and their deliveries',
 };

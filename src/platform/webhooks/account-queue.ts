@@ -5,7 +5,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { AroundAttempt } from './around-attempt.ts';
 import type { Destination } from './configuration.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
-import { claimDeliveries, type EndedAttempt, endAttempts } from './delivery-rows.ts';
+import { claimByIndex, type EndedAttempt, endAttempts } from './delivery-rows.ts';
 import type { Receivers } from './receivers.ts';
 import { type AttemptResult, isSuccess, sendAttempt } from './send-attempt.ts';
 import type { ShapedAttempt } from './signed-body.ts';
@@ -158,7 +158,7 @@ export class AccountQueue {
     try {
       const except = [...this.#begun.keys()];
       const claim = { subscriptionId, now: this.#now(), limit, except, destination: destination() };
-      const claimed = await claimDeliveries(database, claim);
+      const claimed = await database.transaction((tx) => claimByIndex(tx, claim));
       if (claimed.length === limit) this.#isMoreDue = true;
       for (const delivery of claimed) this.#attempt(delivery);
     } catch (error) {

@@ -78,6 +78,14 @@ export async function claimDeliveries(db: Queryable, claim: Claim): Promise<Deli
   return begun.map(toRecord).sort((a, b) => a.id - b.id);
 }
 
+const BY_INDEX = `SELECT set_config(unnest('{enable_sort,enable_seqscan,enable_hashjoin}'::text[]), 'off', true)`;
+
+/** The same, in the order of the index: with a plan from when the tables were small, a claim reads all that is due. */
+export async function claimByIndex(tx: Queryable, claim: Claim): Promise<DeliveryRecord[]> {
+  await tx.query(BY_INDEX);
+  return await claimDeliveries(tx, claim);
+}
+
 /** An attempt that has ended, and how its delivery goes on. */
 export interface EndedAttempt {
   readonly delivery: DeliveryRecord;
@@ -89,29 +97,29 @@ export interface EndedAttempt {
   readonly dueAt: number | null;
 }
 
-/** Stores any number of ends, each once. It is SQL, because drizzle has no such update. */
+/** Stores any number of ends, each once. All rows exist: a conflict is found by the index, whatever the planner knows. */
 export const END_ATTEMPTS = `
-  UPDATE platform.deliveries AS d
-  SET made = e.made, attempts = d.attempts || e.attempts, outcome = e.outcome, reason = e.reason, due_at = e.due_at,
-    held = d.held AND e.outcome = 'pending', url = coalesce(d.url, e.url), secret = coalesce(d.secret, e.secret),
-    signed_at = coalesce(d.signed_at, e.signed_at)
-  FROM unnest($1::bigint[], $2::jsonb[]) AS given (id, value),
-    jsonb_to_record(value) AS e (made smallint, attempts jsonb, outcome text, reason text, due_at bigint, url text,
-      secret text, signed_at bigint)
-  WHERE d.id = given.id AND d.made = e.made - 1 AND d.outcome = 'pending'
+  INSERT INTO platform.deliveries AS d OVERRIDING SYSTEM VALUE
+  SELECT e.* FROM jsonb_populate_recordset(NULL::platform.deliveries, $1) AS e
+  ON CONFLICT (id) DO UPDATE
+  SET (made, outcome, reason, due_at) = ROW (excluded.made, excluded.outcome, excluded.reason, excluded.due_at),
+    attempts = d.attempts || excluded.attempts, held = d.held AND excluded.outcome = 'pending',
+    url = coalesce(d.url, excluded.url), secret = coalesce(d.secret, excluded.secret),
+    signed_at = coalesce(d.signed_at, excluded.signed_at)
+  WHERE d.made = excluded.made - 1 AND d.outcome = 'pending'
   RETURNING d.id, d.attempts, d.held`;
 
 /**
  * Stores the ends of attempts, each once, however often it is called. Resolves with the records as they are then.
  */
 export async function endAttempts(db: Queryable, ended: readonly EndedAttempt[]): Promise<DeliveryRecord[]> {
-  const values = ended.map(({ delivery: { made, envelope }, attempts, outcome, reason, dueAt }) => ({
-    ...{ made, attempts, outcome, reason, due_at: dueAt },
+  const values = ended.map(({ delivery: { envelope, ...row }, attempts, outcome, reason, dueAt }) => ({
+    ...{ id: row.id, event_id: row.eventId, subscription_id: row.subscriptionId, created_at: row.createdAt },
+    ...{ made: row.made, held: row.held, attempts, outcome, reason, due_at: dueAt },
     ...{ url: envelope?.url, secret: envelope?.secret, signed_at: envelope?.timestamp },
   }));
   const rows = await db.query<Pick<DeliveryRecord, 'id' | 'attempts' | 'held'>>(END_ATTEMPTS, [
-    ended.map(({ delivery }) => delivery.id),
-    values.map((value) => JSON.stringify(value)),
+    JSON.stringify(values),
   ]);
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ended.map(({ delivery, outcome, reason }) => ({

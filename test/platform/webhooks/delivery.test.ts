@@ -5,7 +5,7 @@ import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
-import { HOST, receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
+import { HOST, receivedEvent, receivedEvents, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
 
@@ -320,10 +320,7 @@ describe('delivery', () => {
 
   it('lists newest first, filtered and in pages', async () => {
     const other = { ...receivedEvent('cmessage9'), connectionId: 'cconnection00000000000002' };
-    await hook.fixture.emit(
-      ...Array.from({ length: 5 }, (_, index) => receivedEvent(`cmessage${index}`)),
-      other,
-    );
+    await hook.fixture.emit(...receivedEvents(5), other);
     await hook.fixture.delivery.settle();
     const ids = async (filter: object) =>
       (await hook.fixture.delivery.list({ limit: 10, ...filter })).map(({ messageId }) => messageId);

@@ -49,6 +49,10 @@ export function receivedEvent(id: string, text = 'hello', workspaceId = WORKSPAC
   };
 }
 
+/** Messages `cmessage0`, `cmessage1` and so on. */
+export const receivedEvents = (count: number, workspace = WORKSPACE): NewEvent[] =>
+  Array.from({ length: count }, (_, index) => receivedEvent(`cmessage${index}`, 'hello', workspace));
+
 /** Webhooks on an empty database, with a clock that a test moves and tunnels that it sets. */
 export interface WebhookFixture {
   readonly database: Database;

@@ -5,6 +5,7 @@ import {
   CONNECTION,
   createWebhookFixture,
   receivedEvent,
+  receivedEvents,
   shareDatabase,
   type WebhookFixture,
   WORKSPACE,
@@ -46,11 +47,7 @@ describe('the ledger', () => {
   });
 
   it('returns the events after a seq, in pages', async () => {
-    await recordEvents(
-      fixture.database,
-      Array.from({ length: 7 }, (_, index) => receivedEvent(`cmessage${index}`)),
-      0,
-    );
+    await recordEvents(fixture.database, receivedEvents(7), 0);
     const first = await ledger.read(0, 3);
     expect(first.map(({ seq, messageId }) => [seq, messageId])).toEqual([
       [1, 'cmessage0'],
@@ -134,11 +131,7 @@ describe('the ledger', () => {
     const number = (tx: Queryable): Promise<unknown> =>
       tx.query('SELECT platform.number_ledger($1::integer)', [20_000], { deadlineMs: 8_000 });
     const record = (tx: Queryable, count: number): Promise<unknown> =>
-      recordEvents(
-        tx,
-        Array.from({ length: count }, (_, index) => receivedEvent(`cmessage${index}`)),
-        0,
-      );
+      recordEvents(tx, receivedEvents(count), 0);
 
     // One transaction is one session; a plan is kept from the sixth use on.
     await fixture.database.transaction(async (tx) => {

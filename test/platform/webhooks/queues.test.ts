@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { exactly } from '../../../src/contract/sandbox/filter.ts';
+import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-record.ts';
+import { claimByIndex, endAttempts } from '../../../src/platform/webhooks/delivery-rows.ts';
+import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { replaceTransactions } from '../../support/replace-transactions.ts';
-import { HOOK, receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
+import { HOOK, receivedEvent, receivedEvents, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const OTHER = 'cworkspace000000000000002';
 
@@ -11,13 +15,10 @@ shareDatabase();
 describe('the queue of an account', () => {
   const hook = useHook(() => ({ attemptsAtOnce: 2 }));
 
-  const many = (count: number, workspace = WORKSPACE) =>
-    Array.from({ length: count }, (_, index) => receivedEvent(`cmessage${index}`, 'hello', workspace));
-
   it('opens no more concurrent attempts than its limit', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.otherwise({ after: answer.promise });
-    await hook.fixture.emit(...many(5));
+    await hook.fixture.emit(...receivedEvents(5));
     await hook.receiver.received(2);
     expect(hook.receiver.connections).toBe(2);
     const pending = await hook.fixture.delivery.list({ limit: 10, where: exactly({ status: 'pending' }) });
@@ -34,9 +35,9 @@ describe('the queue of an account', () => {
     hole.otherwise({ hang: true });
     hook.fixture.tunnels.set('hole.example.com', hole.origin);
     await hook.fixture.configuration.put(OTHER, 'https://hole.example.com/');
-    await hook.fixture.emit(...many(40, OTHER));
+    await hook.fixture.emit(...receivedEvents(40, OTHER));
     await hole.received(2);
-    await hook.fixture.emit(...many(20));
+    await hook.fixture.emit(...receivedEvents(20));
     await hook.receiver.received(20);
     expect(hole.requests).toHaveLength(2);
     await hole.close();
@@ -44,7 +45,7 @@ describe('the queue of an account', () => {
 
   it('occupies no place while it waits for a retry', async () => {
     hook.receiver.script({ status: 500 }, { status: 500 });
-    await hook.fixture.emit(...many(6));
+    await hook.fixture.emit(...receivedEvents(6));
     await hook.receiver.received(6);
     await hook.fixture.clock.timerSet(500);
     await hook.fixture.pass(500);
@@ -55,7 +56,7 @@ describe('the queue of an account', () => {
   it('begins the events that wait in the order in which they happened', async () => {
     const answer = Promise.withResolvers<void>();
     hook.receiver.script({ after: answer.promise }, { after: answer.promise });
-    await hook.fixture.emit(...many(45));
+    await hook.fixture.emit(...receivedEvents(45));
     await hook.receiver.received(2);
     answer.resolve();
     await hook.fixture.delivery.settle();
@@ -96,19 +97,58 @@ describe('the queue of an account', () => {
   });
 });
 
+describe('with plans from when the tables were small', () => {
+  const hook = useHook();
+  const CLAIM = { subscriptionId: WORKSPACE, now: 1, limit: 8, except: [], destination: null };
+  const END = { attempts: [], outcome: 'delivered', reason: null, dueAt: null } as const;
+  const ROWS_READ = `SELECT sum(seq_tup_read + idx_tup_fetch)::int AS count
+    FROM pg_stat_xact_user_tables WHERE relname IN ('deliveries', 'ledger')`;
+
+  it.each<[string, number, (tx: Queryable, rows: readonly DeliveryRecord[]) => Promise<unknown>]>([
+    ['a claim', 8, (tx) => claimByIndex(tx, CLAIM)],
+    [
+      'a write',
+      64,
+      (tx, rows) =>
+        endAttempts(
+          tx,
+          rows.map((row) => ({ ...END, delivery: { ...row, made: 1 } })),
+        ),
+    ],
+  ])('%s reads no other rows', async (_name, small, run) => {
+    await recordEvents(hook.fixture.database, receivedEvents(small), 0);
+    const rows = await hook.fixture.delivery.list({ limit: small });
+    // One transaction is one session; a plan is kept from the sixth use on.
+    await hook.fixture.database.transaction(async (tx) => {
+      await tx.query('ANALYZE platform.ledger, platform.deliveries');
+      for (let use = 0; use < 8; use += 1) await run(tx, rows);
+      await recordEvents(tx, receivedEvents(2_000), 0);
+      const [before] = await tx.query<{ count: number }>(ROWS_READ);
+      await run(tx, rows);
+      const [after] = await tx.query<{ count: number }>(ROWS_READ);
+      expect((after?.count ?? Number.NaN) - (before?.count ?? 0)).toBeLessThan(200);
+    });
+  });
+});
+
 describe('while the database fails', () => {
   let fail: (text: string) => 'before' | 'after' | undefined = () => undefined;
   const lost = (): Error => new Error('the connection ended');
+  const failing = (db: Queryable): Queryable => ({
+    async query(text, params, options) {
+      const fate = fail(text);
+      if (fate === 'before') throw lost();
+      const rows = await db.query<never>(text, params, options);
+      if (fate === 'after') throw lost();
+      return rows;
+    },
+  });
   const hook = useHook((database) => ({
     database: {
-      ...replaceTransactions(database, (work, options) => database.transaction(work, options)),
-      async query(text, params, options) {
-        const fate = fail(text);
-        if (fate === 'before') throw lost();
-        const rows = await database.query<never>(text, params, options);
-        if (fate === 'after') throw lost();
-        return rows;
-      },
+      ...replaceTransactions(database, (work, options) =>
+        database.transaction((tx) => work(failing(tx)), options),
+      ),
+      ...failing(database),
     },
   }));
 

@@ -1,9 +1,9 @@
-UPDATE platform.deliveries AS d
-  SET made = e.made, attempts = d.attempts || e.attempts, outcome = e.outcome, reason = e.reason, due_at = e.due_at,
-    held = d.held AND e.outcome = 'pending', url = coalesce(d.url, e.url), secret = coalesce(d.secret, e.secret),
-    signed_at = coalesce(d.signed_at, e.signed_at)
-  FROM unnest($1::bigint[], $2::jsonb[]) AS given (id, value),
-    jsonb_to_record(value) AS e (made smallint, attempts jsonb, outcome text, reason text, due_at bigint, url text,
-      secret text, signed_at bigint)
-  WHERE d.id = given.id AND d.made = e.made - 1 AND d.outcome = 'pending'
+INSERT INTO platform.deliveries AS d OVERRIDING SYSTEM VALUE
+  SELECT e.* FROM jsonb_populate_recordset(NULL::platform.deliveries, $1) AS e
+  ON CONFLICT (id) DO UPDATE
+  SET (made, outcome, reason, due_at) = ROW (excluded.made, excluded.outcome, excluded.reason, excluded.due_at),
+    attempts = d.attempts || excluded.attempts, held = d.held AND excluded.outcome = 'pending',
+    url = coalesce(d.url, excluded.url), secret = coalesce(d.secret, excluded.secret),
+    signed_at = coalesce(d.signed_at, excluded.signed_at)
+  WHERE d.made = excluded.made - 1 AND d.outcome = 'pending'
   RETURNING d.id, d.attempts, d.held
