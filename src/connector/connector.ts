@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Repeat } from '../runtime/clock/repeat.ts';
+import { shareReads } from '../runtime/clock/share-reads.ts';
 import type { Database } from '../runtime/database/database.ts';
 import { inTurns } from '../runtime/database/in-turns.ts';
 import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
@@ -25,7 +26,9 @@ import { createConsumers } from './consumers/consumers.ts';
 import type { ChangeHandlers } from './consumers/sinks/handler.ts';
 import type { Base } from './db/base.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
+import { examineStored } from './doctor/examine-stored.ts';
 import { createFeed } from './feed/feed.ts';
+import { createAnswerLog } from './inbox/answer-log.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
@@ -46,6 +49,8 @@ import { measureState } from './state/measure-state.ts';
 import { keepStatistics } from './statistics/keep-statistics.ts';
 import { createPresence } from './work/presence.ts';
 
+/** An examination answers those who ask within this time. */
+const EXAMINED_MS = 30_000;
 /** Maximum number of statements of sends at the same time. */
 const CONCURRENT_STATEMENTS = 6;
 /**
@@ -286,11 +291,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   function createWebSide() {
     const tally = createReceiverTally(receiving);
+    const answers = createAnswerLog(receiving);
     const receiver = createReceiver({
       ...receiving,
       subscriptions,
       metrics,
       tally,
+      answers,
       onCommitted,
       onConnectionEvent: (accountId) => void pollClaimants(accountId),
     });
@@ -298,7 +305,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     // The account of the settings would return with the next start, so the API cannot remove it.
     const isConfigured = (id: string): boolean =>
       id === FIRST_ACCOUNT_ID && (service ?? webhookSecret) !== undefined;
+    const examine = shareReads(() => examineStored({ ...options, database }), { clock, ms: EXAMINED_MS });
     const parts = {
+      examine,
       receiver,
       feed,
       changes,
@@ -311,7 +320,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       oauth,
     };
     const calls = { clientOf, watches, closing: closing.signal, isConfigured, serviceHosts };
-    return { app: createWebApp({ ...probes, ...parts, ...calls }), receiver, tally, changes };
+    return { app: createWebApp({ ...probes, ...parts, ...calls }), receiver, tally, answers, changes };
   }
 
   let retention: Repeat | undefined;
@@ -339,9 +348,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       settle: async () => readingAgain?.settle(),
       close: () => Promise.all([retention?.stop(), readingAgain?.stop()]),
     },
-    ...(web === null
-      ? []
-      : [{ settle: web.receiver.settle }, { start: web.tally.start, close: web.tally.close }]),
+    ...(web === null ? [] : [{ settle: web.receiver.settle }, web.tally, web.answers]),
     ...(oauth === null ? [] : [{ ...oauth, start: () => (appTrial.isAccepted ? oauth.start() : undefined) }]),
     accounts,
     { ...outbox, start: works ? outbox.start : undefined },

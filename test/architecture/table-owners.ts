@@ -4,6 +4,7 @@
  */
 export const OWNERS: Readonly<Record<string, string>> = {
   'connector.accounts': 'src/connector/accounts/',
+  'connector.answers': 'src/connector/inbox/',
   'connector.change_batches': 'src/connector/db/',
   'connector.changes': 'src/connector/db/',
   'connector.connections': 'src/connector/db/',
@@ -110,6 +111,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
     'hot: all that a process has to write of a consumer in one statement; opens a partition under its lease',
   'src/connector/consumers/dead-letters.ts': 'moves a dead letter in one statement',
   'src/connector/inbox/assign-accounts.ts': 'joins the connections of a batch, with a deadline of its own',
+  'src/connector/inbox/answer-log.ts': 'adds, and deletes what is old, in one statement',
   'src/connector/inbox/receiver-tally.ts':
     'adds the counts of two seconds in one statement, with a deadline of its own',
   'src/connector/outbox/due-queues.ts': 'hot: moves from queue to queue, and takes the rule of the next send',

@@ -36,6 +36,7 @@ const ANSWER_MS = 8_000;
 /** Calls to the service have their own timeouts, and some are retried. */
 const SERVICE_CALLS_MS = 150_000;
 const LONGER_ANSWER_MS: Partial<Record<ConnectorEndpointName, number>> = {
+  getFindings: SERVICE_CALLS_MS,
   addAccount: SERVICE_CALLS_MS,
   startGrant: SERVICE_CALLS_MS,
   removeAccount: SERVICE_CALLS_MS,

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
+import type { FindingList } from '../../contract/connector/findings.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { createJsonApp } from '../../runtime/http-server/json-app.ts';
@@ -17,6 +18,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Consumers } from '../consumers/consumers.ts';
 import type { Feed } from '../feed/feed.ts';
+import { readAnswers } from '../inbox/answer-log.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { OpenFile } from '../media/open-file.ts';
 import { routeConsents } from '../oauth/consent-router.ts';
@@ -90,6 +92,8 @@ export interface WebParts extends ProbeParts {
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
   readonly facts: Facts;
+  /** Runs the doctor's checks that need nothing but the database. */
+  readonly examine: () => Promise<FindingList>;
   readonly consumers: Pick<Consumers, 'notify'>;
   readonly accounts: Accounts;
   /** Null if OAuth is not configured. */
@@ -183,6 +187,8 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     removeDeadLetter: removeLetter(database),
     ...operateConsumers(parts),
     getSync: getSync(sync),
+    listDeliveries: async ({ query }) => ({ deliveries: await readAnswers(database, query) }),
+    getFindings: parts.examine,
     getStatistics: async ({ query }) => await readStatistics(database, query.range, clock.now()),
     syncNow: syncNow(sync),
   } satisfies Operations;

@@ -67,3 +67,19 @@ export const statistics = connectorSchema.table(
   },
   (table) => [primaryKey({ name: 'statistics_pkey', columns: [table.step, table.slot, table.series] })],
 );
+
+/** The newest requests to the receiver, accepted and refused, without their bodies: for people. See `inbox/answer-log.ts`. */
+export const answers = connectorSchema.table('answers', {
+  id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+  at: epochMs('at').notNull(),
+  /** From the headers of the request to its answer. */
+  ms: bigint('ms', { mode: 'number' }).notNull(),
+  /** Empty if none was named or known. */
+  subscriptionId: text('subscription_id').notNull(),
+  /** Why it was refused; null if it was accepted. */
+  refusal: text('refusal'),
+  /** Of an accepted one, as far as it could be read. */
+  event: text('event'),
+  connectionId: text('connection_id'),
+  messageId: text('message_id'),
+});

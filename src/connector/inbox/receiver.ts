@@ -16,6 +16,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { Base } from '../db/base.ts';
 import type { BatchResult } from '../db/commit-batch.ts';
 import type { RawDelivery } from '../db/facts.ts';
+import type { AnswerLog } from './answer-log.ts';
 import { answerRefusal, answerTaken, REFUSALS, type Refusal } from './answers.ts';
 import { assignAccounts, createNewConnections } from './assign-accounts.ts';
 import { checkHeaders, checkSignature } from './check-signature.ts';
@@ -68,6 +69,8 @@ interface Visit {
   readonly share: Share;
   /** The error that it gets if its deadline passes now. */
   late: Refusal;
+  /** Called once it was verified and read. */
+  readonly onRead: (delivery: RawDelivery) => void;
 }
 
 export interface ReceiverOptions extends Base {
@@ -75,6 +78,8 @@ export interface ReceiverOptions extends Base {
   readonly metrics: Metrics;
   /** Counts requests, for later diagnosis. */
   readonly tally?: ReceiverTally;
+  /** Keeps the newest answers. */
+  readonly answers?: AnswerLog;
   /** Called for invalid signatures. */
   readonly audit?: Audit;
   readonly limits?: Partial<ReceiverLimits>;
@@ -223,6 +228,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         body: body.bytes,
         ...content,
       };
+      visit.onRead(delivery);
       return (await queue.add(delivery, body.bytes.length, deadline)) ? undefined : 'unavailable';
     } finally {
       if (!isSigned) freeBytes(body.bytes);
@@ -242,12 +248,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const idOf = (refusal?: Refusal): string =>
       refusal === 'unknown_subscription' ? '' : (path?.subscriptionId ?? FIRST_SUBSCRIPTION_ID);
     let answered = false;
+    let content: RawDelivery | undefined;
     const answer = (refusal: Refusal | undefined): void => {
       if (answered) return;
       answered = true;
+      const ms = clock.elapsed() - begun;
+      options.answers?.note({ subscriptionId: idOf(refusal), refusal: refusal ?? null, ms }, content);
       if (refusal === undefined) {
         answerTaken(response);
-        const ms = clock.elapsed() - begun;
         metrics.answeredIn(ms);
         options.tally?.note(idOf(), 'accepted', ms);
         return;
@@ -269,7 +277,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       deadline.pass();
     };
     const share = budget.enter(crowdOut);
-    const visit: Visit = { deadline, share, late: 'undecided' };
+    const onRead = (delivery: RawDelivery): void => {
+      content = delivery;
+    };
+    const visit: Visit = { deadline, share, late: 'undecided', onRead };
     // Whatever it waits for: a database that does not respond must not determine when the sender gets its response.
     deadline.onPass(() => answer(visit.late));
     receive(request, path, visit)

@@ -16,6 +16,7 @@ import {
   type ConnectorEndpoint,
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
+import { findingList } from './findings.ts';
 import { ofAccount, pageQuery } from './lists.ts';
 import { statistics, statisticsQuery } from './statistics.ts';
 import { syncRequest, syncResult, syncStatus } from './sync.ts';
@@ -213,6 +214,16 @@ export const SYNC_ENDPOINTS = {
     query: statisticsQuery,
     answers: [{ status: 200, description: 'The counts of each slot.', schema: statistics }],
     errors: [...API_ERRORS, 'invalid_request'],
+  },
+  getFindings: {
+    method: 'GET',
+    path: '/v1/doctor',
+    right: 'read',
+    summary: 'Examines what the database shows, and names what is wrong and what to do.',
+    description:
+      'The checks of `npm run doctor` that need only the database. They run at most every 30 s; `at` says when.',
+    answers: [{ status: 200, description: 'What was found.', schema: findingList }],
+    errors: [...API_ERRORS],
   },
   syncNow: {
     method: 'POST',

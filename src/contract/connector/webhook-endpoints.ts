@@ -10,6 +10,7 @@ import {
   type ConnectorEndpoint,
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
+import { listDeliveriesQuery, receivedDeliveryList } from './received.ts';
 import { healthAnswer } from './sync.ts';
 
 /** How long deliveries that were signed with a replaced secret are accepted: all attempts, and a margin. */
@@ -58,6 +59,17 @@ export const WEBHOOK_ENDPOINTS = {
     body: { schema: webhookEvent, required: true },
     answers: received,
     errors: receiverErrors,
+  },
+  listDeliveries: {
+    method: 'GET',
+    path: '/v1/deliveries',
+    right: 'read',
+    summary: 'Lists the newest requests to the webhook receiver, and how each was answered.',
+    description:
+      'The newest 500 accepted and 500 refused ones, newest first, without their bodies. Under load it is a sample: of each 2 s, each process keeps the newest 25 of both. `GET /v1/statistics` counts all of them.',
+    query: listDeliveriesQuery,
+    answers: [{ status: 200, description: 'The newest requests.', schema: receivedDeliveryList }],
+    errors: [...API_ERRORS, 'invalid_request'],
   },
   rotateSecret: {
     method: 'POST',

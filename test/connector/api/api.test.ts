@@ -3,6 +3,7 @@ import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { connectorConnection, connectorConnectionList } from '../../../src/contract/connector/connections.ts';
 import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
+import { findingList } from '../../../src/contract/connector/findings.ts';
 import { connectorMessage, connectorMessageList } from '../../../src/contract/connector/messages.ts';
 import { healthAnswer, syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -44,6 +45,8 @@ const PATHS = {
   '/v1/dead-letters': ['get'],
   '/v1/dead-letters/{id}': ['delete'],
   '/v1/dead-letters/{id}/replay': ['post'],
+  '/v1/deliveries': ['get'],
+  '/v1/doctor': ['get'],
   '/v1/messages': ['get', 'post'],
   '/v1/messages/{id}': ['get'],
   '/v1/messages/{id}/media': ['get'],
@@ -416,6 +419,36 @@ describe('the document', () => {
         expect([path, method, unrouted]).toEqual([path, method, false]);
       }
     }
+  });
+});
+
+describe('what the connector says of itself', () => {
+  it('is what the doctor finds without its command, causes before their effects', async () => {
+    const { status, body } = await get('/v1/doctor');
+    expect(status).toBe(200);
+    const { findings } = findingList.parse(body);
+    const checks = [...new Set(findings.map(({ check }) => check))];
+    expect(checks).toEqual([
+      'connections',
+      'snapshots',
+      'signatures',
+      'polls',
+      'reading',
+      'missed-events',
+      'numbers',
+      'processes',
+      'answers',
+      'feed',
+      'sends',
+      'handler',
+    ]);
+    expect(findings.filter(({ says }) => says.startsWith('The check failed'))).toEqual([]);
+  });
+
+  it('is what it counted and answered lately', async () => {
+    expect((await get('/v1/statistics?range=day')).body).toMatchObject({ stepSeconds: 900 });
+    expect((await get('/v1/statistics?range=week')).status).toBe(400);
+    expect((await get('/v1/deliveries?result=refused&limit=1')).status).toBe(200);
   });
 });
 

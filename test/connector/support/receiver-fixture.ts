@@ -6,6 +6,7 @@ import type {
   Subscription,
   SubscriptionSecrets,
 } from '../../../src/connector/accounts/subscription-secrets.ts';
+import type { AnswerLog } from '../../../src/connector/inbox/answer-log.ts';
 import { createReceiver, type Receiver, type ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import type { Deadline } from '../../../src/runtime/clock/deadline.ts';
@@ -73,7 +74,12 @@ export interface ReceiverFixture {
 /** A receiver behind a real listener, with a 404 of its own kind for everything it passes on. */
 export async function startReceiver(
   database: Database,
-  options: { clock?: Clock; limits?: Partial<ReceiverLimits>; http?: Partial<HttpLimits> } = {},
+  options: {
+    clock?: Clock;
+    limits?: Partial<ReceiverLimits>;
+    http?: Partial<HttpLimits>;
+    answers?: AnswerLog;
+  } = {},
 ): Promise<ReceiverFixture> {
   const secrets = new FixedSecrets(FIRST);
   const metrics = createMetrics();
@@ -86,6 +92,7 @@ export async function startReceiver(
     logger: silentLogger,
     metrics,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.answers === undefined ? {} : { answers: options.answers }),
     onCommitted: () => {
       committed += 1;
     },
