@@ -3,6 +3,7 @@ import type { Queryable } from '../runtime/database/database.ts';
 import { deleteOldCreations } from './connections/creation-store.ts';
 import { deleteOldDeadLetters } from './consumers/dead-letters.ts';
 import type { Base } from './db/base.ts';
+import { deleteErasedDeliveries } from './db/erase-messages.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
 import { deleteOldSends, readNewestSendAt } from './outbox/delete-old-sends.ts';
@@ -17,6 +18,7 @@ const DELETIONS: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
   deleteOldSends,
   deleteOldCreations,
   deleteOldDeadLetters,
+  deleteErasedDeliveries,
 ];
 
 /**

@@ -11,19 +11,19 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 26248],
+  ['src/connector', 26515],
   ['src/runtime', 8536],
   ['src/platform', 13690],
   ['src/sandbox', 4810],
-  ['src/contract', 7745],
+  ['src/contract', 7785],
   ['src/commands, cli', 5420, ['src/commands', 'src/cli']],
   ['src/scenario, testing', 2020, ['src/scenario', 'src/testing']],
   ['src/console, console-host', 13917, ['src/console', 'src/console-host']],
   ['packages/certify, conformance', 10080, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 88709, TESTS],
+  ['test, of packages too', 88895, TESTS],
   ['bench', 2640],
-  ['drizzle', 6487, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6525, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

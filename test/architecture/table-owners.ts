@@ -100,6 +100,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/commit-batch.ts': 'runs the merge',
   'src/connector/db/connection-rows.ts':
     'writes a row and its change in one statement, each a comparison of the row before and after',
+  'src/connector/db/erase-messages.ts': 'updates rows by arrays of keys, and writes the changes',
   'src/connector/db/name-peer.ts': 'writes a row and its change in one statement',
   'src/connector/db/settle-origins.ts': 'writes rows and their changes in one statement',
   'src/connector/db/inbox-partitions.ts': 'makes, attaches and drops partitions',
@@ -109,6 +110,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/feed/read-changes.ts': 'hot: pages of the feed',
   'src/connector/consumers/consumer-store.ts':
     'hot: all that a process has to write of a consumer in one statement; opens a partition under its lease',
+  'src/connector/outbox/erase-sends.ts': 'locks rows by an array of numbers',
   'src/connector/consumers/dead-letters.ts': 'moves a dead letter in one statement',
   'src/connector/inbox/assign-accounts.ts': 'joins the connections of a batch, with a deadline of its own',
   'src/connector/inbox/answer-log.ts': 'adds, and deletes what is old, in one statement',

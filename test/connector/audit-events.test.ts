@@ -151,6 +151,10 @@ const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
     await running.ask('POST', '/v1/dead-letters/abc-1/replay');
     return { who: 'CONNECTOR_API_TOKEN', id: 'abc-1', result: 'not_found' };
   },
+  async 'person.erased'() {
+    await running.ask('DELETE', '/v1/people/5511987654321');
+    return { who: 'CONNECTOR_API_TOKEN', result: 'ok' };
+  },
   async 'secret.rotated'() {
     const { status } = await running.ask('POST', '/v1/webhook/rotate', { body: { accountId: 'default' } });
     expect(status).toBe(200);

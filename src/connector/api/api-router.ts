@@ -48,6 +48,8 @@ const LONGER_ANSWER_MS: Partial<Record<ConnectorEndpointName, number>> = {
   requestPairingCode: SERVICE_CALLS_MS,
   sendReadReceipt: SERVICE_CALLS_MS,
   syncNow: SERVICE_CALLS_MS,
+  // It reads the whole feed once.
+  erasePerson: SERVICE_CALLS_MS,
 };
 
 /** Audit entries for operations that change permissions or discard something. */
@@ -66,6 +68,7 @@ const AUDITED: Partial<Record<ConnectorEndpointName, AuditEvent>> = {
   rotateConsumerSecret: 'secret.rotated',
   replayDeadLetter: 'dead_letter.replayed',
   removeDeadLetter: 'dead_letter.given_up',
+  erasePerson: 'person.erased',
 };
 
 /**
@@ -151,7 +154,11 @@ function handlerOf(
 function withAudit(operation: AnyOperation, event: AuditEvent | undefined, audit: Audit): AnyOperation {
   if (event === undefined) return operation;
   return async (call, who) => {
-    const given = call.id || (readText(call.body, 'accountId') ?? readText(call.body, 'name'));
+    // The number of an erased person must not stand in the log.
+    const given =
+      event === 'person.erased'
+        ? undefined
+        : call.id || (readText(call.body, 'accountId') ?? readText(call.body, 'name'));
     const reference = readText(call.body, 'reference');
     try {
       const answer = await operation(call, who);

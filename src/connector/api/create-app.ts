@@ -50,6 +50,7 @@ import { getMessage, getMessageTrace, listMessages, renamePeer } from './message
 import type { Operations } from './operations.ts';
 import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
 import { routePairing } from './pairing.ts';
+import { deletePerson } from './people.ts';
 import { healthz, readyz, serveMetrics } from './probes.ts';
 import { getSync, syncNow } from './sync.ts';
 import type { TokenGuard } from './token-guard.ts';
@@ -176,6 +177,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     listMessages: listMessages(database),
     getMessage: getMessage(database),
     getMessageTrace: getMessageTrace(database),
+    erasePerson: deletePerson({ database, clock, onChanged: () => feed.notify() }),
     namePeer: renamePeer({ database, clock, onChanged: () => feed.notify() }),
     queueMessage: queueMessage(sends),
     listOutbound: listOutbound(database),

@@ -76,6 +76,7 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
     .where(
       and(
         eq(m.connectionId, c.connectionId),
+        eq(m.erased, false),
         inList,
         direction === undefined ? undefined : eq(m.direction, direction),
         at === undefined ? undefined : and(lte(m.createdAt, at), isBefore),
@@ -109,7 +110,7 @@ async function readMessage(database: Database, id: string) {
     .select({ ...SHOWN, peerNamed: m.peerNamed })
     .from(m)
     .innerJoin(c, eq(c.connectionId, m.connectionId))
-    .where(eq(m.id, id))
+    .where(and(eq(m.id, id), eq(m.erased, false)))
     .orderBy(desc(m.createdAt))
     .limit(1);
   if (row === undefined) throw notFound('message');

@@ -18,6 +18,7 @@ export const AUDIT_EVENTS = [
   'consumer.resumed',
   'dead_letter.given_up',
   'dead_letter.replayed',
+  'person.erased',
   'secret.rotated',
   'token.lacks_right',
   'token.refused',

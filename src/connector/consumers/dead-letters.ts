@@ -120,6 +120,19 @@ async function takeAway(
   return letter?.consumer ?? null;
 }
 
+const OF_ERASED = (row: string): string => `EXISTS (
+  SELECT FROM (SELECT * FROM connector.change_batches n WHERE n.last_seq >= ${row}.seq ORDER BY n.last_seq LIMIT 1) b
+    JOIN connector.changes h ON h.batch = b.id AND h.position = b.size - (b.last_seq - ${row}.seq)
+   WHERE h.message_id = ANY($1::text[]) OR h.data ->> 'to' = '')`;
+
+/** Replaces the errors of erased changes, which may quote them: those of these messages, and sends to nobody. */
+export async function forgetErrors(tx: Queryable, messageIds: readonly string[]): Promise<void> {
+  const letters = `UPDATE connector.dead_letters d SET last_error = 'Erased.' WHERE ${OF_ERASED('d')}`;
+  await tx.query(letters, [messageIds]);
+  const parked = `UPDATE connector.parked p SET last_error = 'Erased.' WHERE p.last_error IS NOT NULL`;
+  await tx.query(`${parked} AND ${OF_ERASED('p')}`, [messageIds]);
+}
+
 /** As long as a failed send. The change stays in the feed. */
 const KEPT_MS = 90 * 24 * 60 * 60_000;
 

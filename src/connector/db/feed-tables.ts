@@ -6,8 +6,8 @@ import { connectorSchema, epochMs } from './column-types.ts';
 import { messageStatusEnum } from './message-tables.ts';
 
 /**
- * What changed, for the CRM. Rows are never updated: the number of a change results from its batch and its
- * position in it. Only `write-changes.ts` writes them.
+ * What changed, for the CRM. The number of a change results from its batch and its position in it. Only
+ * `write-changes.ts` writes rows, and only the erasure of a person updates them.
  */
 export const changes = connectorSchema.table(
   'changes',

@@ -248,7 +248,7 @@ merged AS (
            (kind) => `CASE WHEN ${isChanged(kind)} THEN ${CHANGE[kind]} ELSE 0 END`,
          ).join('\n                     | ')},
          webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
-   WHERE ${KINDS.map(isChanged).join('\n      OR ')}
+   WHERE NOT m.erased AND (${KINDS.map(isChanged).join('\n      OR ')})
   RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status,
             ${Object.values(SHOWN).join(', ')}
 ),

@@ -39,6 +39,8 @@ export const messages = connectorSchema.table(
     origin: text('origin').$type<MessageOrigin>(),
     /** Polling found it, and it is older than the first listing of its connection. */
     historic: boolean('historic').notNull().default(false),
+    /** The person was erased: the row has no texts, and nothing changes it. */
+    erased: boolean('erased').notNull().default(false),
     /** The service's own time, once a poll has read the message; until then the earliest timestamp of an event. */
     createdAt: epochMs('created_at').notNull(),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>().notNull(),
@@ -71,6 +73,8 @@ export const messages = connectorSchema.table(
     index('messages_unknown_sender')
       .on(table.connectionId, table.createdAt.desc().nullsFirst())
       .where(sql`${table.peer} is null and ${table.direction} = 'incoming'`),
+    /** Few rows: late deliveries of them are deleted. */
+    index('messages_erased').on(table.connectionId, table.id).where(sql`${table.erased}`),
     /** Few rows: those whose send may still be answered. */
     index('messages_unknown_origin').on(table.connectionId).where(sql`${table.origin} = 'unknown'`),
     /** Few rows: `GET /v1/sync` counts them. */

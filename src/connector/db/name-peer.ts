@@ -7,7 +7,7 @@ const NAME = `
 WITH named AS (
   UPDATE connector.messages m
      SET peer = $3::text, peer_named = true, previous_status = m.status, change_mask = ${CHANGE.fields}
-   WHERE m.id = $1 AND m.connection_id = $2 AND (m.peer IS NULL OR (m.peer_named AND m.peer <> $3::text))
+   WHERE m.id = $1 AND m.connection_id = $2 AND NOT m.erased AND (m.peer IS NULL OR (m.peer_named AND m.peer <> $3::text))
   RETURNING m.*
 ),
 ${writeChanges({

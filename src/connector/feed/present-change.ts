@@ -1,5 +1,10 @@
 import { getTableColumns } from 'drizzle-orm';
-import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
+import type {
+  Change,
+  ConnectionChangeData,
+  MessageChangeData,
+  PersonErasedData,
+} from '../../contract/connector/changes.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { CONNECTION_FIELDS } from '../db/connection-rows.ts';
 import { changes } from '../db/feed-tables.ts';
@@ -46,6 +51,9 @@ export function presentChange(row: StoredChange): Change {
       const data = presentOutbound(row.data as unknown as StoredOutbound);
       return { ...head, type: row.type, ...ofMessage, data };
     }
+    case 'person.erased':
+      // Written only by `tellErasures`.
+      return { ...head, type: row.type, data: row.data as PersonErasedData };
     default:
       row.type satisfies never;
       throw new TypeError('the feed contains a change of a type that this version does not know');

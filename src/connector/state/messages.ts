@@ -14,7 +14,7 @@ export async function countNameless(db: Queryable, accountId: string, since: num
     .select({ count: count() })
     .from(c)
     .innerJoin(m, and(eq(m.connectionId, c.connectionId), eq(m.direction, 'incoming')))
-    .where(and(eq(c.accountId, accountId), gte(m.createdAt, since), isNull(m.peer)));
+    .where(and(eq(c.accountId, accountId), gte(m.createdAt, since), isNull(m.peer), eq(m.erased, false)));
   return row?.count ?? 0;
 }
 

@@ -22,7 +22,7 @@ export async function readTracedRow(db: Queryable, messageId: string) {
       createdAt,
     })
     .from(messages)
-    .where(eq(messages.id, messageId))
+    .where(and(eq(messages.id, messageId), eq(messages.erased, false)))
     .orderBy(desc(createdAt))
     .limit(1);
   return row ?? null;

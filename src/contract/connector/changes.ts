@@ -22,6 +22,7 @@ export const CHANGE_TYPES = [
   'message.updated',
   'connection.updated',
   'outbound.updated',
+  'person.erased',
 ] as const;
 export type ChangeType = (typeof CHANGE_TYPES)[number];
 
@@ -52,6 +53,15 @@ export const connectionChangeData = connectorConnection.omit({ health: true, las
     .describe('The fields that changed; null if the connection was not known, or not listed, before.'),
 });
 export type ConnectionChangeData = z.infer<typeof connectionChangeData>;
+
+/** What was erased. It names nobody. */
+export const personErasedData = z.object({
+  messageIds: z
+    .array(identifier)
+    .describe('Messages of the person, up to 500. Delete what you keep of them.'),
+  outboundIds: z.array(identifier).describe('Sends to the person.'),
+});
+export type PersonErasedData = z.infer<typeof personErasedData>;
 
 const head = {
   seq: z
@@ -107,6 +117,15 @@ export const change = z.discriminatedUnion('type', [
       .optional()
       .describe('The message that resulted from the send; absent until it is known.'),
     data: outbound.describe('The send as it was after the change.'),
+  }),
+  z.object({
+    ...head,
+    type: z
+      .literal('person.erased')
+      .describe(
+        'A person was erased (`DELETE /v1/people/{id}`). Earlier changes no longer contain their texts.',
+      ),
+    data: personErasedData.describe('Their messages and sends. There is a change for each connection.'),
   }),
 ]);
 export type Change = z.infer<typeof change>;

@@ -37,6 +37,7 @@ export const CONNECTOR_ERRORS = {
   peer_known: { status: 409, meaning: 'The service has named the other party of the message.' },
   not_cancellable: { status: 409, meaning: 'The send is no longer queued.' },
   not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be retried.' },
+  send_in_progress: { status: 409, meaning: 'A send to the person is in progress.' },
   account_exists: { status: 409, meaning: 'This credential already belongs to an account.' },
   account_configured: {
     status: 409,

@@ -36,6 +36,16 @@ export const MESSAGE_ENDPOINTS = {
     answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
     errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found', 'peer_known'],
   },
+  erasePerson: {
+    method: 'DELETE',
+    path: '/v1/people/{id}',
+    right: 'operate',
+    summary: 'Erases a person, under all spellings of the number.',
+    description:
+      'Removes the number, texts, addresses of files and references from messages, changes, kept deliveries, sends and errors of consumers. Queued sends to the person are deleted. The ids of the messages stay, so that polling brings nothing back. The feed tells consumers the ids with `person.erased`. A message that the person writes later is stored. It can be repeated.',
+    answers: [{ status: 200, description: 'Erased.', schema: messages.erasedPerson }],
+    errors: [...API_ERRORS, 'invalid_request', 'send_in_progress'],
+  },
   getMessageMedia: {
     method: 'GET',
     path: '/v1/messages/{id}/media',

@@ -140,3 +140,10 @@ export const queuedMessage = z.object({
   outboundId: identifier.describe('Id of the send; follow it with `GET /v1/outbound/{id}`.'),
 });
 export type QueuedMessage = z.infer<typeof queuedMessage>;
+
+/** Answer of `DELETE /v1/people/{id}`. */
+export const erasedPerson = z.object({
+  messages: z.int().min(0).describe('Messages that were erased.'),
+  sends: z.int().min(0).describe('Sends that were deleted.'),
+});
+export type ErasedPerson = z.infer<typeof erasedPerson>;

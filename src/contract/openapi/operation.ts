@@ -82,6 +82,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   messaging: 'Id of the webhook subscription.',
   'oauth-apps': 'Client id of the OAuth app.',
   outbound: 'Id of the send.',
+  people: 'A number of the person, in any spelling: international digits, no `+`.',
   start: 'Token of the start URL, as returned by `POST /v1/accounts/oauth`.',
 };
 

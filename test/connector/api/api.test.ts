@@ -51,6 +51,7 @@ const PATHS = {
   '/v1/messages/{id}': ['get'],
   '/v1/messages/{id}/media': ['get'],
   '/v1/messages/{id}/peer': ['put'],
+  '/v1/people/{id}': ['delete'],
   '/v1/messages/{id}/trace': ['get'],
   '/v1/outbound': ['get'],
   '/v1/outbound/{id}': ['delete', 'get'],

@@ -49,6 +49,7 @@ describe('the endpoints of the connector', () => {
         'DELETE /v1/accounts/{id}',
         'DELETE /v1/consumers/{id}',
         'DELETE /v1/dead-letters/{id}',
+        'DELETE /v1/people/{id}',
         'PATCH /v1/consumers/{id}',
         'POST /v1/accounts',
         'POST /v1/consumers',

@@ -133,6 +133,14 @@ export const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { typ
       updatedAt: '2026-11-27T03:00:35.064Z',
     },
   },
+  'person.erased': {
+    seq: 12,
+    at: '2026-11-27T03:05:00.000Z',
+    accountId: 'default',
+    connectionId: CONNECTION,
+    type: 'person.erased',
+    data: { messageIds: [INCOMING, OUTGOING], outboundIds: ['ec44a9de-48e0-44f5-ab59-eb239e525098'] },
+  },
   'connection.updated': {
     seq: 11,
     at: '2026-11-27T03:01:22.607Z',

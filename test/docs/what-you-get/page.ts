@@ -141,6 +141,7 @@ export function buildWhatYouGet(): string {
     describeChange('message.status'),
     describeChange('outbound.updated'),
     describeChange('connection.updated'),
+    describeChange('person.erased'),
     '## Events of the service',
     'The service sends them as signed webhooks, for `qr` connections only. The connector receives them for you. Fields are in snake case, and times in epoch milliseconds. [patterns.md](patterns.md) shows how to check the signature.',
     describeEvent('message.received'),

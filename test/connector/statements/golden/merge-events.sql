@@ -347,7 +347,7 @@ merged AS (
                  OR (m.status = 'failed' AND excluded.status = 'read'),
                      false)) AND NOT m.status_conflict)) THEN 16 ELSE 0 END,
          webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
-   WHERE (((excluded.status > m.status AND m.status <> 'read')
+   WHERE NOT m.erased AND ((((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')))
       OR (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
         OR ((excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) AND m.peer IS DISTINCT FROM excluded.peer)
@@ -369,7 +369,7 @@ merged AS (
         OR (m.peer_named AND excluded.peer IS NOT NULL))
       OR (((m.status_conflict OR excluded.status_conflict
         OR coalesce((m.status = 'read' AND excluded.status = 'failed')
-                 OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict))
+                 OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict)))
   RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status,
             m.direction,
                 m.peer,

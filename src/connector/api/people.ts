@@ -1,0 +1,33 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { SendInProgress } from '../outbox/erase-sends.ts';
+import { erasePerson } from '../people/erase-person.ts';
+import { ApiError, invalid } from './api-error.ts';
+import type { Operation } from './operations.ts';
+
+/** `DELETE /v1/people/{id}`. */
+export function deletePerson(options: {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Called when changes may have been written. */
+  readonly onChanged: () => void;
+}): Operation<'erasePerson'> {
+  const { database, clock, onChanged } = options;
+  return async ({ id }) => {
+    // A number that is written in another way would erase nothing, and the caller would not notice.
+    if (!/^[\w.@-]+$/.test(id))
+      throw invalid('id', 'must be as `peer` is shown: international digits without `+`');
+    try {
+      const erased = await erasePerson(database, id, clock.now());
+      onChanged();
+      return erased;
+    } catch (error) {
+      if (error instanceof SendInProgress)
+        throw new ApiError(
+          'send_in_progress',
+          'A send to this person is in progress. Try again in a minute.',
+        );
+      throw error;
+    }
+  };
+}

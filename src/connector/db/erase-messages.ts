@@ -1,0 +1,110 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { MESSAGE_TEXTS } from './facts.ts';
+import { changes } from './feed-tables.ts';
+import { messages } from './message-tables.ts';
+import { writeChanges } from './write-changes.ts';
+
+/** The messages of a person in one connection. */
+export interface ErasedMessages {
+  readonly accountId: string;
+  readonly connectionId: string;
+  readonly ids: readonly string[];
+}
+
+const emptied = (names: readonly string[]): string => names.map((name) => `${name} = NULL`).join(', ');
+const CHANGE_TEXTS = MESSAGE_TEXTS.flatMap((name) => (name in changes ? [changes[name as 'text'].name] : []));
+
+// Locked in the order of their keys, as the merge does. The row stays without its texts, so that a poll that reads the
+// message again finds it and changes nothing.
+const MESSAGES = `
+WITH locked AS (
+  SELECT m.connection_id, m.id FROM connector.connections c
+    JOIN connector.messages m ON m.connection_id = c.connection_id AND m.peer = ANY($1::text[])
+   ORDER BY m.connection_id, m.id FOR UPDATE OF m
+), erased AS (
+  UPDATE connector.messages m
+     SET ${emptied(MESSAGE_TEXTS.map((name) => messages[name].name))}, origin = NULL, erased = true
+    FROM locked l WHERE m.connection_id = l.connection_id AND m.id = l.id
+  RETURNING m.account_id, m.connection_id, m.id
+)
+SELECT account_id AS "accountId", connection_id AS "connectionId", array_agg(id ORDER BY id) AS ids
+  FROM erased GROUP BY account_id, connection_id ORDER BY connection_id`;
+
+const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[]) t(connection_id, id))`;
+
+const CHANGES = `
+UPDATE connector.changes SET ${emptied(CHANGE_TEXTS)}
+ WHERE type <> 'outbound.updated' AND (connection_id, message_id) IN ${NAMED}`;
+
+// Sends that retention has deleted are in the feed only.
+const SENDS = `
+UPDATE connector.changes
+   SET data = data || '{"to": "", "text": null, "mediaFilename": null, "mediaMimetype": null, "mediaCaption": null, "reference": ""}'
+ WHERE type = 'outbound.updated' AND data ->> 'to' = ANY($1::text[])`;
+
+const DELIVERIES = `DELETE FROM connector.inbox WHERE (connection_id, message_id) IN ${NAMED}`;
+
+/** Deliveries that became no message, so that only their bytes name the person. */
+const UNMERGED = `
+DELETE FROM connector.inbox i
+ WHERE i.outcome IN ('invalid', 'unmergeable', 'unknown_event', 'foreign')
+   AND EXISTS (SELECT FROM unnest($1::text[]) p WHERE position(convert_to('"' || p || '"', 'UTF8') IN i.body) > 0)`;
+
+/** Removes the number, texts, files and references of a person from messages, changes and the raw log. */
+export async function eraseMessages(tx: Queryable, phones: readonly string[]): Promise<ErasedMessages[]> {
+  const erased = await tx.query<ErasedMessages>(MESSAGES, [phones]);
+  const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
+  const named = [connections, erased.flatMap(({ ids }) => ids)];
+  await tx.query(CHANGES, named);
+  await tx.query(SENDS, [phones]);
+  await tx.query(DELIVERIES, named);
+  await tx.query(UNMERGED, [phones]);
+  return erased;
+}
+
+/**
+ * Deletes deliveries of messages that were erased since: a repeated delivery may arrive after the erasure, and its bytes
+ * may name the person.
+ */
+export async function deleteErasedDeliveries(db: Queryable): Promise<void> {
+  await db.query(
+    `DELETE FROM connector.inbox i USING connector.messages m
+      WHERE m.erased AND i.message_id = m.id AND i.connection_id = m.connection_id`,
+  );
+}
+
+/** What consumers are told of an erasure in one connection. */
+export interface Erasure {
+  readonly accountId: string;
+  readonly connectionId: string;
+  readonly messageIds: readonly string[];
+  readonly outboundIds: readonly string[];
+}
+
+const TELL = `
+WITH told AS (
+  SELECT t."accountId" AS account_id, t."connectionId" AS connection_id,
+         jsonb_build_object('messageIds', t."messageIds", 'outboundIds', t."outboundIds") AS data
+    FROM jsonb_to_recordset(($1::text)::jsonb)
+      AS t("accountId" text, "connectionId" text, "messageIds" jsonb, "outboundIds" jsonb)
+),
+${writeChanges({
+  made: ['told'],
+  changes: [
+    {
+      type: `'person.erased'`,
+      at: '$2::bigint',
+      accountId: 't.account_id',
+      connectionId: 't.connection_id',
+      source: `'api'`,
+      data: 't.data',
+      from: 'FROM told t',
+    },
+  ],
+})}
+SELECT count(*) AS count FROM told`;
+
+/** Writes a `person.erased` for each of them. */
+export async function tellErasures(tx: Queryable, erasures: readonly Erasure[], now: number): Promise<void> {
+  if (erasures.length > 0) await tx.query(TELL, [JSON.stringify(erasures), now]);
+}

@@ -1,0 +1,53 @@
+import { variants } from '../../patterns/phone-variants.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { forgetErrors } from '../consumers/dead-letters.ts';
+import { type Erasure, eraseMessages, tellErasures } from '../db/erase-messages.ts';
+import { eraseSends } from '../outbox/erase-sends.ts';
+
+/** All changes of the feed are read once. */
+const DEADLINE_MS = 140_000;
+/** Ids of one change of the feed. */
+const IDS_AT_ONCE = 500;
+
+/**
+ * Erases a person in one transaction: number, texts, addresses of files and references in messages, changes, the raw
+ * log, sends and the errors of consumers. The ids of the messages stay, so that polling brings nothing back. The feed
+ * tells consumers the ids. Can be repeated. Throws as `transaction` does, and what `eraseSends` throws.
+ */
+export async function erasePerson(
+  database: Database,
+  phone: string,
+  now: number,
+): Promise<{ readonly messages: number; readonly sends: number }> {
+  const phones = variants(phone);
+  return await database.transaction(
+    async (tx) => {
+      const sends = await eraseSends(tx, phones);
+      const messages = await eraseMessages(tx, phones);
+      await forgetErrors(
+        tx,
+        messages.flatMap(({ ids }) => ids),
+      );
+      // Last, because the number of a batch must not wait for the rest of the transaction.
+      const told = [
+        ...messages.flatMap((found) => inParts(found.ids).map((messageIds) => tell(found, { messageIds }))),
+        ...sends.map((send) => tell(send, { outboundIds: [send.id] })),
+      ];
+      await tellErasures(tx, told, now);
+      return { messages: messages.reduce((sum, { ids }) => sum + ids.length, 0), sends: sends.length };
+    },
+    { deadlineMs: DEADLINE_MS },
+  );
+}
+
+function tell(
+  { accountId, connectionId }: Pick<Erasure, 'accountId' | 'connectionId'>,
+  ids: Partial<Erasure>,
+): Erasure {
+  return { accountId, connectionId, messageIds: [], outboundIds: [], ...ids };
+}
+
+function inParts(ids: readonly string[]): (readonly string[])[] {
+  const parts = Math.ceil(ids.length / IDS_AT_ONCE);
+  return Array.from({ length: parts }, (_, part) => ids.slice(part * IDS_AT_ONCE, (part + 1) * IDS_AT_ONCE));
+}
