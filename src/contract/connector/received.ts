@@ -24,7 +24,7 @@ const receivedDelivery = z.object({
 export type ReceivedDelivery = z.infer<typeof receivedDelivery>;
 
 export const listDeliveriesQuery = z.strictObject({
-  result: z.enum(['accepted', 'refused']).optional().describe('Only accepted, or only refused requests.'),
+  result: z.enum(['accepted', 'refused']).optional().describe('Only `accepted`, or only `refused` requests.'),
   limit: queryInteger(CONNECTOR_PAGE).describe('Maximum number of entries.'),
 });
 
