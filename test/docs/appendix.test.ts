@@ -1,10 +1,18 @@
 import { describe, expect, it } from 'vitest';
+import { OWNERS } from '../architecture/table-owners.ts';
 import { readProjectFile } from '../support/markdown.ts';
 import { buildAppendix, CHAPTERS, GROUPS, SECURITY_PAGE } from './appendix/pages.ts';
 
 describe('the appendix', () => {
   it.each(Object.entries(buildAppendix()))('%s is what `npm run docs` writes', (path, text) => {
     expect(readProjectFile(path).split('\n')).toEqual(text.split('\n'));
+  });
+
+  it('says of each table of the connector what it keeps', () => {
+    const [page = ''] = readProjectFile('docs/appendix/tables.md').split('Outside the database');
+    const named = page.split('\n').flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`(\w+)`/g)]);
+    const tables = Object.keys(OWNERS).filter((name) => name.startsWith('connector.'));
+    expect(named.map(([, name]) => `connector.${name}`).sort()).toEqual(tables.sort());
   });
 
   it('names the tests of each promise', () => {
