@@ -15,7 +15,7 @@ const LIMITS: readonly (readonly [
   ['src/runtime', 8536],
   ['src/platform', 13690],
   ['src/sandbox', 4810],
-  ['src/contract', 7785],
+  ['src/contract', 7795],
   ['src/commands, cli', 5420, ['src/commands', 'src/cli']],
   ['src/scenario, testing', 2020, ['src/scenario', 'src/testing']],
   ['src/console, console-host', 13917, ['src/console', 'src/console-host']],
