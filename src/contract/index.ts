@@ -14,6 +14,7 @@ export * from './connector/received.ts';
 export * from './connector/rights.ts';
 export * from './connector/statistics.ts';
 export * from './connector/sync.ts';
+export * from './connector/tools.ts';
 export * from './connector/trace.ts';
 export * from './service/account.ts';
 export * from './service/connections.ts';

@@ -174,6 +174,13 @@ const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
     await running.ask('GET', '/v1/accounts', { token: 'guessed-token' });
     return { what: 'GET /v1', result: 'unknown_token', address: '127.0.0.1' };
   },
+  async 'tool.called'() {
+    const params = { name: 'health', arguments: {} };
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const headers = { accept: 'application/json, text/event-stream' };
+    expect((await running.ask('POST', '/mcp', { body, headers })).status).toBe(200);
+    return { who: 'CONNECTOR_API_TOKEN', what: 'health', result: 'ok' };
+  },
   async 'tokens.loaded'() {
     await startOnce({});
     return { who: 'settings', what: ['CONNECTOR_API_TOKEN read+write+operate+metrics'], result: 'ok' };

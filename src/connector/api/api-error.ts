@@ -76,7 +76,8 @@ export function answerError(logger: Logger) {
   };
 }
 
-function toRefusal(error: unknown): ApiError {
+/** What an operation threw, as an error of the API. */
+export function toRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isConnectionFailure(error))
     return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS.database);

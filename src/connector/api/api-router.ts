@@ -109,8 +109,9 @@ export function routeOperations(
   return router;
 }
 
-function parseBody(name: ConnectorEndpointName) {
-  const larger = LARGER_BODY_BYTES[name];
+/** Parses the body of a call as JSON, within the limits of its endpoint. */
+export function parseBody(name?: ConnectorEndpointName) {
+  const larger = name === undefined ? undefined : LARGER_BODY_BYTES[name];
   const limit = larger ?? LARGEST_BODY_BYTES;
   const bound = { plainBytes: LARGEST_BODY_BYTES, depth: DEEPEST_BODY };
   const verify = (_request: unknown, _response: unknown, bytes: Uint8Array): void => boundJson(bytes, bound);

@@ -54,6 +54,7 @@ import { deletePerson } from './people.ts';
 import { healthz, readyz, serveMetrics } from './probes.ts';
 import { getSync, syncNow } from './sync.ts';
 import type { TokenGuard } from './token-guard.ts';
+import { routeTools } from './tool-router.ts';
 
 const FOREIGN_HOST =
   'Host: the connector is not known under this name; list the reverse proxy in CONNECTOR_TRUSTED_PROXIES, or use 127.0.0.1.';
@@ -139,6 +140,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
   app.use(routeMedia({ database, clock, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
   app.use(routeOperations(operations, { guard, audit, clock }));
+  app.use(routeTools({ ...parts, operations }));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH, '/docs'] }));
   app.use(answerError(parts.logger));
   // Deliveries come first, so that nothing reads their bodies before the signature is verified. They bypass

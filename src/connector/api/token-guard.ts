@@ -42,9 +42,14 @@ const BEARER = /^Bearer +([^\s]+) *$/i;
 /** Key under which the name of the caller is stored. */
 const CALLER = 'caller';
 
+/** The token that a request was made with. */
+export function tokenOf(response: Response): ApiToken | undefined {
+  return response.locals[CALLER] as ApiToken | undefined;
+}
+
 /** The name of the token that a request was made with. */
 export function callerOf(response: Response): string | undefined {
-  return (response.locals[CALLER] as ApiToken | undefined)?.name;
+  return tokenOf(response)?.name;
 }
 
 /**
@@ -75,7 +80,7 @@ export function createTokenGuard(options: {
 
   /** The caller's token; undefined if the request was rejected and its response was sent. */
   function identify(request: Request, response: Response, asked: string): ApiToken | undefined {
-    const before = response.locals[CALLER] as ApiToken | undefined;
+    const before = tokenOf(response);
     if (before !== undefined) return before;
     response.setHeader('Cache-Control', 'no-store');
     const given = BEARER.exec(request.get('authorization') ?? '')?.[1];
@@ -88,7 +93,8 @@ export function createTokenGuard(options: {
 
   return {
     authenticate(request, response, next) {
-      if (identify(request, response, `${request.method} /v1`) !== undefined) next();
+      if (identify(request, response, `${request.method} ${request.baseUrl || request.path}`) !== undefined)
+        next();
     },
     allow(name) {
       const endpoint = CONNECTOR_ENDPOINTS[name];

@@ -23,6 +23,7 @@ export const AUDIT_EVENTS = [
   'token.lacks_right',
   'token.refused',
   'tokens.loaded',
+  'tool.called',
   'webhook.signature_refused',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
