@@ -2,6 +2,7 @@ import { createRoot } from 'react-dom/client';
 import { startPage } from './start.tsx';
 import { preloadParts } from './ui/lazy-part.tsx';
 import './ui/fonts.css';
+import './ui/cards.css';
 import './ui/tokens.css';
 import './ui/ui.css';
 import './shell/shell.css';

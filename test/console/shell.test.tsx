@@ -93,6 +93,7 @@ describe('the shell', () => {
     expect(links.map(({ textContent }) => textContent?.split(' ')[0])).toEqual([
       'Overview',
       'Inbox',
+      'Deliveries',
       'Sync',
       'Journey',
     ]);

@@ -78,6 +78,7 @@ describe('the console beside a connector', () => {
       [
         expect.stringContaining('Overview'),
         expect.stringContaining('Inbox'),
+        expect.stringContaining('Deliveries'),
         expect.stringContaining('Sync'),
         expect.stringContaining('Journey'),
       ],

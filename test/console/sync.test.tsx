@@ -1,7 +1,18 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
 import type { DeadLetter } from '../../src/contract/connector/changes.ts';
-import { ACCOUNT, ACCOUNT_SYNC, at, CONSUMER, EMPTY, KNOWN_DESK, letter, pageOf, SEND } from './answers.tsx';
+import {
+  ACCOUNT,
+  ACCOUNT_SYNC,
+  at,
+  CONSUMER,
+  EMPTY,
+  KNOWN_DESK,
+  letter,
+  POINT,
+  pageOf,
+  SEND,
+} from './answers.tsx';
 import {
   type Answers,
   openPage,
@@ -36,7 +47,7 @@ describe('dead letters', () => {
     const page = await openPage('/sync', {
       answers: letters(letter('c', 3), letter('b', 2), letter('a', 1)),
     });
-    await screen.findByText('RangeError: no room for c');
+    await screen.findByText('RangeError: no room for c', { selector: 'bdi' });
     expect(rows('Dead letters').map(({ textContent }) => textContent)).toEqual([
       expect.stringMatching(/^3 message\.created.*1 call · 2026-01-15 12:00:00ReplayJourney$/),
       expect.stringMatching(/^2 /),
@@ -48,10 +59,36 @@ describe('dead letters', () => {
     await waitFor(() => expect(rows('Dead letters')).toHaveLength(2));
     await page.user.click(await button('Replay all 2'));
     expect(replayed(page.writes)).toEqual(['b']);
-    await screen.findByText('The handler is called again with each change, oldest first.');
+    await screen.findByText('The handler is called again with 2 changes, oldest first.');
     await page.user.click(screen.getAllByRole('button', { name: 'Replay all 2' }).at(-1) as HTMLElement);
     await screen.findByText('None. A change that the handler fails to process is set aside here.');
     expect(replayed(page.writes)).toEqual(['b', 'a', 'c']);
+    screen.getByText('Done: 2 of 2');
+  });
+
+  it('are replayed by consumer, connection and error, and a replay can be stopped', async () => {
+    const crm = { ...letter('d', 4), consumer: 'crm' };
+    const same = [letter('c', 3), letter('b', 2), letter('a', 1)].map((each) => ({
+      ...each,
+      lastError: 'RangeError: no room',
+    }));
+    const first = Promise.withResolvers<object>();
+    const page = await openPage('/sync', {
+      answers: {
+        ...letters(crm, ...same),
+        'POST /connector/v1/dead-letters/a/replay': () => first.promise,
+      },
+    });
+    await page.user.selectOptions(await screen.findByLabelText('error'), 'RangeError: no room');
+    expect(rows('Dead letters')).toHaveLength(3);
+    await page.user.selectOptions(screen.getByLabelText('consumer'), 'handler');
+    await page.user.click(await button('Replay all 3'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay all 3' }).at(-1) as HTMLElement);
+    await screen.findByText('0 of 3');
+    await page.user.click(await button('Stop'));
+    first.resolve({ ok: true });
+    await screen.findByText('Stopped: 1 of 3');
+    expect(replayed(page.writes)).toEqual(['a']);
   });
 
   it('keep a question open, and its button disabled, until the replay before it has ended', async () => {
@@ -62,7 +99,7 @@ describe('dead letters', () => {
         'POST /connector/v1/dead-letters/b/replay': () => first.promise,
       },
     });
-    await screen.findByText('RangeError: no room for b');
+    await screen.findByText('RangeError: no room for b', { selector: 'bdi' });
     await page.user.click(
       within(rows('Dead letters')[0] as HTMLElement).getByRole('button', { name: 'Replay' }),
     );
@@ -90,7 +127,106 @@ describe('dead letters', () => {
     });
     await page.user.click(await button('Replay it'));
     await page.user.click(screen.getAllByRole('button', { name: 'Replay it' }).at(-1) as HTMLElement);
-    expect((await screen.findByRole('alert')).textContent).toContain('Retry later.');
+    await screen.findByText('Done: 0 of 1, 1 failed: Retry later.');
+  });
+});
+
+describe('what the connector says of itself', () => {
+  const finding = {
+    check: 'signatures',
+    title: 'signatures of deliveries',
+    accountId: 'default',
+    verdict: 'problem',
+    code: 'wrong_secret',
+    says: 'Deliveries are refused.',
+    evidence: ['3 in the last hour.'],
+    advice: ['Rotate the secret.'],
+  } as const;
+
+  it('is the findings of the doctor, with evidence and advice, and when it was examined', async () => {
+    const fine = { ...finding, check: 'feed', verdict: 'ok', code: null, says: 'No delay.' };
+    const page = await openPage('/sync', {
+      answers: {
+        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/doctor': { at: at(), findings: [fine, finding] },
+      },
+    });
+    const findings = within(await screen.findByRole('region', { name: 'Findings' }));
+    const [first] = await findings.findAllByRole('listitem');
+    expect(first?.textContent).toBe(
+      'Deliveries are refused. wrong_secret default3 in the last hour.Rotate the secret.',
+    );
+    findings.getByText('1 check fine, 0 not possible · examined at 12:00:00');
+    expect(findings.queryByText(/^Nothing is wrong/)).toBeNull();
+    page.answer({ 'GET /connector/v1/doctor': { at: at(30), findings: [fine] } });
+    await findings.findByText('Nothing is wrong, as far as the database shows.');
+  });
+
+  it('is how much is covered, repaired and late, in one line', async () => {
+    await openPage('/sync', {
+      answers: {
+        'GET /connector/v1/sync': {
+          ...SYNC,
+          accounts: [{ ...ACCOUNT_SYNC, openGaps: 2, coveredUntil: null }],
+          dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
+        },
+      },
+    });
+    const tiles = within(await screen.findByRole('list', { name: 'Summary' })).getAllByRole('listitem');
+    expect(tiles.map((tile) => [tile.textContent?.split(' ')[0], tile.dataset['bad']])).toEqual([
+      ['Coverage', 'true'],
+      ['Repaired', 'false'],
+      ['Lag', 'true'],
+    ]);
+    expect(tiles[1]?.textContent).toBe('Repaired 3 2 messages, 1 status that webhooks lost');
+    expect(tiles[2]?.textContent).toContain('7 changes and 0 sends wait');
+  });
+});
+
+describe('received webhooks in production', () => {
+  it('are listed with their answers, and the refused ones by reason', async () => {
+    const accepted = {
+      id: '2',
+      at: at(),
+      ms: 12,
+      status: 200,
+      reason: null,
+      says: null,
+      subscriptionId: 'default',
+      event: 'message.received',
+      connectionId: 'c1',
+      messageId: 'm1',
+    };
+    const refused = {
+      ...accepted,
+      id: '1',
+      status: 401,
+      reason: 'wrong_signature',
+      says: 'X-Service-Signature does not match the body and the secret.',
+      event: null,
+      connectionId: null,
+      messageId: null,
+    };
+    const page = await openPage('/deliveries', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/deliveries': ({ query }: Sent) => ({
+          deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused],
+        }),
+        'GET /connector/v1/statistics': { at: at(), stepSeconds: 900, from: at(), points: [POINT] },
+      },
+    });
+    await screen.findByText('Refused in 24 hours: 2 wrong signature, 1 stale timestamp');
+    await waitFor(() => expect(rows('Received webhooks')).toHaveLength(2));
+    expect(rows('Received webhooks')[0]?.textContent).toBe(
+      '200message.receivedc12026-01-15 12:00:00 · 12 msJourney',
+    );
+    await page.user.click(screen.getByRole('link', { name: 'refused' }));
+    await waitFor(() => expect(rows('Received webhooks')).toHaveLength(1));
+    expect(rows('Received webhooks')[0]?.textContent).toBe(
+      '401wrong signatureX-Service-Signature does not match the body and the secret.2026-01-15 12:00:00 · 12 ms',
+    );
+    expect(location.search).toBe('?q=refused');
   });
 });
 

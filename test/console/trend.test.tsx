@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { latencyOf, refusedOf, trendOf } from '../../src/console/screens/overview/trend.ts';
+import { refusedOf } from '../../src/console/data/statistics.ts';
+import { latencyOf, trendOf } from '../../src/console/screens/overview/trend.ts';
 import { at, POINT } from './answers.tsx';
 
 const STATISTICS = {

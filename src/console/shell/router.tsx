@@ -59,9 +59,10 @@ const deliveries = createRoute({
   getParentRoute: () => root,
   path: '/deliveries',
   validateSearch: listSearch,
-  component: lazyPart(
-    'deliveries',
-    async () => (await import('../screens/deliveries/screen.tsx')).DeliveriesScreen,
+  component: lazyPart('deliveries', async () =>
+    mode().mode === 'sandbox'
+      ? (await import('../screens/deliveries/screen.tsx')).DeliveriesScreen
+      : (await import('../screens/deliveries/received.tsx')).ReceivedScreen,
   ),
 });
 const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id' });

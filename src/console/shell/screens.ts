@@ -18,7 +18,7 @@ export const LOOKS: Readonly<
   '/connections': { Icon: Connections, purpose: 'Phone numbers of the network, and what happens to them.' },
   '/phone': { Icon: Phone, purpose: 'The phones of your numbers, and of those who write to them.' },
   '/inbox': { Icon: Inbox, purpose: 'What the connector has stored, as an agent of the CRM sees it.' },
-  '/deliveries': { Icon: Deliveries, purpose: 'Events on their way to your webhooks, with every attempt.' },
+  '/deliveries': { Icon: Deliveries, purpose: 'Events at the webhooks, and how each was answered.' },
   '/calls': { Icon: Calls, purpose: 'Requests to the service, and why it refused some.' },
   '/sync': { Icon: Sync, purpose: 'Whether the connector keeps up: what it repaired, and what waits.' },
   '/access': { Icon: Access, purpose: 'Who may call the service: API keys, OAuth apps and grants.' },

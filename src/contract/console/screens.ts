@@ -30,7 +30,7 @@ export const SCREENS = [
   { path: '/connections', label: 'Connections', key: 'n', modes: ['sandbox'] },
   { path: '/phone', label: 'Phone', key: 'p', modes: ['sandbox'] },
   { path: '/inbox', label: 'Inbox', key: 'i', modes: ['sandbox', 'production'] },
-  { path: '/deliveries', label: 'Deliveries', key: 'd', modes: ['sandbox'] },
+  { path: '/deliveries', label: 'Deliveries', key: 'd', modes: ['sandbox', 'production'] },
   { path: '/calls', label: 'Calls', key: 'c', modes: ['sandbox'] },
   { path: '/sync', label: 'Sync', key: 's', modes: ['sandbox', 'production'] },
   { path: '/access', label: 'Access', key: 'a', modes: ['sandbox'] },

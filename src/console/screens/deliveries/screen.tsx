@@ -1,16 +1,20 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import type { Delivery, DeliveryKey } from '../../../contract/sandbox/deliveries.ts';
 import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
+import { Bulk } from '../../ui/bulk.tsx';
 import { Chip } from '../../ui/chip.tsx';
+import { showCount } from '../../ui/count.ts';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/times.tsx';
 import { EVENTS, outcomeOf, summaryOf } from './describe.ts';
 import { DeliveryDetail } from './detail.tsx';
-import { groupAttempts } from './series.ts';
-import { Axis, ROW_AXIS_MS, Waterfall } from './waterfall.tsx';
+import { resultOf } from './series.ts';
+import './deliveries.css';
 
 const route = getRouteApi('/deliveries');
 
@@ -57,18 +61,9 @@ const COLUMNS: readonly Column<Delivery>[] = [
     cell: (row) => <bdi className="soft">{summaryOf(row)}</bdi>,
   },
   {
-    heading: <Axis axis={ROW_AXIS_MS} />,
-    width: 'minmax(54px, 0.8fr)',
-    cell: ({ createdAt, attempts }) => (
-      <Waterfall series={groupAttempts(createdAt, attempts)[0]} axis={ROW_AXIS_MS} />
-    ),
-  },
-  {
-    heading: 'Tries',
-    width: '38px',
-    isMinor: true,
-    align: 'end',
-    cell: ({ attempts }) => <span className="soft">{attempts.length}</span>,
+    heading: 'Attempts',
+    width: 'minmax(54px, 84px)',
+    cell: ({ attempts }) => <Dots attempts={attempts} />,
   },
   {
     heading: 'Time',
@@ -95,6 +90,7 @@ export function DeliveriesScreen() {
       list={
         <>
           <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
+          {q === '' || list[0].error !== undefined ? null : <ResendAll key={q} q={q} />}
           <Table
             label="Deliveries"
             list={list}
@@ -117,5 +113,57 @@ export function DeliveriesScreen() {
       }
       detail={id === undefined ? undefined : <DeliveryDetail key={id} id={id} />}
     />
+  );
+}
+
+/** Ids of all deliveries that a filter finds. */
+async function listMatching(q: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | undefined, isLast = false; !isLast; ) {
+    const { entries, nextCursor } = await sandbox('GET', '/deliveries', {
+      query: { q, cursor, limit: '1000' },
+    });
+    ids.push(...entries.map(({ id }) => id));
+    cursor = nextCursor;
+    isLast = cursor === undefined;
+  }
+  return ids.toReversed();
+}
+
+/** Sends everything again that the filter finds, oldest first. */
+function ResendAll({ q }: { readonly q: string }) {
+  const { data } = useRead({
+    queryKey: ['deliveries', 'matching', q],
+    queryFn: () => sandbox('GET', '/deliveries/counts', { query: { q } }),
+  });
+  if (data === undefined) return null;
+  const count = data.pending + data.delivered + data.dropped;
+  return (
+    <div className="line resend-all">
+      <Bulk
+        label={`Resend all ${count.toLocaleString('en')}`}
+        question={`The webhooks receive ${showCount(count, 'delivery', 'deliveries')} again, the same bytes, oldest first.`}
+        count={count}
+        items={() => listMatching(q)}
+        act={(id) => sandbox('POST', '/deliveries/{id}/resend', { params: { id }, body: {} })}
+        onEnd={() => queries.invalidateQueries({ queryKey: ['deliveries'] })}
+      />
+    </div>
+  );
+}
+
+/** More attempts than this are a number. */
+const MOST_DOTS = 6;
+
+/** One dot for each attempt, by its result; the detail has their times. */
+function Dots({ attempts }: Pick<Delivery, 'attempts'>) {
+  const label = attempts.map((attempt) => attempt.status ?? attempt.error ?? 'in flight').join(', ');
+  return (
+    <span className="dots" role="img" aria-label={label || 'none yet'} title={label}>
+      {attempts.slice(-MOST_DOTS).map((attempt) => (
+        <i key={`${attempt.at} ${attempt.ms}`} className={resultOf(attempt)} />
+      ))}
+      {attempts.length > MOST_DOTS ? <span className="faint"> {attempts.length}</span> : null}
+    </span>
   );
 }

@@ -8,8 +8,6 @@ const ATTEMPTS_MS = LIMITS.webhookAttemptDelaysMs.map((_, index, delays) =>
   delays.slice(0, index + 1).reduce<number>((sum, ms) => sum + ms, 0),
 );
 const LAST_ATTEMPT_MS = Math.max(...ATTEMPTS_MS);
-/** What the axis of a row shows, so that rows can be compared. */
-export const ROW_AXIS_MS = LAST_ATTEMPT_MS + 500;
 
 const percent = (ms: number, axis: number): string => `${Math.min(100, Math.max(0, (ms / axis) * 100))}%`;
 

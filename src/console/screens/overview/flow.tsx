@@ -9,12 +9,13 @@ import WebhookIcon from 'lucide-react/icons/webhook';
 import { useRealNow } from '../../data/clock.ts';
 import { mode } from '../../data/live.ts';
 import { useReading } from '../../data/read.ts';
+import type { Range } from '../../data/statistics.ts';
 import { AsOf } from '../../ui/as-of.tsx';
 import { showCount } from '../../ui/count.ts';
 import { showDuration, showSpan } from '../../ui/times.tsx';
 import { Spark } from './spark.tsx';
 import { countRefused, latencyOf, type Trend, trendOf } from './trend.ts';
-import { type Range, useFlow } from './use-flow.ts';
+import { useFlow } from './use-flow.ts';
 
 /** The way of a message with its live figures: the stations, and between them what the connector has counted. */
 export function Flow({

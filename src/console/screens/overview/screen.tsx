@@ -14,6 +14,7 @@ import './overview.css';
 const route = getRouteApi('/overview');
 
 const Trends = lazyPart('trends', async () => (await import('./trends.tsx')).Trends);
+const Findings = lazyPart('findings', async () => (await import('../sync/findings.tsx')).Findings);
 const Summary = lazyPart('summary', async () => (await import('../sync/summary.tsx')).Summary);
 const Environment = lazyPart('environment', async () => (await import('./environment.tsx')).Environment);
 const FirstSteps = lazyPart('first-steps', async () => (await import('./first-steps.tsx')).FirstSteps);
@@ -55,6 +56,7 @@ export function OverviewScreen() {
       <div>
         <Attention />
         {isSandbox ? <Lane /> : <Trends range={range} />}
+        {isSandbox ? null : <Findings />}
       </div>
       <div>
         {isSandbox ? <FirstSteps /> : null}

@@ -29,15 +29,6 @@ export function trendOf(
   return { columns, good: sum('good'), bad: sum('bad') };
 }
 
-/** The refused requests of a range by reason, the most frequent first. */
-export function refusedOf({ points }: Pick<Statistics, 'points'>): readonly (readonly [string, number])[] {
-  const sums = new Map<string, number>();
-  for (const { webhooks } of points)
-    for (const [reason, count] of Object.entries(webhooks.refused))
-      sums.set(reason, (sums.get(reason) ?? 0) + count);
-  return [...sums].toSorted(([, a], [, b]) => b - a);
-}
-
 /** How many requests of a slot were refused. */
 export const countRefused = ({ webhooks: { refused } }: StatisticsPoint): number =>
   Object.values(refused).reduce((sum, count) => sum + count, 0);

@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import type { Statistics, StatisticsPoint } from '../../../contract/connector/statistics.ts';
 import { useReading } from '../../data/read.ts';
+import { type Range, refusedOf, useStatistics } from '../../data/statistics.ts';
 import { ReadHeading } from '../../ui/as-of.tsx';
 import { ReadFailure } from '../../ui/states.tsx';
 import { showDuration } from '../../ui/times.tsx';
 import { Spark } from './spark.tsx';
-import { countRefused, latencyOf, refusedOf, type Trend, trendOf } from './trend.ts';
-import { type Range, useStatistics } from './use-flow.ts';
+import { countRefused, latencyOf, type Trend, trendOf } from './trend.ts';
 
 const showNumber = (value: number): string => Math.round(value).toLocaleString('en');
 

@@ -1,7 +1,8 @@
-import { connector, sandbox } from '../../data/client.ts';
+import { sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
+import { type Range, useStatistics } from '../../data/statistics.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { counts, readSelfCheck, webhooks } from './lane.tsx';
 
@@ -15,16 +16,6 @@ async function readNumbers() {
     waiting: numbers.filter(({ needsReconnect }) => needsReconnect).length,
   };
 }
-
-export type Range = 'hour' | 'day';
-
-/** What the connector counted over a range. */
-export const useStatistics = (range: Range) =>
-  useRead({
-    queryKey: ['statistics', range],
-    queryFn: () => connector('GET', '/v1/statistics', { query: { range } }),
-    enabled: mode().connector,
-  });
 
 /** What the flow shows. What grows with the traffic is read by the clock, and not again for each event. */
 export function useFlow(range: Range) {

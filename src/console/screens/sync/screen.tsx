@@ -1,5 +1,5 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { ConnectorAccount } from '../../../contract/connector/accounts.ts';
 import type { DeadLetter } from '../../../contract/connector/changes.ts';
 import type { Outbound } from '../../../contract/connector/outbound.ts';
@@ -12,16 +12,17 @@ import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
 import { AsOf, ReadHeading } from '../../ui/as-of.tsx';
+import { Bulk } from '../../ui/bulk.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
-import { Confirmed } from '../../ui/form.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
 import { Consumers } from './consumers.tsx';
+import { Findings } from './findings.tsx';
 import './sync.css';
 
 const route = getRouteApi('/sync');
@@ -62,7 +63,13 @@ export function SyncScreen() {
           hint="Add one with POST /v1/accounts, or set SERVICE_API_KEY."
         />
       ) : (
-        data.accounts.map((account) => <Account key={account.accountId} account={account} />)
+        <>
+          <Tiles status={data} />
+          <Findings />
+          {data.accounts.map((account) => (
+            <Account key={account.accountId} account={account} />
+          ))}
+        </>
       )}
       <Consumers />
       <Letters />
@@ -70,6 +77,46 @@ export function SyncScreen() {
     </div>
   );
 }
+
+/** The three questions of this screen, over all accounts: what is covered, what was repaired, what waits. */
+function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: SyncStatus }) {
+  const now = useRealNow();
+  const covered = accounts.map(({ coveredUntil }) => Date.parse(coveredUntil ?? '') || 0);
+  const gaps = accounts.reduce((sum, { openGaps }) => sum + openGaps, 0);
+  const count = (kind: 'messages' | 'statuses'): number =>
+    accounts.reduce((sum, { repaired }) => sum + repaired[kind], 0);
+  const since = (iso: string | null | undefined): number =>
+    iso == null ? 0 : Math.max(0, now - Date.parse(iso));
+  const lag = Math.max(since(sends.oldestAt), since(dispatch?.oldestAt));
+  const least = Math.min(...covered);
+  const tiles = [
+    ['Coverage', least === 0 ? '–' : showSpan(now - least), 'ago, nothing is missing before', gaps > 0],
+    [
+      'Repaired',
+      (count('messages') + count('statuses')).toLocaleString('en'),
+      `${showCount(count('messages'), 'message')}, ${showCount(count('statuses'), 'status', 'statuses')} that webhooks lost`,
+      false,
+    ],
+    [
+      'Lag',
+      lag === 0 ? 'none' : showSpan(lag),
+      `${showCount(dispatch?.waiting ?? 0, 'change')} and ${showCount(sends.waiting, 'send')} wait`,
+      lag > LATE_MS,
+    ],
+  ] as const;
+  return (
+    <ul className="tiles" aria-label="Summary">
+      {tiles.map(([name, value, words, isBad]) => (
+        <li key={name} className="card" data-bad={isBad}>
+          <span>{name}</span> <b>{value}</b> <span className="soft">{words}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The doctor calls a consumer late that has not taken a change for so long. */
+const LATE_MS = 300_000;
 
 /** Why buttons are disabled. */
 function ReadOnly() {
@@ -291,47 +338,71 @@ function Send({ send }: { readonly send: Outbound }) {
   );
 }
 
+const LETTER_FILTERS = ['consumer', 'connection', 'error'] as const;
+const ANY = 'any';
+
+const valuesOf = ({ consumer, change, lastError }: DeadLetter) => ({
+  consumer,
+  connection: change.connectionId,
+  error: lastError,
+});
+
 /** Changes that the handler failed to process. A replayed one comes back if the handler fails again. */
 function Letters() {
+  const [filter, setFilter] = useState<Partial<Record<(typeof LETTER_FILTERS)[number], string>>>({});
   const { data, error, ...figure } = useRead({
     queryKey: ['sync', 'letters'],
-    queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
+    queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '1000' } }),
   });
-  const replay = useAction({
-    mutationFn: async (ids: readonly string[]) => {
-      for (const id of ids) await connector('POST', '/v1/dead-letters/{id}/replay', { params: { id } });
-    },
-    onSettled: readAgain,
-  });
-  const letters = data?.deadLetters ?? [];
+  const replay = (id: string) => connector('POST', '/v1/dead-letters/{id}/replay', { params: { id } });
+  const one = useAction({ mutationFn: replay, onSettled: readAgain });
+  const all = data?.deadLetters ?? [];
+  const letters = all.filter((letter) =>
+    LETTER_FILTERS.every((key) => (filter[key] ?? ANY) === ANY || filter[key] === valuesOf(letter)[key]),
+  );
+  const count = letters.length;
   return (
     <section aria-label="Dead letters">
       <ReadHeading title="Dead letters" figures={[figure]} />
       <ReadFailure error={error} />
-      <Failure error={replay.error} />
-      {data === undefined ? null : letters.length === 0 ? (
+      <Failure error={one.error} />
+      {data !== undefined && all.length === 0 ? (
         <p className="faint">None. A change that the handler fails to process is set aside here.</p>
-      ) : (
-        <div className="line">
-          <Confirmed
-            label={letters.length === 1 ? 'Replay it' : `Replay all ${letters.length}`}
-            question="The handler is called again with each change, oldest first."
-            isDisabled={!mode().write}
-            isPending={replay.isPending}
-            onConfirm={() => replay.mutate(letters.map(({ id }) => id).toReversed())}
-          />
-          {data?.hasMore === true ? <span className="faint">More follow when these are gone.</span> : null}
-          <ReadOnly />
-        </div>
-      )}
+      ) : null}
+      <div className="line">
+        {all.length < 2
+          ? null
+          : LETTER_FILTERS.map((key) => (
+              <label key={key} className="line">
+                <span className="faint">{key}</span>
+                <select
+                  className="field"
+                  value={filter[key] ?? ANY}
+                  onChange={({ target }) => setFilter({ ...filter, [key]: target.value })}
+                >
+                  {[ANY, ...new Set(all.map((letter) => valuesOf(letter)[key]))].map((value) => (
+                    <option key={value}>{value}</option>
+                  ))}
+                </select>
+              </label>
+            ))}
+        <Bulk
+          label={count === 1 ? 'Replay it' : `Replay all ${count}`}
+          question={`The handler is called again with ${showCount(count, 'change')}, oldest first.`}
+          count={count}
+          isDisabled={!mode().write}
+          isBusy={one.isPending}
+          items={() => letters.map(({ id }) => id).toReversed()}
+          act={replay}
+          onEnd={readAgain}
+        />
+        {data?.hasMore === true ? <span className="faint">More follow when these are gone.</span> : null}
+        {count === 0 ? null : <ReadOnly />}
+      </div>
       <ul className="sync-rows" aria-label="Dead letters">
         {letters.map((letter) => (
           <Letter key={letter.id} letter={letter}>
-            <Button
-              disabled={!mode().write}
-              isPending={replay.isPending}
-              onClick={() => replay.mutate([letter.id])}
-            >
+            <Button disabled={!mode().write} isPending={one.isPending} onClick={() => one.mutate(letter.id)}>
               Replay
             </Button>
           </Letter>
