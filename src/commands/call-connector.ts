@@ -1,7 +1,7 @@
+import { type AnswerOf, type EndpointInput, fillAddress } from '../client/call-endpoint.ts';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../contract/connector/endpoints.ts';
 import { connectorErrorBody } from '../contract/connector/errors.ts';
 import type { EndpointDefinition } from '../contract/schema/endpoint.ts';
-import { type AnswerOf, type EndpointInput, fillAddress } from './call-endpoint.ts';
 
 const DEADLINE_MS = 30_000;
 

@@ -1,7 +1,7 @@
+import { type AnswerOf, type EndpointInput, fillAddress } from '../client/call-endpoint.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { type SandboxErrorBody, sandboxErrorBody } from '../contract/sandbox/errors.ts';
 import { ERRORS, type ErrorCode, errorBody } from '../contract/service/errors.ts';
-import { type AnswerOf, type EndpointInput, fillAddress } from './call-endpoint.ts';
 import { invoke } from './invocation.ts';
 
 /** An advance of time is answered after everything that was due has happened. */

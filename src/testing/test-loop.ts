@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import { type Client, createClient } from '../client/create-client.ts';
 import { callPortAt } from '../commands/call-sandbox.ts';
 import { type LoopOptions, startLoop } from '../commands/loop.ts';
 import { portsFrom } from '../commands/ports.ts';
@@ -19,7 +20,6 @@ import { createLogger } from '../runtime/logger/logger.ts';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 import { record } from '../scenario/replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
-import { type Client, createClient } from './client.ts';
 import { createOwnDatabase } from './own-database.ts';
 import { remindToClose } from './remind-to-close.ts';
 import { openSharedServer } from './shared-server.ts';

@@ -18,7 +18,7 @@ const CLOCK_READS = [
 ];
 /** A command talks to real servers in real time; the parts that it composes must not. */
 const DEADLINE = /\bAbortSignal\s*\.\s*timeout\b/g;
-const COMMANDS = /^src\/commands\//;
+const COMMANDS = /^src\/(?:client|commands)\//;
 const TIMER_MODULES = /^(?:node:)?(?:timers(?:\/promises)?|perf_hooks)$/;
 const SQL_CLOCKS =
   /\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\s*\(|\b(?:current_(?:timestamp|date|time)|localtime(?:stamp)?)\b/gi;

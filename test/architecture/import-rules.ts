@@ -31,16 +31,18 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   platform: { folders: ['contract', 'runtime'] },
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   scenario: { folders: ['contract', 'runtime'] },
+  client: { folders: ['contract', 'runtime'], packages: /^zod$/ },
   // Browser code. It imports only types and `contract/console` of the contract: a test checks the build.
   console: { folders: ['contract'], packages: /^(?:react|react-dom|lucide-react|@tanstack|zod)(?:\/|$)/ },
   'console-host': { folders: ['contract', 'runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
   testing: {
-    folders: ['commands', 'connector', 'contract', 'runtime', 'scenario'],
+    folders: ['client', 'commands', 'connector', 'contract', 'runtime', 'scenario'],
     packages: /^(?:node:|postgres$|zod$)/,
   },
   commands: {
     folders: [
+      'client',
       'contract',
       'patterns',
       'runtime',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { type AnswerOf, fillAddress } from '../commands/call-endpoint.ts';
 import type { EndpointDefinition } from '../contract/schema/endpoint.ts';
+import { type AnswerOf, fillAddress } from './call-endpoint.ts';
 
 /** An API was called and did not answer with success. */
 export class CallRefused extends Error {
@@ -73,10 +73,14 @@ interface AnyInput {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A client of the API with these endpoints at the address that `locate` returns. Do not call its streams: they do not end. */
+/**
+ * A client of the API with these endpoints at the address that `locate` returns, with headers for each call and a limit
+ * of its time, none by default. Do not call its streams: they do not end.
+ */
 export function createClient<const Table extends Endpoints>(
   endpoints: Table,
   locate: () => string,
+  common: { readonly headers?: Readonly<Record<string, string>>; readonly timeoutMs?: number } = {},
 ): Client<Table> {
   const call = async (
     endpoint: EndpointDefinition,
@@ -87,8 +91,10 @@ export function createClient<const Table extends Endpoints>(
       method: endpoint.method,
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...common.headers,
         ...headers,
       },
+      ...(common.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(common.timeoutMs) }),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
