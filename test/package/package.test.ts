@@ -80,7 +80,7 @@ describe('the packed file', () => {
       /^dist\/index\.(?:js|d\.ts)$/,
       /^dist\/cli\/(?:package\.json|launch\.mjs|launch\.d\.mts)$/,
       /^dist\/runtime\/node-version\/[\w-]+\.(?:mjs|d\.mts)$/,
-      /^dist\/(?:cli|commands|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
+      /^dist\/(?:cli|client|commands|connector|console-host|contract|patterns|platform|runtime|sandbox|scenario|testing)\/.+\.(?:js|d\.ts)$/,
       /^dist\/console\/(?:index\.html|icon\.svg|assets\/[\w-]+\.(?:js|css|woff2))$/,
       /^dist\/swagger-ui\/(?:swagger-ui\.css|swagger-ui-bundle\.js|LICENSE)$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
@@ -256,6 +256,7 @@ const STRICT = {
 /** Uses every entry point, so that the compiler checks the types of all of them. */
 const TYPED_PROGRAM = `
 import { type Change, ConfigurationError, type ConnectorLogger, defineHandlers, type HandlerContext, startConnector } from 'messaging-connector';
+import { changesAfter, type ConnectorClient, createConnectorClient } from 'messaging-connector/client';
 import { LIMITS, type Message, sendMessageRequest } from 'messaging-connector/contract';
 import { applyStatus } from 'messaging-connector/patterns/message-status';
 import { pollPairing } from 'messaging-connector/patterns/pairing-poll';
@@ -289,6 +290,10 @@ const { success } = sendMessageRequest.safeParse({ connectionId: 'c', to: '44770
 if (success) throw new Error('the schema takes what the service does not');
 const status: Message['status'] = 'sent';
 void status;
+
+const client: ConnectorClient = createConnectorClient({ url: 'http://127.0.0.1:9', token: 'none' });
+const none = await changesAfter(client, 0).next().catch(() => 'nobody answers');
+if (none !== 'nobody answers') throw new Error('the client called nobody');
 
 const delivered: Delivered = await deliver(failsThenTakes(1), []);
 if (delivered.calls.length > 0) throw new Error('nothing was to be delivered');
