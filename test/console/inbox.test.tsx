@@ -308,6 +308,8 @@ describe('a conversation', () => {
     await openPage(CHAT, { mode: PRODUCTION, answers: world([said('1', 10)], [SEND]) });
     await within(await log()).findByText('Good morning');
     for (const name of ['Send', 'Mark as read', 'Cancel', 'Deliveries'])
-      expect(screen.queryByRole(name === 'Deliveries' ? 'link' : 'button', { name })).toBeNull();
+      expect(
+        within(screen.getByRole('main')).queryByRole(name === 'Deliveries' ? 'link' : 'button', { name }),
+      ).toBeNull();
   });
 });

@@ -179,7 +179,7 @@ describe('a journey', () => {
     expect(await findings()).toEqual(['Polling found it: its webhook was late, lost or never sent.']);
     expect(steps()[0]?.textContent).toContain('The service created it');
     expect(screen.queryByText('At the service')).toBeNull();
-    expect(screen.queryByRole('link', { name: 'Deliveries' })).toBeNull();
+    expect(within(screen.getByRole('main')).queryByRole('link', { name: 'Deliveries' })).toBeNull();
     await waitFor(() =>
       expect(document.querySelector('.journey-head')?.textContent).toBe('TimeServiceConnectorCRM'),
     );
