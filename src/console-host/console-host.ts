@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import express, { type RequestHandler, type Router } from 'express';
 import { type ConsoleMode, SCREENS } from '../contract/console/screens.ts';
 import { routeMethods } from '../runtime/http-server/route-methods.ts';
+import { OWN_FILES } from '../runtime/http-server/safe-headers.ts';
 import { strictRouter } from '../runtime/http-server/strict-router.ts';
 import { html, renderPage } from '../runtime/page/page.ts';
 import { BUILT_PAGE, ensurePage, PageNotBuilt } from './build-page.ts';
@@ -14,22 +15,8 @@ export interface ConsoleHostOptions {
   readonly ensure?: () => Promise<void>;
 }
 
-/**
- * Nothing but files of this server, no inline code or style, and no frame around the page. Values cannot become code:
- * `require-trusted-types-for` refuses texts where the browser would run them.
- */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-].join('; ');
+/** Values cannot become code, either: the browser refuses texts where it would run them. */
+const POLICY = `${OWN_FILES}; require-trusted-types-for 'script'`;
 
 const HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': POLICY,

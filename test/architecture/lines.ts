@@ -12,7 +12,7 @@ const LIMITS: readonly (readonly [
   endings?: RegExp,
 ])[] = [
   ['src/connector', 27131],
-  ['src/runtime', 8536],
+  ['src/runtime', 8538],
   ['src/platform', 13690],
   ['src/sandbox', 4810],
   ['src/contract', 7868],
@@ -21,7 +21,7 @@ const LIMITS: readonly (readonly [
   ['src/console, console-host', 14387, ['src/console', 'src/console-host']],
   ['packages/certify, conformance', 10080, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 89392, TESTS],
+  ['test, of packages too', 89405, TESTS],
   ['bench', 2640],
   ['drizzle', 6525, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -176,6 +176,19 @@ describe('the overview', () => {
     figures.getByText('received, 3 refused: 2 wrong signature, 1 stale timestamp');
   });
 
+  it('does not show a level that nobody has read for half an hour', async () => {
+    const points = [{ ...POINT, at: at(-30 * 60) }];
+    await openPage('/overview', {
+      mode: PRODUCTION,
+      answers: { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
+    });
+    const figures = await region('Figures');
+    await figures.findByText('the oldest waits, unknown parked');
+    figures.getByRole('link', { name: /^Lag unknown/ });
+    figures.getByRole('link', { name: /^Dead letters unknown/ });
+    figures.getByText('accepted, 1 failed, unknown waiting');
+  });
+
   it('loses a message on purpose, shows its journey, and takes the fault back', async () => {
     let end: (value: object) => void = () => undefined;
     const over = new Promise<object>((resolve) => {

@@ -81,7 +81,11 @@ export function Bulk<Item>({
       {progress === undefined ? null : (
         <span className="line" role="status">
           {isRunning ? (
-            <progress max={Math.max(1, progress.all)} value={progress.done + progress.failed} />
+            <progress
+              aria-label={label}
+              max={Math.max(1, progress.all)}
+              value={progress.done + progress.failed}
+            />
           ) : null}
           <span className={progress.failed > 0 ? 'bad' : 'soft'}>{describe(progress)}</span>
           {isRunning ? (

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RequestHandler, Router } from 'express';
+import { OWN_FILES } from '../http-server/safe-headers.ts';
 import { strictRouter } from '../http-server/strict-router.ts';
 import { html, renderPage } from './page.ts';
 
@@ -16,18 +17,6 @@ export interface ReferenceDocument {
   /** Path on this server that calls from the page go to, in place of the server that the document names. */
   readonly calls?: string;
 }
-
-/** Nothing but files of this server, no inline code or style, and no frame around the page. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
 
 const STYLE = `body { margin: 0; font-family: system-ui, sans-serif; }
 nav { display: flex; gap: 24px; padding: 12px 24px; border-bottom: 1px solid #d8dde3; }
@@ -122,7 +111,7 @@ export function routeReference(
       const page = explain(shown);
       response.status(404).set(page.headers).send(page.html);
     } else {
-      response.set({ 'Content-Security-Policy': POLICY, 'Cache-Control': 'no-cache' });
+      response.set({ 'Content-Security-Policy': OWN_FILES, 'Cache-Control': 'no-cache' });
       response.type('html').send(renderReference(shown, all));
     }
   };

@@ -10,10 +10,18 @@ import { countRefused, latencyOf, type Trend, trendOf } from './trend.ts';
 
 const showNumber = (value: number): string => Math.round(value).toLocaleString('en');
 
-/** A level as it was last seen; null if nobody has looked. */
-function lastOf({ points }: Statistics, read: (point: StatisticsPoint) => number | null): number | null {
-  const point = points.findLast((each) => read(each) !== null);
-  return point === undefined ? null : read(point);
+const RECENT_MS = 120_000;
+
+/** A level as it was just seen, with its unit; `unknown` if nobody has looked since. */
+function lastOf(
+  { at, stepSeconds, points }: Statistics,
+  read: (point: StatisticsPoint) => number | null,
+  show = showNumber,
+): string {
+  const since = Date.parse(at) - Math.max(RECENT_MS, stepSeconds * 1_000);
+  const recent = points.filter((point) => Date.parse(point.at) >= since);
+  const level = recent.map(read).findLast((value) => value !== null) ?? null;
+  return level === null ? 'unknown' : show(level);
 }
 
 interface Figure {
@@ -55,7 +63,7 @@ const FIGURES: readonly Figure[] = [
     to: '/sync',
     read: ({ sends }) => ({ good: sends.sent, bad: sends.failed }),
     words: ({ bad }, statistics) =>
-      `accepted, ${showNumber(bad)} failed, ${showNumber(lastOf(statistics, ({ sends }) => sends.waiting) ?? 0)} waiting`,
+      `accepted, ${showNumber(bad)} failed, ${lastOf(statistics, ({ sends }) => sends.waiting)} waiting`,
   },
   {
     name: 'Handled',
@@ -72,15 +80,19 @@ const FIGURES: readonly Figure[] = [
     to: '/sync',
     read: ({ consumers }) => ({ good: consumers.lagSeconds }),
     value: (statistics) =>
-      showDuration((lastOf(statistics, ({ consumers }) => consumers.lagSeconds) ?? 0) * 1_000),
+      lastOf(
+        statistics,
+        ({ consumers }) => consumers.lagSeconds,
+        (seconds) => showDuration(seconds * 1_000),
+      ),
     words: (_, statistics) =>
-      `the oldest waits, ${showNumber(lastOf(statistics, ({ consumers }) => consumers.parked) ?? 0)} parked`,
+      `the oldest waits, ${lastOf(statistics, ({ consumers }) => consumers.parked)} parked`,
   },
   {
     name: 'Dead letters',
     to: '/sync',
     read: ({ consumers }) => ({ good: 0, bad: consumers.deadLetters ?? 0 }),
-    value: (statistics) => showNumber(lastOf(statistics, ({ consumers }) => consumers.deadLetters) ?? 0),
+    value: (statistics) => lastOf(statistics, ({ consumers }) => consumers.deadLetters),
     words: () => 'set aside',
   },
 ];
