@@ -159,9 +159,12 @@ async function start(count: number, guarded = true): Promise<readonly Worker[]> 
 async function untilBusy(worker: Worker): Promise<void> {
   for (const before = worker.calls(); worker.calls() === before; await systemClock.sleep(200))
     await addBacklog(2);
-  const called = worker.nextCall();
-  await addBacklog(12);
-  await called;
+  // Its share may have moved meanwhile, and then another worker calls what was added.
+  for (let isCalled = false; !isCalled; ) {
+    const called = worker.nextCall().then(() => true);
+    await addBacklog(12);
+    isCalled = await Promise.race([called, systemClock.sleep(1_000).then(() => false)]);
+  }
 }
 
 /** Ends a process without an orderly stop, or the time in which it was stopped. */
