@@ -48,6 +48,9 @@ const HEALTHY_MS = 120_000;
 
 /** Prepares the stack with all ports and addresses different from their defaults. `compose` starts it. */
 export async function prepareStack({ engine }: Containers): Promise<Stack> {
+  // Compose builds only images that do not exist; an older one would be tested.
+  for (const image of ['messaging-connector', 'messaging-service'])
+    await engine.docker(['image', 'rm', '--force', image]).catch(() => undefined);
   const folder = mkdtempSync(join(tmpdir(), 'test-containers-'));
   const environment = join(folder, 'env');
   const [port, sandboxPort] = [await findFreePort(), await findFreePort()];
