@@ -189,6 +189,19 @@ describe('the overview', () => {
     figures.getByText('accepted, 1 failed, unknown waiting');
   });
 
+  it('shows no level of consumers if there are none', async () => {
+    const { consumers } = POINT;
+    const none = { ...consumers, waiting: null, lagSeconds: null, parked: null, deadLetters: null };
+    const points = [{ ...POINT, consumers: none }];
+    await openPage('/overview', {
+      mode: PRODUCTION,
+      answers: { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
+    });
+    const figures = await region('Figures');
+    await figures.findByText('the oldest waits, none parked');
+    figures.getByRole('link', { name: /^Lag none/ });
+  });
+
   it('loses a message on purpose, shows its journey, and takes the fault back', async () => {
     let end: (value: object) => void = () => undefined;
     const over = new Promise<object>((resolve) => {

@@ -12,7 +12,7 @@ const showNumber = (value: number): string => Math.round(value).toLocaleString('
 
 const RECENT_MS = 120_000;
 
-/** A level as it was just seen, with its unit; `unknown` if nobody has looked since. */
+/** A level as it was just seen: `none` if nothing has it, as without consumers; `unknown` if nobody has looked. */
 function lastOf(
   { at, stepSeconds, points }: Statistics,
   read: (point: StatisticsPoint) => number | null,
@@ -21,7 +21,8 @@ function lastOf(
   const since = Date.parse(at) - Math.max(RECENT_MS, stepSeconds * 1_000);
   const recent = points.filter((point) => Date.parse(point.at) >= since);
   const level = recent.map(read).findLast((value) => value !== null) ?? null;
-  return level === null ? 'unknown' : show(level);
+  if (level !== null) return show(level);
+  return recent.some(({ sends }) => sends.waiting !== null) ? 'none' : 'unknown';
 }
 
 interface Figure {

@@ -90,7 +90,12 @@ function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: Syn
   const lag = Math.max(since(sends.oldestAt), since(dispatch?.oldestAt));
   const least = Math.min(...covered);
   const tiles = [
-    ['Coverage', least === 0 ? '–' : showSpan(now - least), 'ago, nothing is missing before', gaps > 0],
+    [
+      'Coverage',
+      least === 0 ? '–' : showSpan(now - least),
+      least === 0 ? 'no message polled yet' : 'ago, nothing is missing before',
+      gaps > 0,
+    ],
     [
       'Repaired',
       (count('messages') + count('statuses')).toLocaleString('en'),
