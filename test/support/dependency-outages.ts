@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type postgres from 'postgres';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { withDatabase } from '../../src/runtime/database/database-url.ts';
@@ -110,7 +111,7 @@ function createLock({ databaseUrl }: Campaign, tables: readonly string[] | 'all'
   return {
     async take(): Promise<void> {
       const taken = Promise.withResolvers<void>();
-      over = withSql(databaseUrl, (sql) =>
+      const hold = (sql: postgres.Sql): Promise<void> =>
         sql.begin(async (tx) => {
           const rows = await tx<{ name: string }[]>`
             select quote_ident(tablename) as name from pg_tables where schemaname = 'connector' order by 1`;
@@ -120,8 +121,11 @@ function createLock({ databaseUrl }: Campaign, tables: readonly string[] | 'all'
           await tx.unsafe(`lock table ${names.map((name) => `connector.${name}`).join(', ')}`);
           taken.resolve();
           await held.promise;
-        }),
-      );
+        });
+      // A statement that reads several tables in another order is a deadlock, which Postgres ends by refusing one side.
+      const retry = (sql: postgres.Sql): Promise<void> =>
+        hold(sql).catch((err) => (err.code === '40P01' ? retry(sql) : Promise.reject(err)));
+      over = withSql(databaseUrl, retry);
       over.catch(taken.reject);
       await taken.promise;
     },
