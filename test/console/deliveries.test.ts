@@ -15,5 +15,8 @@ describe('Deliveries', () => {
     await row.click();
     await page.getByRole('heading', { name: 'message.received' }).waitFor();
     await expectAccessible(page);
+    await page.getByRole('link', { name: 'Webhook and tunnels' }).click();
+    await page.getByRole('button', { name: /Close the tunnel of connector/ }).waitFor();
+    await expectAccessible(page);
   });
 });

@@ -55,7 +55,7 @@ describe('the overview', () => {
     page.hear({ type: 'delivery', entry: DELIVERY });
     await steps.findByText('2 of 6 done');
     const hrefs = steps.getAllByRole('link').map((each) => each.getAttribute('href'));
-    expect(hrefs).toEqual(['/deliveries/d1', '/journey/m1', '/inbox/c1~447700900201']);
+    expect(hrefs).toEqual(['/deliveries/d1', '/journey/m1', '/inbox/c1~447700900201', '/deliveries/webhook']);
     await page.user.click(steps.getByRole('button', { name: 'Hide' }));
     expect(screen.queryByRole('region', { name: 'First steps' })).toBeNull();
     expect(localStorage.getItem('console-first-steps')).not.toBeNull();

@@ -40,7 +40,7 @@ export function Shell() {
     showIcon(problems);
   }, [problems, label]);
   useEffect(() => {
-    if (/^\/deliveries\/./.test(path)) markSeen('delivery');
+    if (/^\/deliveries\/(?!webhook$)./.test(path)) markSeen('delivery');
     if (/^\/journey\/./.test(path)) markSeen('journey');
   }, [path]);
   useKeys('Everywhere', [

@@ -1,4 +1,4 @@
-import { getRouteApi, useParams } from '@tanstack/react-router';
+import { getRouteApi, Link, useParams } from '@tanstack/react-router';
 import type { Delivery, DeliveryKey } from '../../../contract/sandbox/deliveries.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
@@ -7,6 +7,7 @@ import { useLiveList } from '../../data/use-live-list.ts';
 import { Bulk } from '../../ui/bulk.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
+import { PageHead } from '../../ui/page-head.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table } from '../../ui/table.tsx';
@@ -14,6 +15,7 @@ import { Time } from '../../ui/times.tsx';
 import { EVENTS, outcomeOf, summaryOf } from './describe.ts';
 import { DeliveryDetail } from './detail.tsx';
 import { resultOf } from './series.ts';
+import { WEBHOOK, WebhookDetail } from './webhook.tsx';
 import './deliveries.css';
 
 const route = getRouteApi('/deliveries');
@@ -89,13 +91,18 @@ export function DeliveriesScreen() {
       closeTo="/deliveries"
       list={
         <>
+          <PageHead>
+            <Link to="/deliveries/$id" params={{ id: WEBHOOK }} search={true} className="button">
+              Webhook and tunnels
+            </Link>
+          </PageHead>
           <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
           {q === '' || list[0].error !== undefined ? null : <ResendAll key={q} q={q} />}
           <Table
             label="Deliveries"
             list={list}
             columns={COLUMNS}
-            selectedId={id}
+            selectedId={id === WEBHOOK ? undefined : id}
             to="/deliveries/$id"
             messageOf={({ messageId }) => messageId}
             timeOf={({ createdAt }) => createdAt}
@@ -111,7 +118,13 @@ export function DeliveriesScreen() {
           />
         </>
       }
-      detail={id === undefined ? undefined : <DeliveryDetail key={id} id={id} />}
+      detail={
+        id === undefined ? undefined : id === WEBHOOK ? (
+          <WebhookDetail />
+        ) : (
+          <DeliveryDetail key={id} id={id} />
+        )
+      }
     />
   );
 }

@@ -4,13 +4,13 @@ import Done from 'lucide-react/icons/circle-check';
 import type { ReactNode } from 'react';
 import type { EventType } from '../../../contract/service/events.ts';
 import { sandbox } from '../../data/client.ts';
+import { CONTACT } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Failure } from '../../ui/states.tsx';
-import { CONTACT } from './contact.ts';
 import { readOwn } from './lane.tsx';
 import { showSteps, useSeenSteps, useStepsShown } from './steps-shown.ts';
 
@@ -125,8 +125,9 @@ export function FirstSteps() {
     },
     {
       title: 'Connect your own program',
-      hint: 'Copy the .env below into it. Its calls then appear under Calls.',
+      hint: 'Copy the .env below into it, and have the webhook lead to it.',
       isDone: seen.includes('environment'),
+      link: ['Webhook', { to: '/deliveries/$id', params: { id: 'webhook' } }],
     },
   ];
   const next = steps.findIndex(({ isDone }) => !isDone);

@@ -3,11 +3,8 @@ import WebhookIcon from 'lucide-react/icons/webhook';
 import type { RegisteredWebhook } from '../../../contract/sandbox/deliveries.ts';
 import { sandbox } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
+import { readSelfCheck, webhooks } from '../../data/webhooks.ts';
 import { AsOf } from '../../ui/as-of.tsx';
-
-/** The workspace of the self-check, which is left out: it loses a webhook at each start, on purpose. */
-export const readSelfCheck = async (): Promise<string | null> =>
-  (await sandbox('GET', '/info')).selfCheckWorkspaceId;
 
 /** The filter of all deliveries but those of the self-check. */
 export async function readOwn(): Promise<string> {
@@ -21,15 +18,6 @@ export const counts = () =>
     async queryFn() {
       const q = await readOwn();
       return { ...(await sandbox('GET', '/deliveries/counts', { query: { q } })), q };
-    },
-  }) as const;
-export const webhooks = () =>
-  ({
-    queryKey: ['webhooks'],
-    async queryFn() {
-      const id = await readSelfCheck();
-      const { entries } = await sandbox('GET', '/webhooks', { query: { limit: '100' } });
-      return entries.filter(({ subscription }) => subscription.id !== id);
     },
   }) as const;
 

@@ -1,12 +1,12 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import Write from 'lucide-react/icons/message-circle-plus';
+import { CONTACT } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { lazyPart } from '../../ui/lazy-part.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { Attention } from './attention.tsx';
-import { CONTACT } from './contact.ts';
 import { Flow } from './flow.tsx';
 import { Lane } from './lane.tsx';
 import './overview.css';

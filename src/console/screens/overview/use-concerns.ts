@@ -3,6 +3,7 @@ import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
 import { syncStatus } from '../../data/sync-status.ts';
+import { webhooks } from '../../data/webhooks.ts';
 import {
   CONNECTION_CONCERNS,
   type Concern,
@@ -10,7 +11,7 @@ import {
   connectorConcerns,
   laneConcerns,
 } from './concerns.ts';
-import { counts, webhooks } from './lane.tsx';
+import { counts } from './lane.tsx';
 
 /** Maximum number of connections that are named; the list has all of them. */
 const FEW = '6';

@@ -4,7 +4,8 @@ import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
 import { type Range, useStatistics } from '../../data/statistics.ts';
 import { syncStatus } from '../../data/sync-status.ts';
-import { counts, readSelfCheck, webhooks } from './lane.tsx';
+import { readSelfCheck, webhooks } from '../../data/webhooks.ts';
+import { counts } from './lane.tsx';
 
 async function readNumbers() {
   const own = await readSelfCheck();

@@ -1,0 +1,280 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ApiError, connector, isOf, sandbox, service } from '../../data/client.ts';
+import { CONTACT } from '../../data/contact.ts';
+import { useRead } from '../../data/read.ts';
+import { useAction } from '../../data/use-action.ts';
+import { webhooks } from '../../data/webhooks.ts';
+import { Facts } from '../../ui/about.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Confirmed, Field, Form, FormFailure } from '../../ui/form.tsx';
+import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
+import { showDateTime } from '../../ui/times.tsx';
+import { connectionsOf, WORKSPACES } from '../access/lists.ts';
+import { Secrets } from '../access/secrets.tsx';
+import { EVENTS } from './describe.ts';
+
+/** The id of the page of the webhook, beside those of the deliveries. */
+export const WEBHOOK = 'webhook';
+
+const TUNNELS = {
+  queryKey: ['hosts'],
+  queryFn: async () => (await sandbox('GET', '/hosts')).entries,
+};
+
+/** Without the credentials, which the page does not keep. */
+const OWN = {
+  queryKey: ['info', 'webhook'],
+  async queryFn() {
+    const { workspaceId, selfCheckWorkspaceId, webhookUrl } = await sandbox('GET', '/info');
+    return { workspaceId, selfCheckWorkspaceId, connectorAddress: webhookUrl };
+  },
+};
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '');
+
+/** The service names only its code. Why it refused an address, the record of the call says. */
+async function explainRefusal(error: unknown, workspaceId: string): Promise<never> {
+  if (!(error instanceof ApiError) || error.code !== 'invalid_webhook') throw error;
+  const q = `code:invalid_webhook workspace:${workspaceId}`;
+  const { entries } = await sandbox('GET', '/calls', { query: { q, limit: '1' } });
+  const why = entries[0]?.trace.at(-1)?.why ?? 'it must be HTTPS, on a public host';
+  throw new ApiError(error.call, error.status, error.code, `invalid_webhook: ${why}.`, 'url');
+}
+
+/** The webhook of a workspace: its address, its secret, and how a program of one's own receives the deliveries. */
+export function WebhookDetail() {
+  const own = useRead(OWN);
+  const workspaces = useRead(WORKSPACES);
+  const [chosen, choose] = useState<string>();
+  const error = own.error ?? workspaces.error;
+  if (error !== null) return <ReadFailure error={error} />;
+  if (own.data === undefined || workspaces.data === undefined) return <Loading label="Loading the webhook" />;
+  const { workspaceId, selfCheckWorkspaceId, connectorAddress } = own.data;
+  const ids = workspaces.data.map(({ id }) => id).filter((id) => id !== selfCheckWorkspaceId);
+  const id = chosen ?? workspaceId;
+  return (
+    <div className="detail" ref={takeFocus}>
+      <header>
+        <h1>Webhook</h1>
+        {ids.length < 2 ? null : (
+          <label className="line">
+            <span className="soft">of the workspace</span>
+            <select className="field mono" value={id} onChange={({ target }) => choose(target.value)}>
+              {ids.map((each) => (
+                <option key={each} value={each}>
+                  {each}
+                  {each === workspaceId ? ' (your .env)' : ''}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <p className="soft">
+          The webhook of an OAuth app is set at the app, under <Link to="/access">Access</Link>.
+        </p>
+      </header>
+      <Webhook key={id} workspaceId={id} connectorAddress={id === workspaceId ? connectorAddress : null} />
+      <Tunnels />
+    </div>
+  );
+}
+
+function Webhook({
+  workspaceId,
+  connectorAddress,
+}: {
+  readonly workspaceId: string;
+  /** What the attached connector registers here; null if it registers nothing. */
+  readonly connectorAddress: string | null;
+}) {
+  const headers = { 'x-workspace-id': workspaceId };
+  const registered = useRead(webhooks());
+  const tunnels = useRead(TUNNELS);
+  const [secret, setSecret] = useState<string>();
+  const issued = (answer: { readonly secret: string }): void => setSecret(answer.secret);
+  const put = (url: string) =>
+    service('PUT', '/webhook', { headers, body: { url } }).catch((error) =>
+      explainRefusal(error, workspaceId),
+    );
+  const set = useAction({
+    async mutationFn({ url, target }: { readonly url: string; readonly target: string }) {
+      const host = hostOf(url);
+      if (host !== '' && target !== '')
+        await sandbox('PUT', '/hosts/{host}', { params: { host }, body: { target } });
+      return put(url);
+    },
+    onSuccess: issued,
+  });
+  const rotate = useAction({
+    mutationFn: () => service('POST', '/webhook/rotate', { headers }),
+    onSuccess: issued,
+  });
+  const giveBack = useAction({
+    async mutationFn(address: string | null) {
+      if (address !== null) await put(address);
+      return connector('POST', '/v1/webhook/rotate', { body: { compromised: address !== null } });
+    },
+    onSuccess: () => setSecret(undefined),
+  });
+  const unread = registered.error ?? tunnels.error;
+  if (unread !== null) return <ReadFailure error={unread} />;
+  if (registered.data === undefined || tunnels.data === undefined)
+    return <Loading label="Loading the address" />;
+  const webhook = registered.data.find(({ subscription }) => subscription.id === workspaceId);
+  const isConnectors = connectorAddress !== null && webhook?.url === connectorAddress;
+  const tunnel = tunnels.data.find(({ host }) => host === hostOf(webhook?.url ?? ''));
+  const failed = isOf(set.error, 'host')
+    ? new ApiError(set.error.call, set.error.status, set.error.code, set.error.message, 'url')
+    : set.error;
+  return (
+    <>
+      {webhook === undefined ? (
+        <EmptyState title="No webhook is set" hint="Its events are dropped, until an address is set." />
+      ) : (
+        <Facts
+          valueClass="mono"
+          facts={[
+            ['Address', webhook.url],
+            ['Leads to', tunnel?.target ?? 'the public host: no tunnel is open for it'],
+            ['Receiver', isConnectors ? 'the attached connector' : 'your program'],
+            ['Events', EVENTS.join(', ')],
+            ['Secret', `set; last changed ${showDateTime(Date.parse(webhook.changedAt))}`],
+          ]}
+        />
+      )}
+      {secret === undefined ? null : <Secrets key={secret} secrets={[['Signing secret', secret]]} />}
+      <div className="line">
+        <TestMessage workspaceId={workspaceId} />
+        {webhook === undefined ? null : isConnectors ? (
+          <Confirmed
+            label="Rotate secret"
+            question="The attached connector gets a new secret and keeps it. No event is lost."
+            isPending={giveBack.isPending}
+            onConfirm={() => giveBack.mutate(null)}
+          />
+        ) : (
+          <Confirmed
+            label="Rotate secret"
+            question="The present secret becomes invalid at once: your program must refuse all deliveries until it has the new one."
+            isPending={rotate.isPending}
+            onConfirm={() => rotate.mutate()}
+          />
+        )}
+        {connectorAddress === null || isConnectors ? null : (
+          <Button isPending={giveBack.isPending} onClick={() => giveBack.mutate(connectorAddress)}>
+            Return it to the connector
+          </Button>
+        )}
+        <span className="soft" role="status">
+          {giveBack.isSuccess && isConnectors ? 'The connector has a new secret.' : ''}
+        </span>
+      </div>
+      <Failure error={rotate.error ?? giveBack.error} />
+      <Form
+        label="Set the address"
+        onSubmit={(fields) =>
+          set.mutate({ url: String(fields.get('url')).trim(), target: String(fields.get('target')).trim() })
+        }
+      >
+        <h2>Deliver to your own program</h2>
+        <p className="soft">
+          The service delivers only to public HTTPS hosts. A tunnel of this sandbox leads such a host to your
+          program: take any public name, which need not exist, and say where your program listens.
+          {isConnectors ? ' The attached connector then finds messages by polling only.' : ''}
+        </p>
+        <Field name="url" label="Address" hint="The present secret becomes invalid." error={failed}>
+          {(input) => (
+            <input
+              {...input}
+              className="field mono wide"
+              placeholder="https://my-program.example.com/webhooks"
+            />
+          )}
+        </Field>
+        <Field
+          name="target"
+          label="Where your program listens"
+          hint="Without a path. Empty: no tunnel is opened. Other machines only if PLATFORM_TUNNEL_TARGETS allows them at the start."
+          error={failed}
+        >
+          {(input) => <input {...input} className="field mono wide" placeholder="http://127.0.0.1:3000" />}
+        </Field>
+        <FormFailure error={failed} fields={['url', 'target']} />
+        <div>
+          <Button type="submit" kind="main" isPending={set.isPending}>
+            Set the address
+          </Button>
+        </div>
+      </Form>
+    </>
+  );
+}
+
+/** A contact writes to a number of the workspace, which sends an event to the webhook. */
+function TestMessage({ workspaceId }: { readonly workspaceId: string }) {
+  const { data: connections = [] } = useRead(connectionsOf(workspaceId));
+  const number = connections.find(
+    ({ provider, status, licenseStatus }) =>
+      provider === 'qr' && status === 'connected' && licenseStatus !== 'expired',
+  );
+  const write = useAction({
+    mutationFn: (connectionId: string) =>
+      sandbox('POST', '/contacts/{phone}/messages', {
+        params: { phone: CONTACT },
+        body: { connectionId, text: 'A test of the webhook' },
+      }),
+  });
+  if (number === undefined)
+    return <span className="soft">No number of this workspace can receive a test message.</span>;
+  return (
+    <>
+      <Button isPending={write.isPending} onClick={() => write.mutate(number.id)}>
+        Send a test message
+      </Button>
+      <span className="soft" role="status">
+        {write.data === undefined ? null : (
+          <>
+            A contact wrote to <bdi>{number.label || number.phoneNumber}</bdi>.{' '}
+            <Link
+              to="/deliveries/$id"
+              params={{ id: WEBHOOK }}
+              search={{ q: `message:${write.data.messageId}` }}
+            >
+              Its deliveries
+            </Link>
+          </>
+        )}
+      </span>
+      <Failure error={write.error} />
+    </>
+  );
+}
+
+function Tunnels() {
+  const { data, error } = useRead(TUNNELS);
+  const close = useAction({
+    mutationFn: (host: string) => sandbox('DELETE', '/hosts/{host}', { params: { host } }),
+  });
+  if (error !== null) return <ReadFailure error={error} />;
+  return (
+    <section aria-label="Tunnels">
+      <h2>Tunnels</h2>
+      {data?.length === 0 ? <p className="soft">None is open.</p> : null}
+      <Facts
+        valueClass="mono"
+        facts={(data ?? []).map(({ host, target }) => [
+          host,
+          <span key={host} className="line">
+            {target}
+            <Button kind="quiet" isPending={close.isPending} onClick={() => close.mutate(host)}>
+              Close<span className="visually-hidden"> the tunnel of {host}</span>
+            </Button>
+          </span>,
+        ])}
+      />
+      <Failure error={close.error} />
+    </section>
+  );
+}
