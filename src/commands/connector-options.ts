@@ -97,6 +97,7 @@ export function connectorOptions(
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     trustedProxies: settings.CONNECTOR_TRUSTED_PROXIES,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    changeRetentionDays: settings.CHANGE_RETENTION_DAYS,
     historyDays: settings.HISTORY_DAYS,
     handlersModule: role === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
   };

@@ -35,6 +35,7 @@ export interface LoopOptions {
   readonly sendScale: number;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  readonly changeRetentionDays?: number | undefined;
   readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
@@ -149,6 +150,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         webhookPublicUrl: service.webhookUrl,
         reconcileIntervalMs: options.reconcileIntervalMs,
         inboxRetentionDays: options.inboxRetentionDays,
+        changeRetentionDays: options.changeRetentionDays,
         historyDays: options.historyDays,
         handlers: options.handlers,
         onListening: (url) => service.attach(url),

@@ -42,6 +42,7 @@ export interface RunConnectorOptions {
   readonly trustedProxies?: readonly string[] | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  readonly changeRetentionDays?: number | undefined;
   readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
@@ -139,6 +140,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         ...hostsOf(options),
         reconcileIntervalMs: options.reconcileIntervalMs,
         inboxRetentionDays: options.inboxRetentionDays,
+        changeRetentionDays: options.changeRetentionDays,
         historyDays: options.historyDays,
         ...(service === undefined ? {} : { service }),
         ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),

@@ -241,6 +241,14 @@ export function connectorSettings(env: Environment) {
       unset: 'messages of any age',
       example: '30',
     }),
+    CHANGE_RETENTION_DAYS: setting.integer({
+      description: 'How long changes stay in the feed; longer while a consumer needs them',
+      unit: 'days',
+      min: 1,
+      max: 3_650,
+      unset: 'changes stay for ever',
+      example: '90',
+    }),
     INBOX_RETENTION_DAYS: setting.integer({
       description: 'How long the raw inbox is kept',
       unit: 'days',

@@ -20,6 +20,7 @@ export interface StartOptions {
   readonly webhookSecret: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  readonly changeRetentionDays: number | undefined;
   readonly historyDays: number | undefined;
   readonly handlersModule: string | undefined;
   readonly logLevel: LogLevel;
@@ -41,6 +42,7 @@ const USED = {
     'REDIS_URL',
     'RECONCILE_INTERVAL_MS',
     'HISTORY_DAYS',
+    'CHANGE_RETENTION_DAYS',
     'INBOX_RETENTION_DAYS',
     'CONNECTOR_HANDLERS',
   ],
@@ -84,6 +86,7 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    changeRetentionDays: settings.CHANGE_RETENTION_DAYS,
     historyDays: settings.HISTORY_DAYS,
     handlersModule: settings.CONNECTOR_HANDLERS,
     logLevel: env['LOG_LEVEL'] ? settings.LOG_LEVEL : 'warn',

@@ -87,6 +87,8 @@ export interface ConnectorOptions extends Base {
   readonly webhookSecret?: string;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** How long changes stay in the feed. Default: for ever. */
+  readonly changeRetentionDays?: number | undefined;
   /** The age of the oldest messages that polling stores of a new connection. Default: any age. */
   readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. Not called in role `web`. */
@@ -341,7 +343,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     {
       start() {
         if (!works) return;
-        retention = startRetention(working);
+        retention = startRetention({ ...working, changeDays: options.changeRetentionDays });
         readingAgain = startReadingAgain(working);
       },
       // What is deleted causes no work.

@@ -11,19 +11,19 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 27131],
+  ['src/connector', 27229],
   ['src/runtime', 8538],
   ['src/platform', 13690],
   ['src/sandbox', 4810],
-  ['src/contract', 7868],
+  ['src/contract', 7878],
   ['src/commands, cli', 5420, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2110, ['src/scenario', 'src/testing', 'src/client']],
   ['src/console, console-host', 14692, ['src/console', 'src/console-host']],
   ['packages/certify, conformance', 10080, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 89623, TESTS],
+  ['test, of packages too', 89848, TESTS],
   ['bench', 2640],
-  ['drizzle', 6525, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6538, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

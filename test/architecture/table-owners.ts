@@ -101,6 +101,8 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/connection-rows.ts':
     'writes a row and its change in one statement, each a comparison of the row before and after',
   'src/connector/db/erase-messages.ts': 'updates rows by arrays of keys, and writes the changes',
+  'src/connector/db/delete-old-changes.ts':
+    'deletes batches with their changes and moves the position of the feed in one statement',
   'src/connector/db/name-peer.ts': 'writes a row and its change in one statement',
   'src/connector/db/settle-origins.ts': 'writes rows and their changes in one statement',
   'src/connector/db/inbox-partitions.ts': 'makes, attaches and drops partitions',

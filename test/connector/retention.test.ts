@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { commitBatch } from '../../src/connector/db/commit-batch.ts';
+import { numberChanges } from '../../src/connector/feed/sequencer.ts';
 import { startRetention } from '../../src/connector/retention.ts';
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
 import type { Database } from '../../src/runtime/database/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { openConnectorDatabase, silentLogger } from './support/event-fixtures.ts';
+import { openConnectorDatabase, polled, readAllChanges, silentLogger, T0 } from './support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -34,7 +36,10 @@ interface ForgettingProcess {
 }
 
 /** `held`: its deletions wait until this resolves. */
-async function start(held: Promise<void> = Promise.resolve()): Promise<ForgettingProcess> {
+async function start(
+  held: Promise<void> = Promise.resolve(),
+  changeDays?: number,
+): Promise<ForgettingProcess> {
   const sent: string[] = [];
   const answered: string[] = [];
   const database: Database = Object.create(opened.database, {
@@ -52,7 +57,7 @@ async function start(held: Promise<void> = Promise.resolve()): Promise<Forgettin
   const clock = new ManualClock();
   const presence = createPresence({ database, clock, logger: silentLogger, works: true });
   await presence.start();
-  const { stop } = startRetention({ database, clock, logger: silentLogger, presence });
+  const { stop } = startRetention({ database, clock, logger: silentLogger, presence, changeDays });
   const process = { clock, presence, sent, answered, stop };
   processes.push(process);
   return process;
@@ -60,6 +65,7 @@ async function start(held: Promise<void> = Promise.resolve()): Promise<Forgettin
 
 const isDeletion = (text: string): boolean =>
   /^\s*delete from "?connector"?\."?(outbound|creations)/i.test(text);
+const isReleased = (text: string): boolean => text.startsWith('DELETE FROM connector.leases');
 const deletions = ({ sent }: ForgettingProcess): number => sent.filter(isDeletion).length;
 const turns = ({ sent }: ForgettingProcess): number =>
   sent.filter((text) => text.startsWith('INSERT INTO connector.leases')).length;
@@ -78,7 +84,6 @@ it('old data is deleted at the start and every hour', async () => {
   await expect.poll(count).toBe(0);
   await addOld();
   // The next turn is an hour after the end of this one.
-  const isReleased = (text: string) => text.startsWith('DELETE FROM connector.leases');
   await expect.poll(() => process.answered.some(isReleased)).toBe(true);
   await process.clock.advance(HOUR);
   await expect.poll(count).toBe(0);
@@ -95,4 +100,61 @@ it('old data is deleted by one process at a time, and the others skip their turn
   expect(deletions(other)).toBe(0);
   await other.clock.advance(HOUR);
   await expect.poll(() => deletions(other)).toBeGreaterThan(0);
+});
+
+/** A connection and its first message are the numbers 1 and 2; each further day adds one. */
+async function writeDays(from: number, to: number): Promise<void> {
+  for (let day = from; day <= to; day += 1) {
+    const messages = [polled('connection', `m${day}`)];
+    await commitBatch(opened.database, { now: T0 + day * DAY, messages });
+  }
+  await numberChanges(opened.database);
+}
+const firstSeq = async () => (await readAllChanges(opened.database))[0]?.seq;
+const run = (text: string) => opened.database.query(text);
+
+it('changes stay for ever without a setting, and for so many days with one', async () => {
+  await writeDays(-10, 0);
+  const without = await start();
+  await expect.poll(() => without.answered.some(isReleased)).toBe(true);
+  expect(await firstSeq()).toBe(1);
+  await start(Promise.resolve(), 7);
+  await expect.poll(firstSeq).toBe(5);
+});
+
+it.each([
+  [
+    'a consumer has not had, also if it is paused',
+    `insert into connector.consumers (name, kind, state, created_at)
+    values ('crm', 'http', 'paused', 0); insert into connector.consumer_places (consumer, partition, place)
+    values ('crm', 0, 12), ('crm', 1, 3)`,
+  ],
+  [
+    'wait for a connection of a consumer',
+    `insert into connector.parked_entries (consumer, key, seq) values ('crm', 'connection', 4)`,
+  ],
+  [
+    'are dead letters',
+    `insert into connector.dead_letters (consumer, seq, connection_id, attempts, last_error, at)
+    values ('crm', 4, 'connection', 12, 'no', ${T0})`,
+  ],
+])('changes that %s are kept with those that follow', async (_what, hold) => {
+  await writeDays(-10, 0);
+  for (const statement of hold.split(';')) await run(statement);
+  const { clock } = await start(Promise.resolve(), 7);
+  await expect.poll(firstSeq).toBe(4);
+  for (const table of ['consumer_places', 'parked_entries', 'dead_letters'])
+    await run(`delete from connector.${table}`);
+  await clock.advance(HOUR);
+  await expect.poll(firstSeq).toBe(5);
+});
+
+it('a process whose clock is a year ahead deletes no recent change', async () => {
+  await writeDays(-10, 0);
+  const { clock } = await start(Promise.resolve(), 7);
+  await expect.poll(firstSeq).toBe(5);
+  await clock.advance(365 * DAY);
+  await writeDays(1, 1);
+  await clock.advance(HOUR);
+  await expect.poll(firstSeq).toBe(6);
 });

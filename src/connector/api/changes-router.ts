@@ -13,7 +13,7 @@ import { within } from '../../runtime/clock/deadline.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Feed } from '../feed/feed.ts';
-import type { ChangeFilter } from '../feed/read-changes.ts';
+import type { ChangeFilter, FeedPosition } from '../feed/read-changes.ts';
 import { ApiError, RETRY_AFTER_MS } from './api-error.ts';
 import { readInput } from './read-input.ts';
 
@@ -58,12 +58,13 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     const query = readQuery(listChangesQuery, request, response);
     if (query === undefined) return;
     const { after, limit, accountId, connectionId } = query;
-    const { page, feedId, lastSeq } = await inTime(async () => ({
+    const { page, ...position } = await inTime(async () => ({
       page: after === 'latest' ? null : await feed.pageAfter(after ?? 0, limit, { accountId, connectionId }),
-      // Read after the page, so that it is never below the end of the page.
+      // Read after the page, so that it is never below the end of the page, and tells of what was deleted meanwhile.
       ...(await positionFor(after ?? 0)),
     }));
-    if (after !== 'latest' && refuseBeyond(response, after ?? 0, { feedId, lastSeq })) return;
+    const { feedId, lastSeq } = position;
+    if (after !== 'latest' && refuseMissing(response, after ?? 0, position)) return;
     const next = page === null ? lastSeq : page.next;
     response.json({
       changes: [...(page?.changes ?? [])],
@@ -92,10 +93,10 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     if (streams >= MAX_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS.stream);
     streams += 1;
     try {
-      const { feedId, lastSeq } = await inTime(() => positionFor(from));
-      const after = from === 'latest' ? lastSeq : from;
-      if (refuseBeyond(response, after, { feedId, lastSeq })) return;
-      response.setHeader('Feed-Id', feedId);
+      const position = await inTime(() => positionFor(from));
+      if (from !== 'latest' && refuseMissing(response, from, position)) return;
+      const after = from === 'latest' ? position.lastSeq : Math.max(from, position.deletedSeq);
+      response.setHeader('Feed-Id', position.feedId);
       const filter = { accountId, connectionId };
       await streamChanges(response, { feed, clock, after, filter, ending: ending.signal });
     } finally {
@@ -140,19 +141,28 @@ function toEvent(change: Change): string {
 }
 
 /**
- * Rejects a position that this feed has not reached: the reader would wait there, and skip changes later.
- * True if the request was rejected and answered.
+ * Rejects a position that this feed has not reached, where the reader would wait, and skip changes later; and one after
+ * which changes were deleted. A reader at the start has no position, and begins with what is kept. True if the request
+ * was rejected and answered.
  */
-function refuseBeyond(
+function refuseMissing(
   response: Response,
   after: number,
-  { feedId, lastSeq }: { readonly feedId: string; readonly lastSeq: number },
+  { feedId, lastSeq, deletedSeq }: FeedPosition,
 ): boolean {
-  if (after <= lastSeq) return false;
-  const message = `This feed ends at ${lastSeq}: ${after} belongs to another feed. Read this feed from the start.`;
+  if (after > lastSeq) {
+    const message = `This feed ends at ${lastSeq}: ${after} belongs to another feed. Read this feed from the start.`;
+    const { status } = CONNECTOR_ERRORS.beyond_feed;
+    response.status(status).json({ error: 'beyond_feed', message, feedId, lastSeq });
+    return true;
+  }
+  if (after === 0 || after >= deletedSeq) return false;
+  const advice = `List the messages again, then continue with \`after=${deletedSeq}\`.`;
+  const message = `Changes after ${after} were deleted; the first that is kept is ${deletedSeq + 1}. ${advice}`;
+  const { status } = CONNECTOR_ERRORS.changes_deleted;
   response
-    .status(CONNECTOR_ERRORS.beyond_feed.status)
-    .json({ error: 'beyond_feed', message, feedId, lastSeq });
+    .status(status)
+    .json({ error: 'changes_deleted', message, feedId, lastSeq, firstSeq: deletedSeq + 1 });
   return true;
 }
 

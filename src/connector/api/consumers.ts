@@ -65,9 +65,11 @@ export function operateConsumers(options: ConsumerOperations) {
   }
 
   async function placeOf(from: Parameters<typeof findPlace>[1]): Promise<number> {
-    const { lastSeq } = await options.feed.position();
+    const { lastSeq, deletedSeq } = await options.feed.position();
     const place = await findPlace(database, from, lastSeq);
     if (place === null) throw invalid('from', `is beyond the newest change, whose number is ${lastSeq}`);
+    if (typeof from === 'number' && place < deletedSeq)
+      throw invalid('from', `is below the oldest change that is kept, whose number is ${deletedSeq + 1}`);
     return place;
   }
 

@@ -62,6 +62,18 @@ export async function disableConsumer(
     .where(and(eq(consumers.name, name), eq(consumers.version, version), eq(consumers.state, 'running')));
 }
 
+/**
+ * The first number in the feed that a consumer still needs: it has not been called with it, or the change is a dead letter.
+ * Null without consumers. Throws as `query` does.
+ */
+export async function readFirstNeeded(db: Queryable): Promise<number | null> {
+  const [row] = await db.query<{ seq: number | null }>(
+    `SELECT least((SELECT min(place) + 1 FROM connector.consumer_places), (SELECT min(seq) FROM connector.parked_entries),
+                  (SELECT min(seq) FROM connector.dead_letters)) AS seq`,
+  );
+  return row?.seq ?? null;
+}
+
 /** Who takes part in a consumer: names and owners of the leases of its members and partitions. */
 export async function readShares(db: Queryable, name: string) {
   const own = (kind: string) => sql`starts_with(${leases.name}, ${`${kind}:${name}/`})`;

@@ -95,6 +95,8 @@ export const feed = connectorSchema.table('feed', {
   id: text('id').notNull().default(sql`left(md5(random()::text), 12)`),
   /** Numbers are above this one. At first 0; then the number to which they jumped last. */
   baseSeq: bigint('base_seq', { mode: 'number' }).notNull(),
+  /** Changes up to this number may have been deleted: see `deleteOldChanges`. */
+  deletedSeq: bigint('deleted_seq', { mode: 'number' }).notNull().default(0),
   /** The database that numbers from there: system identifier, OID and timeline. Null before the first number. */
   cluster: text('cluster'),
 });

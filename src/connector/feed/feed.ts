@@ -6,6 +6,7 @@ import type { Base } from '../db/base.ts';
 import {
   type ChangeFilter,
   type ChangePage,
+  type FeedPosition,
   passesFilter,
   readChangePage,
   readChanges,
@@ -89,8 +90,8 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
     return window;
   }
 
-  /** The changes after `position`; none if the reader has caught up. */
-  async function next(position: number, filter: ChangeFilter): Promise<Handful | undefined> {
+  /** The changes after `position`; none if the reader has caught up, and `deleted` if some of them were deleted. */
+  async function next(position: number, filter: ChangeFilter): Promise<Handful | 'deleted' | undefined> {
     const current = await openWindow();
     const recent = current.after(position, HANDFUL);
     if (recent !== undefined) {
@@ -99,7 +100,9 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
       return { changes: recent.filter((change) => passesFilter(change, filter)), position: last.seq };
     }
     const { changes, reached } = await readFiltered(database, position, HANDFUL, filter);
-    return { changes, position: reached };
+    // Looked at after reading: what was deleted before it is not in the changes.
+    const { deletedSeq } = await readPosition(database);
+    return position < deletedSeq ? 'deleted' : { changes, position: reached };
   }
 
   function sleep(over: AbortSignal): Promise<void> {
@@ -123,7 +126,7 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
   ): Promise<void> {
     let position = after;
     while (!over.aborted) {
-      let handful: Handful | undefined;
+      let handful: Handful | 'deleted' | undefined;
       try {
         handful = await next(position, filter);
       } catch (error) {
@@ -131,7 +134,7 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
         await clock.sleep(RETRY_MS, over).catch(() => undefined);
         continue;
       }
-      if (over.aborted) return;
+      if (over.aborted || handful === 'deleted') return;
       if (handful === undefined) {
         await sleep(over);
         continue;
@@ -218,11 +221,11 @@ export interface Feed {
   changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<readonly Change[]>;
   /** The same, and where the next page starts. */
   pageAfter(after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage>;
-  /** The id of the feed, and the highest `seq` assigned so far. */
-  position(): Promise<{ readonly feedId: string; readonly lastSeq: number }>;
+  position(): Promise<FeedPosition>;
   /**
    * Passes every change above `after` to `take`, in order, until `signal` aborts or the feed closes; then it
-   * resolves. Rejects with what `take` throws. If the database fails, it waits.
+   * resolves, as it does when changes above the position of the reader were deleted. Rejects with what `take` throws. If
+   * the database fails, it waits.
    */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
   /** The highest number that this process knows. It may be behind by what others have just numbered. */

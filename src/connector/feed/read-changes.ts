@@ -116,14 +116,20 @@ async function readBatches(
   return rows.map(presentChange);
 }
 
-/** The id of the feed and the last assigned number. */
-export async function readPosition(
-  database: Queryable,
-): Promise<{ readonly feedId: string; readonly lastSeq: number }> {
+/** Where a feed begins and ends. */
+export interface FeedPosition {
+  readonly feedId: string;
+  readonly lastSeq: number;
+  /** Changes up to this number may have been deleted. */
+  readonly deletedSeq: number;
+}
+
+/** The id of the feed, the last assigned number, and up to where changes were deleted. */
+export async function readPosition(database: Queryable): Promise<FeedPosition> {
   const [row] = await orm(database)
-    .select({ feedId: feed.id, lastSeq: sql<number>`connector.last_seq()` })
+    .select({ feedId: feed.id, lastSeq: sql<number>`connector.last_seq()`, deletedSeq: feed.deletedSeq })
     .from(feed);
-  return row ?? { feedId: '', lastSeq: 0 };
+  return row ?? { feedId: '', lastSeq: 0, deletedSeq: 0 };
 }
 
 /** True for a change that passes the filter. */

@@ -56,6 +56,11 @@ export const CONNECTOR_ERRORS = {
     meaning: 'The webhook belongs to the OAuth app; rotate its secret where the app is registered.',
   },
   rotation_in_progress: { status: 409, meaning: 'The secret is already being registered or rotated.' },
+  changes_deleted: {
+    status: 410,
+    meaning:
+      'Changes after `after` were deleted by `CHANGE_RETENTION_DAYS`; `firstSeq` is the first number that is kept. List the messages again, then continue there.',
+  },
   media_gone: { status: 410, meaning: 'The service no longer has the file.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than the connector accepts.' },
   internal_error: { status: 500, meaning: 'The connector failed; see its log.' },
@@ -76,6 +81,13 @@ export type ConnectorErrorCode = keyof typeof CONNECTOR_ERRORS;
 export const connectorErrorBody = z.object({
   error: z.string().min(1).describe('Machine-readable code.'),
   message: z.string().min(1).describe('What is wrong, in one sentence.'),
-  feedId: feedPosition.feedId.optional().describe('Id of the current feed; only with `beyond_feed`.'),
-  lastSeq: feedPosition.lastSeq.optional().describe('Number of the newest change; only with `beyond_feed`.'),
+  feedId: feedPosition.feedId
+    .optional()
+    .describe('Id of the current feed; only with `beyond_feed` and `changes_deleted`.'),
+  lastSeq: feedPosition.lastSeq
+    .optional()
+    .describe('Number of the newest change; only with `beyond_feed` and `changes_deleted`.'),
+  firstSeq: feedPosition.lastSeq
+    .optional()
+    .describe('First number that is kept; only with `changes_deleted`.'),
 });

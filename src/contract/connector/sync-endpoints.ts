@@ -160,7 +160,7 @@ export const SYNC_ENDPOINTS = {
       'Pass the last `seq` that you processed as `after`: no change is skipped or repeated. Store `feedId`, too; if it changes, read from the start.',
     query: listChangesQuery,
     answers: [{ status: 200, description: 'A page.', schema: changeList }],
-    errors: [...API_ERRORS, 'invalid_request', 'beyond_feed'],
+    errors: [...API_ERRORS, 'invalid_request', 'beyond_feed', 'changes_deleted'],
   },
   streamChanges: {
     method: 'GET',
@@ -191,7 +191,7 @@ export const SYNC_ENDPOINTS = {
         ],
       },
     ],
-    errors: [...API_ERRORS, 'invalid_request', 'beyond_feed'],
+    errors: [...API_ERRORS, 'invalid_request', 'beyond_feed', 'changes_deleted'],
   },
   getSync: {
     method: 'GET',

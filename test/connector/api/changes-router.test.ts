@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { answerError } from '../../../src/connector/api/api-error.ts';
 import { type ChangesRouter, createChangesRouter } from '../../../src/connector/api/changes-router.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -149,6 +150,70 @@ describe('GET /v1/changes', () => {
     expect(status).toBe(400);
     expect(body.error).toBe('invalid_request');
     expect(body.message).toMatch(new RegExp(`^${field}: [a-z]`));
+  });
+});
+
+describe('a position after which changes were deleted', () => {
+  const DAY = 86_400_000;
+  /** Five changes, of which the first three are deleted: a connection with two messages, then one message each. */
+  beforeEach(async () => {
+    await write('m1', 'm2');
+    for (const [days, id] of [
+      [1, 'm3'],
+      [2, 'm4'],
+    ] as const) {
+      await commitBatch(database, { now: T0 + days * DAY, messages: [polled('connection', id)] });
+      await feed.settle();
+    }
+    const stopping = new AbortController().signal;
+    expect(await deleteOldChanges(database, { before: T0 + DAY, needed: null, stopping })).toBe(3);
+  });
+
+  it.each([
+    ['a page', '/v1/changes?after=2', {}],
+    ['a filtered page', '/v1/changes?after=2&connectionId=c1', {}],
+    ['a stream', '/v1/changes/stream?after=1', {}],
+    ['a resumed stream', '/v1/changes/stream', { 'last-event-id': '2' }],
+  ])('is answered with 410 and the first number that is kept: %s', async (_what, path, headers) => {
+    const answer = await fetch(`${server.url}${path}`, { headers });
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 410,
+      body: {
+        error: 'changes_deleted',
+        message: expect.stringContaining('continue with `after=3`'),
+        feedId: expect.stringMatching(/^[0-9a-f]{12}$/),
+        firstSeq: 4,
+        lastSeq: 5,
+      },
+    });
+  });
+
+  it.each(['/v1/changes?after=3', '/v1/changes?after=0', '/v1/changes'])(
+    'is not that of a reader who begins, or has read all that were deleted: %s',
+    async (path) => {
+      const { status, body } = await get(path);
+      expect({ status, seqs: body.changes?.map(({ seq }) => seq) }).toEqual({ status: 200, seqs: [4, 5] });
+    },
+  );
+
+  it('ends the stream of a reader who was too slow, so that it learns of it when it resumes', async () => {
+    // More than a socket holds, so that the reader is still reading when the rest is deleted.
+    const many = Array.from({ length: 3_000 }, (_, index) => `slow${index}`);
+    await commitBatch(database, {
+      now: T0 + 3 * DAY,
+      messages: many.map((id) => ({ ...polled('connection', id), text: 'x'.repeat(4_000) })),
+    });
+    await write('last');
+    const outgoing = request(`${server.url}/v1/changes/stream?after=3`);
+    outgoing.end();
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const stopping = new AbortController().signal;
+    await deleteOldChanges(database, { before: Number.MAX_SAFE_INTEGER, needed: null, stopping });
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+    const last = Number([...text.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? 3);
+    expect(last).toBeLessThan(3_000);
+    expect(await get(`/v1/changes?after=${last}`)).toMatchObject({ status: 410 });
   });
 });
 

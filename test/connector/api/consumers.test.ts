@@ -160,6 +160,19 @@ describe('a consumer of kind http', () => {
     expect((await ask('GET', '/v1/consumers/crm')).status).toBe(404);
   });
 
+  it('is refused if it is to begin with changes that were deleted', async () => {
+    await world.database.query('update connector.feed set deleted_seq = 3');
+    onTestFinished(
+      async () => void (await world.database.query('update connector.feed set deleted_seq = 0')),
+    );
+    const body = { name: 'crm', kind: 'http', url: ADDRESS, from: 3 };
+    expect(await refusal('POST', '/v1/consumers', body)).toEqual({
+      status: 400,
+      error: 'invalid_request',
+      message: 'from: is below the oldest change that is kept, whose number is 4.',
+    });
+  });
+
   it('keeps signing with the old secret for a day after a rotation, but not if it is compromised', async () => {
     const { secret } = await create({ name: 'crm', kind: 'http', url: ADDRESS });
     const first = rotatedConsumerSecret.parse((await ask('POST', '/v1/consumers/crm/rotate-secret')).body);

@@ -50,7 +50,7 @@ export async function emptyTables(database: Database): Promise<void> {
     `WITH messages AS (DELETE FROM connector.messages), connections AS (DELETE FROM connector.connections),
           changes AS (DELETE FROM connector.changes), batches AS (DELETE FROM connector.change_batches),
           inbox AS (DELETE FROM connector.inbox), leases AS (DELETE FROM connector.leases)
-     UPDATE connector.feed SET base_seq = 0, cluster = NULL`,
+     UPDATE connector.feed SET base_seq = 0, cluster = NULL, deleted_seq = 0`,
   );
 }
 

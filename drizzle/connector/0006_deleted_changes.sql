@@ -1,0 +1,1 @@
+ALTER TABLE "connector"."feed" ADD COLUMN "deleted_seq" bigint DEFAULT 0 NOT NULL;
