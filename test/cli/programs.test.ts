@@ -1,9 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import * as modern from '@modelcontextprotocol/client';
+import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, it, onTestFinished } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { ROOT } from '../support/root.ts';
 import { spawnCli } from '../support/spawn-command.ts';
 
 const test = loopOfFile({ handlers: { onChange: () => undefined } });
@@ -19,6 +24,26 @@ it('npm run consumers prints an answer', async () => {
   const ended = await spawnCli('consumers', words, { CONNECTOR_API_TOKEN: test.connectorToken }).ended;
   expect(ended).toMatchObject({ code: 0 });
   expect(JSON.parse(ended.stdout)).toMatchObject({ consumers: [{ name: 'handler' }] });
+});
+
+it.each([
+  ['of today', modern.Client, ModernStdio],
+  ['of the version before', Client, StdioClientTransport],
+])('npm run mcp gives an agent the tools of the connector: a client %s', async (_which, Agent, Stdio) => {
+  const transport = new Stdio({
+    command: process.execPath,
+    args: ['src/cli/mcp.ts', '--connector', test.connectorUrl],
+    env: { CONNECTOR_API_TOKEN: test.connectorToken },
+    cwd: ROOT,
+  });
+  const agent = new Agent({ name: 'test', version: '1' });
+  // The types of the two versions differ.
+  await agent.connect(transport as never);
+  onTestFinished(() => agent.close());
+  const { tools } = await agent.listTools();
+  expect(tools.map(({ name }) => name)).toContain('why_is_it_missing');
+  const { structuredContent } = await agent.callTool({ name: 'health', arguments: {} });
+  expect(structuredContent).toMatchObject({ well: expect.any(Boolean) });
 });
 
 it('npm run connector exits with 2 before it starts anything if its handlers cannot be loaded', async () => {
