@@ -278,6 +278,7 @@ export const EMPTY = {
   },
   'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 0, dropped: 0 },
   'GET /sandbox/v1/webhooks': { entries: [] },
+  'GET /sandbox/v1/snapshots': { entries: [] },
   'GET /sandbox/v1/connections': { entries: [] },
   'GET /sandbox/v1/deliveries': { entries: [] },
   'GET /sandbox/v1/calls': { entries: [] },

@@ -55,6 +55,11 @@ describe('The dock', () => {
     await page.keyboard.press('f');
     await page.getByText('<b>hostile</b>').waitFor();
     await expectAccessible(page);
+    await test.sandbox('POST', '/snapshots', { label: '<i>hostile</i>' });
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('b');
+    await page.getByText('<i>hostile</i>').first().waitFor();
+    await expectAccessible(page);
     expect(complaints).toEqual([]);
   });
 });

@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { mergeDue } from '../../src/console/screens/dock/due.ts';
 import { PRESETS, readRule } from '../../src/console/screens/dock/rules.ts';
 import type { FaultRule } from '../../src/contract/sandbox/faults.ts';
-import { at, DELIVERY, DESK } from './answers.tsx';
+import { at, DELIVERY, DESK, EMPTY } from './answers.tsx';
 import {
   type Answers,
   hasFocus,
   invalid,
   openPage,
   PRODUCTION,
+  Refusal,
   type Sent,
   screen,
   waitFor,
@@ -190,6 +191,9 @@ describe('faults in the dock', () => {
 
 describe('time in the dock', () => {
   const ADVANCE = 'POST /sandbox/v1/clock/advance';
+  const SAVE = 'POST /sandbox/v1/snapshots';
+  const BEFORE = 'before the last advance';
+  const saved = { path: '/sandbox/v1/snapshots', body: { label: BEFORE } };
   const world = (more: Answers = {}): Answers => ({
     'GET /sandbox/v1/clock': { now: at(), frozen: true },
     'GET /sandbox/v1/connections': { entries: [{ ...DESK, licenseExpires: at(86_400) }] },
@@ -200,6 +204,7 @@ describe('time in the dock', () => {
       return { entries, total: entries.length };
     },
     [ADVANCE]: { now: at(60), fired: [] },
+    [SAVE]: { id: 's1', label: BEFORE, now: at() },
     ...more,
   });
   const open = async (more: Answers = {}) => {
@@ -231,7 +236,7 @@ describe('time in the dock', () => {
     const page = await open();
     await page.user.click(await button(name));
     await screen.findByText(/^It is 2026-01-15 12:01:00 now\. No timer was due\.$/);
-    expect(page.writes).toMatchObject([{ body: { ms } }]);
+    expect(page.writes).toMatchObject([saved, { body: { ms } }]);
   });
 
   it('shows what an advance would fire while it is aimed at, and what it has fired', async () => {
@@ -258,7 +263,7 @@ describe('time in the dock', () => {
     const next = await button('To the next event');
     await waitFor(() => expect(next.getAttribute('aria-disabled')).toBe('false'));
     await page.user.click(next);
-    await waitFor(() => expect(page.writes).toMatchObject([{ body: { to: at(1_800) } }]));
+    await waitFor(() => expect(page.writes).toMatchObject([saved, { body: { to: at(1_800) } }]));
   });
 
   it('is advanced by a time of your own, and says at its field what is wrong with one', async () => {
@@ -282,6 +287,46 @@ describe('time in the dock', () => {
     await waitFor(() => expect(screen.queryByRole('region', { name: 'Virtual time' })).toBeNull());
   });
 
+  it('is taken back after a question: what was saved before the advance is restored and removed', async () => {
+    const [old, last] = ['s0', 's1'].map((id) => ({ id, label: BEFORE, now: at() }));
+    let entries = [old];
+    const page = await open({
+      'GET /sandbox/v1/snapshots': () => ({ entries }),
+      'DELETE /sandbox/v1/snapshots/{id}': ({ path }: Sent) => {
+        entries = entries.filter((each) => !path.endsWith(`/${each?.id}`));
+        return { ok: true };
+      },
+      [SAVE]: () => {
+        entries = [...entries, last];
+        return last as object;
+      },
+      'POST /sandbox/v1/snapshots/s1/restore': last as object,
+    });
+    await page.user.click(await button('1 h'));
+    await screen.findByText(/No timer was due/);
+    expect(entries).toEqual([last]);
+    await page.user.click(await button('Undo'));
+    await screen.findByText(
+      /^It is 2026-01-15 12:00:00 virtual time again\. .* is lost: messages, deliveries/,
+    );
+    await page.user.click(screen.getAllByRole('button', { name: 'Undo' })[1] as HTMLElement);
+    await screen.findByText('Undone. It is 2026-01-15 12:00:00 again.');
+    await waitFor(() => expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull());
+    expect(entries).toEqual([]);
+  });
+
+  it('is not advanced while what it would lose cannot be saved, unless that is not wanted', async () => {
+    const page = await open({
+      [SAVE]: new Refusal(409, { error: 'wrong_state', message: 'A delivery is held: release it first.' }),
+    });
+    await page.user.click(await button('1 h'));
+    await screen.findByText('A delivery is held: release it first.');
+    await page.user.click(screen.getByRole('checkbox', { name: /to undo an advance/ }));
+    await page.user.click(await button('1 h'));
+    await screen.findByText(/No timer was due/);
+    expect(page.writes).toMatchObject([saved, { path: '/sandbox/v1/clock/advance' }]);
+  });
+
   it('lists timers and license expiries in order', () => {
     const hour = (of: number): string => `2026-01-15T${String(of).padStart(2, '0')}:00:00.000Z`;
     const connections = [
@@ -298,11 +343,70 @@ describe('time in the dock', () => {
   });
 });
 
+describe('the state in the dock', () => {
+  const CLEAN = { id: 's1', label: 'clean', now: at() };
+
+  /** A sandbox that deletes its deliveries when it is reset, and has them again when it is restored. */
+  const open = async (more: Answers = {}) => {
+    let entries = [DELIVERY];
+    const become = (next: typeof entries, answer: object) => () => {
+      entries = next;
+      return answer;
+    };
+    const page = await openPage('/deliveries', {
+      answers: {
+        'GET /sandbox/v1/deliveries': () => ({ entries }),
+        'GET /sandbox/v1/snapshots': { entries: [CLEAN] },
+        'POST /sandbox/v1/reset': become([], EMPTY['GET /sandbox/v1/info']),
+        'POST /sandbox/v1/snapshots/s1/restore': become([DELIVERY], CLEAN),
+        ...more,
+      },
+    });
+    await screen.findByRole('link', { name: /Hello/ });
+    // A list through which one moves is paused, and keeps its rows.
+    await page.user.keyboard('jb');
+    await hasFocus('Name');
+    return page;
+  };
+
+  it('is saved by keyboard under a name, and says at the field what is refused', async () => {
+    const page = await open({ 'POST /sandbox/v1/snapshots': invalid('label', 'is too long.') });
+    await page.user.keyboard('ready{Enter}');
+    await screen.findByText('is too long.');
+    page.answer({ 'POST /sandbox/v1/snapshots': CLEAN });
+    await page.user.clear(screen.getByLabelText('Name'));
+    await page.user.keyboard('{Enter}');
+    await waitFor(() => expect(page.writes.map(({ body }) => body)).toEqual([{ label: 'ready' }, {}]));
+  });
+
+  it('is reset and restored, each after one question, and the list shows what is left', async () => {
+    const page = await open();
+    await page.user.click(await button('Reset the sandbox'));
+    await screen.findByText(/^Everything but the saved states is lost: workspaces, keys/);
+    expect(page.writes).toEqual([]);
+    await page.user.click(screen.getAllByRole('button', { name: 'Reset the sandbox' })[1] as HTMLElement);
+    await screen.findByText(/^Reset\. The API key is another one/);
+    await screen.findByText('Nothing was delivered yet');
+    await page.user.click(await button('Restore'));
+    await screen.findByText(/^It is 2026-01-15 12:00:00 virtual time again\. Everything since then is lost/);
+    await page.user.click(screen.getAllByRole('button', { name: 'Restore' })[1] as HTMLElement);
+    await screen.findByText('Restored: clean. It is 2026-01-15 12:00:00 virtual time again.');
+    await screen.findByRole('link', { name: /Hello/ });
+    expect(page.text()).not.toContain('msk_secret');
+  });
+
+  it('is removed by name', async () => {
+    const page = await open({ 'DELETE /sandbox/v1/snapshots/s1': { ok: true } });
+    await page.user.click(await button('Remove clean'));
+    await waitFor(() => expect(page.writes).toMatchObject([{ path: '/sandbox/v1/snapshots/s1' }]));
+  });
+});
+
 describe('the dock', () => {
   it('is missing in production, with its keys', async () => {
     const page = await openPage('/sync', { mode: PRODUCTION });
     await screen.findByText('live');
-    await page.user.keyboard('tf');
+    await page.user.keyboard('tfb');
     expect(screen.queryByRole('complementary')).toBeNull();
   });
 

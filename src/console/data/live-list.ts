@@ -101,6 +101,13 @@ export class LiveList<Row> {
     return { hasMore: nextCursor !== undefined, ...this.#cut([...this.#state.rows, ...older]) };
   }
 
+  /** Forgets all rows, and reads the newest page. */
+  restart(): void {
+    this.#waiting = [];
+    this.#set({ rows: [], isLoading: true, isPaused: false, waiting: 0, isCut: false });
+    this.refresh();
+  }
+
   /** Reads the newest page again. */
   refresh(): void {
     this.#isStale = true;

@@ -17,6 +17,11 @@ function keep<Row>(source: LiveListSource<Row>): LiveList<Row> {
   return list;
 }
 
+/** All rows of all lists may be gone. */
+export function restartLists(): void {
+  for (const list of kept.values()) list.restart();
+}
+
 /** A live list for a component; while it is mounted, it follows the stream, and its newest page is read again by itself. */
 export function useLiveList<Row>(source: LiveListSource<Row>): [LiveListState<Row>, LiveList<Row>] {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the source

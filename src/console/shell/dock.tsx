@@ -25,6 +25,12 @@ const PANES: readonly Pane[] = [
     key: 'f',
     Content: lazyPart('faults', async () => (await import('../screens/dock/faults.tsx')).FaultsPane),
   },
+  {
+    name: 'state',
+    label: 'State',
+    key: 'b',
+    Content: lazyPart('state', async () => (await import('../screens/dock/state.tsx')).StatePane),
+  },
 ];
 
 /** The bottom pane. It stays open while screens change. It takes the focus, and Esc gives it back. */
@@ -55,7 +61,7 @@ export function Dock() {
   return (
     <aside
       className="dock"
-      aria-label="Time and faults"
+      aria-label="Time, faults and state"
       ref={dock}
       onKeyDown={(event) => {
         // Fields keep their keys from the page; Esc leaves them as well, but closes an open menu first.

@@ -34,13 +34,17 @@ const OWN = {
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '');
 
+/** The same refusal at a field of this page. */
+const atField = ({ call, status, code, message }: ApiError, field: string, words = message): ApiError =>
+  new ApiError(call, status, code, words, field);
+
 /** The service names only its code. Why it refused an address, the record of the call says. */
 async function explainRefusal(error: unknown, workspaceId: string): Promise<never> {
   if (!(error instanceof ApiError) || error.code !== 'invalid_webhook') throw error;
   const q = `code:invalid_webhook workspace:${workspaceId}`;
   const { entries } = await sandbox('GET', '/calls', { query: { q, limit: '1' } });
   const why = entries[0]?.trace.at(-1)?.why ?? 'it must be HTTPS, on a public host';
-  throw new ApiError(error.call, error.status, error.code, `invalid_webhook: ${why}.`, 'url');
+  throw atField(error, 'url', `invalid_webhook: ${why}.`);
 }
 
 /** The webhook of a workspace: its address, its secret, and how a program of one's own receives the deliveries. */
@@ -92,32 +96,26 @@ function Webhook({
   const headers = { 'x-workspace-id': workspaceId };
   const registered = useRead(webhooks());
   const tunnels = useRead(TUNNELS);
-  const [secret, setSecret] = useState<string>();
-  const issued = (answer: { readonly secret: string }): void => setSecret(answer.secret);
+  /** All changes share it. Those that the connector makes return no secret: only the connector knows it. */
+  const change = useAction({
+    mutationFn: (work: () => Promise<{ readonly secret?: string }>) => work(),
+  });
   const put = (url: string) =>
     service('PUT', '/webhook', { headers, body: { url } }).catch((error) =>
       explainRefusal(error, workspaceId),
     );
-  const set = useAction({
-    async mutationFn({ url, target }: { readonly url: string; readonly target: string }) {
-      const host = hostOf(url);
-      if (host !== '' && target !== '')
-        await sandbox('PUT', '/hosts/{host}', { params: { host }, body: { target } });
-      return put(url);
-    },
-    onSuccess: issued,
-  });
-  const rotate = useAction({
-    mutationFn: () => service('POST', '/webhook/rotate', { headers }),
-    onSuccess: issued,
-  });
-  const giveBack = useAction({
-    async mutationFn(address: string | null) {
-      if (address !== null) await put(address);
-      return connector('POST', '/v1/webhook/rotate', { body: { compromised: address !== null } });
-    },
-    onSuccess: () => setSecret(undefined),
-  });
+  const set = (url: string, target: string) => async () => {
+    const host = hostOf(url);
+    if (host !== '' && target !== '')
+      await sandbox('PUT', '/hosts/{host}', { params: { host }, body: { target } });
+    return put(url);
+  };
+  const rotate = () => service('POST', '/webhook/rotate', { headers });
+  const rotateByConnector = async (compromised: boolean) => {
+    await connector('POST', '/v1/webhook/rotate', { body: { compromised } });
+    return {};
+  };
+  const giveBack = (address: string) => () => put(address).then(() => rotateByConnector(true));
   const unread = registered.error ?? tunnels.error;
   if (unread !== null) return <ReadFailure error={unread} />;
   if (registered.data === undefined || tunnels.data === undefined)
@@ -125,9 +123,8 @@ function Webhook({
   const webhook = registered.data.find(({ subscription }) => subscription.id === workspaceId);
   const isConnectors = connectorAddress !== null && webhook?.url === connectorAddress;
   const tunnel = tunnels.data.find(({ host }) => host === hostOf(webhook?.url ?? ''));
-  const failed = isOf(set.error, 'host')
-    ? new ApiError(set.error.call, set.error.status, set.error.code, set.error.message, 'url')
-    : set.error;
+  const { data: changed } = change;
+  const error = isOf(change.error, 'host') ? atField(change.error, 'url') : change.error;
   return (
     <>
       {webhook === undefined ? (
@@ -144,39 +141,38 @@ function Webhook({
           ]}
         />
       )}
-      {secret === undefined ? null : <Secrets key={secret} secrets={[['Signing secret', secret]]} />}
+      {changed?.secret === undefined ? null : (
+        <Secrets key={changed.secret} secrets={[['Signing secret', changed.secret]]} />
+      )}
       <div className="line">
         <TestMessage workspaceId={workspaceId} />
-        {webhook === undefined ? null : isConnectors ? (
+        {webhook === undefined ? null : (
           <Confirmed
             label="Rotate secret"
-            question="The attached connector gets a new secret and keeps it. No event is lost."
-            isPending={giveBack.isPending}
-            onConfirm={() => giveBack.mutate(null)}
-          />
-        ) : (
-          <Confirmed
-            label="Rotate secret"
-            question="The present secret becomes invalid at once: your program must refuse all deliveries until it has the new one."
-            isPending={rotate.isPending}
-            onConfirm={() => rotate.mutate()}
+            question={
+              isConnectors
+                ? 'The attached connector gets a new secret and keeps it. No event is lost.'
+                : 'The present secret becomes invalid at once: your program must refuse all deliveries until it has the new one.'
+            }
+            isPending={change.isPending}
+            onConfirm={() => change.mutate(isConnectors ? () => rotateByConnector(false) : rotate)}
           />
         )}
         {connectorAddress === null || isConnectors ? null : (
-          <Button isPending={giveBack.isPending} onClick={() => giveBack.mutate(connectorAddress)}>
+          <Button isPending={change.isPending} onClick={() => change.mutate(giveBack(connectorAddress))}>
             Return it to the connector
           </Button>
         )}
         <span className="soft" role="status">
-          {giveBack.isSuccess && isConnectors ? 'The connector has a new secret.' : ''}
+          {changed !== undefined && changed.secret === undefined ? 'The connector has a new secret.' : ''}
         </span>
       </div>
-      <Failure error={rotate.error ?? giveBack.error} />
       <Form
         label="Set the address"
-        onSubmit={(fields) =>
-          set.mutate({ url: String(fields.get('url')).trim(), target: String(fields.get('target')).trim() })
-        }
+        onSubmit={(fields) => {
+          const [url = '', target = ''] = ['url', 'target'].map((name) => String(fields.get(name)).trim());
+          change.mutate(set(url, target));
+        }}
       >
         <h2>Deliver to your own program</h2>
         <p className="soft">
@@ -184,7 +180,7 @@ function Webhook({
           program: take any public name, which need not exist, and say where your program listens.
           {isConnectors ? ' The attached connector then finds messages by polling only.' : ''}
         </p>
-        <Field name="url" label="Address" hint="The present secret becomes invalid." error={failed}>
+        <Field name="url" label="Address" hint="The present secret becomes invalid." error={error}>
           {(input) => (
             <input
               {...input}
@@ -197,16 +193,14 @@ function Webhook({
           name="target"
           label="Where your program listens"
           hint="Without a path. Empty: no tunnel is opened. Other machines only if PLATFORM_TUNNEL_TARGETS allows them at the start."
-          error={failed}
+          error={error}
         >
           {(input) => <input {...input} className="field mono wide" placeholder="http://127.0.0.1:3000" />}
         </Field>
-        <FormFailure error={failed} fields={['url', 'target']} />
-        <div>
-          <Button type="submit" kind="main" isPending={set.isPending}>
-            Set the address
-          </Button>
-        </div>
+        <FormFailure error={error} fields={['url', 'target']} />
+        <Button type="submit" kind="main" isPending={change.isPending}>
+          Set the address
+        </Button>
       </Form>
     </>
   );

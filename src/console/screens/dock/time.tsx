@@ -5,12 +5,21 @@ import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Confirmed, Field, Form, FormFailure } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { countDue } from './due.ts';
 import { DueList, useDue } from './due-list.tsx';
+import {
+  BEFORE_ADVANCE,
+  LOST,
+  removeSnapshot,
+  restoreSnapshot,
+  saveBeforeAdvance,
+  startOver,
+  useSnapshots,
+} from './snapshots.ts';
 import './dock.css';
 
 const STEPS = [
@@ -38,9 +47,21 @@ export function TimePane() {
     mutationFn: () => sandbox('POST', time?.isFrozen === true ? '/clock/run' : '/clock/freeze'),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['clock'] }),
   });
+  const [canUndo, setCanUndo] = useState(true);
+  const undo = useAction({
+    async mutationFn(id: string) {
+      const { now: again } = await restoreSnapshot(id);
+      await removeSnapshot(id);
+      return again;
+    },
+    onSuccess: startOver,
+  });
+  const before = useSnapshots().data?.find(({ label }) => label === BEFORE_ADVANCE);
   const advance = useAction({
-    mutationFn: ({ by }: { readonly by: Advance; readonly from: number }) =>
-      sandbox('POST', '/clock/advance', { body: by }),
+    async mutationFn({ by }: { readonly by: Advance; readonly from: number }) {
+      if (canUndo) await saveBeforeAdvance();
+      return sandbox('POST', '/clock/advance', { body: by });
+    },
     onSuccess: () => {
       setAim(undefined);
       setText('');
@@ -134,10 +155,31 @@ export function TimePane() {
           <Progress from={target.from} to={targetOf(target.by, target.from)} now={now} />
         ) : null}
         <p role="status" className="soft">
-          {advance.data === undefined || advance.isPending
-            ? ''
-            : `It is ${showDateTime(Date.parse(advance.data.now))} now. ${countDue(advance.data.fired) || 'No timer was due'}.`}
+          {undo.data !== undefined && undo.submittedAt > advance.submittedAt
+            ? `Undone. It is ${showDateTime(Date.parse(undo.data))} again.`
+            : advance.data === undefined || advance.isPending
+              ? ''
+              : `It is ${showDateTime(Date.parse(advance.data.now))} now. ${countDue(advance.data.fired) || 'No timer was due'}.`}
         </p>
+        <div className="line">
+          <label className="tick">
+            <input
+              type="checkbox"
+              checked={canUndo}
+              onChange={({ target: { checked } }) => setCanUndo(checked)}
+            />
+            Save the state before, to undo an advance
+          </label>
+          {before === undefined ? null : (
+            <Confirmed
+              label="Undo"
+              question={`It is ${showDateTime(Date.parse(before.now))} virtual time again. Everything since then is lost: ${LOST}`}
+              isPending={undo.isPending || advance.isPending}
+              onConfirm={() => undo.mutate(before.id)}
+            />
+          )}
+        </div>
+        <Failure error={undo.error} />
         <p className="line">
           <a className="button" href="/scenario.jsonl" download>
             Save a scenario
