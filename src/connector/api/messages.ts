@@ -3,8 +3,8 @@ import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contrac
 import { variants } from '../../patterns/phone-variants.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { shownFields } from '../db/message-tables.ts';
 import { namePeer } from '../db/name-peer.ts';
 import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
@@ -32,9 +32,9 @@ const SHOWN = {
 };
 
 /** `GET /v1/messages`, newest first. */
-export function listMessages(database: Queryable): Operation<'listMessages'> {
+export function listMessages(database: Database): Operation<'listMessages'> {
   return async ({ query }) => {
-    const rows = await readPage(database, query);
+    const rows = query.text === undefined ? await readPage(database, query) : await findText(database, query);
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [
       row.createdAt,
       row.id,
@@ -98,6 +98,53 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
     )
     .orderBy(desc(m.createdAt), m.id, m.connectionId)
     .limit(limit + 1);
+}
+
+const CREATE_INDEX =
+  'CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX CONCURRENTLY messages_text ON connector.messages USING gin (text gin_trgm_ops);';
+/** Ended by the server, so that the connection stays and no deadline is reported. */
+const LONGEST_SEARCH = sql`SET LOCAL statement_timeout = '2s'`;
+const CANCELLED = '57014';
+
+/** The newest messages that contain a text. The index costs each new message time and space, so it is optional. */
+async function findText(database: Database, { text = '', ...query }: ListConnectorMessagesQuery) {
+  const [index] = await orm(database)
+    .select({ isValid: sql<boolean>`indisvalid` })
+    .from(sql`pg_catalog.pg_index`)
+    .where(sql`indexrelid = to_regclass('connector.messages_text')`);
+  if (index?.isValid !== true)
+    throw new ApiError(
+      'search_off',
+      `Text search needs an index. Create it once, in Postgres: ${CREATE_INDEX}`,
+    );
+  const { peer, person, direction, connectionId, accountId, limit, cursor } = query;
+  const [at, id, ofConnection] = decodeCursor(MESSAGE_KEY, cursor) ?? [];
+  const isBefore = sql`(${m.createdAt} < ${at} or (${m.createdAt} = ${at} and (${m.id}, ${m.connectionId}) > (${id}, ${ofConnection})))`;
+  const where = and(
+    sql`${m.text} ilike ${`%${text.replace(/[\\%_]/g, '\\$&')}%`}`,
+    eq(m.erased, false),
+    peer === 'none' ? and(isNull(m.peer), eq(m.direction, 'incoming')) : undefined,
+    peer === undefined || peer === 'none' ? undefined : eq(m.peer, peer),
+    person === undefined ? undefined : isAnyOf(m.peer, variants(person)),
+    direction === undefined ? undefined : eq(m.direction, direction),
+    connectionId === undefined ? undefined : eq(m.connectionId, connectionId),
+    accountId === undefined ? undefined : eq(c.accountId, accountId),
+    at === undefined ? undefined : isBefore,
+  );
+  const search = async (tx: Queryable) => {
+    await orm(tx).execute(LONGEST_SEARCH);
+    return await orm(tx)
+      .select(SHOWN)
+      .from(m)
+      .innerJoin(c, eq(c.connectionId, m.connectionId))
+      .where(where)
+      .orderBy(desc(m.createdAt), m.id, m.connectionId)
+      .limit(limit + 1);
+  };
+  return await database.transaction(search).catch((error: unknown) => {
+    if (sqlState(error) !== CANCELLED) throw error;
+    throw new ApiError('search_too_broad', 'The search took longer than 2 s; narrow it.');
+  });
 }
 
 /** `GET /v1/messages/{id}`. */

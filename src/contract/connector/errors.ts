@@ -30,6 +30,11 @@ export const CONNECTOR_ERRORS = {
     meaning:
       '`after` is beyond the end of the feed: it belongs to another feed. `feedId` and `lastSeq` describe the current feed.',
   },
+  search_off: {
+    status: 409,
+    meaning: 'The index of texts does not exist; `message` says how to create it.',
+  },
+  search_too_broad: { status: 409, meaning: 'The search took longer than 2 s; narrow it.' },
   creation_unknown: {
     status: 409,
     meaning: 'It is unknown whether the connection was created, and the key has expired.',

@@ -14,7 +14,7 @@ export const MESSAGE_ENDPOINTS = {
       'Sorted by `createdAt`, across all connections unless filtered. Includes incoming and outgoing messages, and messages that this connector did not send.',
     query: messages.listConnectorMessagesQuery,
     answers: [{ status: 200, description: 'A page.', schema: messages.connectorMessageList }],
-    errors: [...API_ERRORS, 'invalid_request'],
+    errors: [...API_ERRORS, 'invalid_request', 'search_off', 'search_too_broad'],
   },
   getMessage: {
     method: 'GET',

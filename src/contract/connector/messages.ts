@@ -101,6 +101,14 @@ export const listConnectorMessagesQuery = z.strictObject({
     .optional()
     .describe('Only messages with this person: a `personKey`, or the number in any of its spellings.'),
   direction: direction.optional().describe('Only `incoming` or only `outgoing` messages. If absent, both.'),
+  text: z
+    .string()
+    .regex(/^(?!.*\0)\s*\S.*\S.*\S\s*$/s, 'must have three characters or more')
+    .max(200, 'must have at most 200 characters')
+    .optional()
+    .describe(
+      'Only messages whose text contains this, in any case; for letters outside ASCII that depends on the locale of the database. It needs an index, `messages_text`; without it, the answer is `search_off` and says how to create it. A search ends after 2 s; narrow one that is too broad by `connectionId` or `person`.',
+    ),
   ...pageQuery,
 });
 export type ListConnectorMessagesQuery = z.infer<typeof listConnectorMessagesQuery>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listMessages } from '../../../src/connector/api/messages.ts';
 import type { ListConnectorMessagesQuery } from '../../../src/contract/connector/messages.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
+import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { openConnectorDatabase } from '../support/event-fixtures.ts';
 
@@ -54,7 +54,7 @@ describe('a page of messages', () => {
     ['of nobody that ever wrote', { peer: '1' }],
   ] as const)('%s reads few pages of the database, even for the last page', async (_, filter) => {
     const counting = countBuffers(database);
-    const list = listMessages(counting);
+    const list = listMessages(Object.assign(Object.create(database), counting));
     let cursor: string | undefined;
     for (let page = 0; page < 3; page += 1) {
       const query = ask({ ...filter, ...(cursor && { cursor }) });
@@ -85,5 +85,97 @@ describe('a page of messages', () => {
     expect(seen).toHaveLength(expected);
     const times = seen.map(({ createdAt }) => createdAt);
     expect(times).toEqual([...times].sort().reverse());
+  });
+});
+
+describe('a search for a text', () => {
+  const find = (query: Partial<ListConnectorMessagesQuery>, db: Database = database) =>
+    listMessages(db)({ query: ask(query) } as never);
+  const idsOf = async (query: Partial<ListConnectorMessagesQuery>) =>
+    (await find(query)).messages.map(({ id }) => id);
+  /** The database, whose search does this instead. */
+  const inTransaction = (
+    search: (tx: Queryable, ...statement: Parameters<Queryable['query']>) => Promise<unknown[]>,
+  ): Database =>
+    Object.create(database, {
+      query: { value: database.query.bind(database) },
+      transaction: {
+        value: (work: (tx: Queryable) => Promise<unknown>) =>
+          database.transaction((tx) => {
+            const query = async (...statement: Parameters<Queryable['query']>) =>
+              statement[0].includes('ilike') ? await search(tx, ...statement) : await tx.query(...statement);
+            return work({ query } as Queryable);
+          }),
+      },
+    });
+  const SET_TEXT = `UPDATE connector.messages SET text = $2 WHERE id = $1`;
+
+  it('is refused without the index, and the answer contains the statement that creates it', async () => {
+    const refused = await find({ text: 'invoice' }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'search_off' });
+    const [, statements = ''] = /in Postgres: (.*)$/.exec((refused as Error).message) ?? [];
+    for (const statement of statements.split(';').filter((text) => text.trim() !== ''))
+      await database.query(statement, [], { deadlineMs: 60_000 });
+    for (const [id, text] of [
+      ['m000003', 'The INVOICE of May'],
+      ['m010000', 'Rechnung äöü 100%'],
+      ['m030001', 'my invoice, please'],
+    ])
+      await database.query(SET_TEXT, [id, text]);
+    await database.query('ANALYZE connector.messages');
+  });
+
+  it('finds it in any case, newest first, and pages through it', async () => {
+    expect(await idsOf({ text: 'invoice' })).toEqual(['m030001', 'm000003']);
+    const { messages, nextCursor, hasMore } = await find({ text: 'Invoice', limit: 1 });
+    expect({ ids: messages.map(({ id }) => id), hasMore }).toEqual({ ids: ['m030001'], hasMore: true });
+    expect(await find({ text: 'Invoice', limit: 1, cursor: nextCursor ?? '' })).toMatchObject({
+      messages: [{ id: 'm000003' }],
+      hasMore: false,
+    });
+  });
+
+  it('takes every character as it is', async () => {
+    expect(await idsOf({ text: 'RECHNUNG äöü 100%' })).toEqual(['m010000']);
+    for (const text of ['100_', 'inv%ice', 'invoice\\']) expect(await idsOf({ text })).toEqual([]);
+  });
+
+  it.each([
+    [{ connectionId: 'c2' }, ['m030001', 'm000003']],
+    [{ connectionId: 'c1' }, []],
+    [{ accountId: 'b' }, []],
+    [{ direction: 'outgoing' }, ['m000003']],
+    [{ peer: PEER }, ['m000003']],
+    [{ person: PEER }, ['m000003']],
+    [{ peer: 'none' }, []],
+  ] as const)('is narrowed by the other filters: %j', async (filter, ids) => {
+    expect(await idsOf({ text: 'invoice', ...filter })).toEqual(ids);
+  });
+
+  it('reads few pages of the database', async () => {
+    let read = 0;
+    const found = await find(
+      { text: 'invoice' },
+      inTransaction(async (tx, ...statement) => {
+        const counting = countBuffers(tx);
+        const rows = await counting.query(...statement);
+        read += counting.takeCount();
+        return rows;
+      }),
+    );
+    expect(found.messages).toHaveLength(2);
+    expect(read).toBeLessThan(FEW);
+  });
+
+  it('is ended by Postgres after 2 s, and refused as too broad', async () => {
+    let limit: unknown;
+    const slow = inTransaction(async (tx) => {
+      limit = await tx.query('SHOW statement_timeout');
+      await tx.query(`SET LOCAL statement_timeout = '1ms'`);
+      return await tx.query('SELECT pg_sleep(60)');
+    });
+    await expect(find({ text: 'invoice' }, slow)).rejects.toMatchObject({ code: 'search_too_broad' });
+    expect(limit).toEqual([{ statement_timeout: '2s' }]);
+    expect(await idsOf({ text: 'invoice' })).toHaveLength(2);
   });
 });
