@@ -58,9 +58,10 @@ describe('the folders of src', () => {
 
   it('import files that exist, by their full names', () => {
     const known = new Set(files.map(({ path }) => path));
-    const isStyle = (target: string): boolean => target.endsWith('.css') && existsSync(join(ROOT, target));
+    const isData = (target: string): boolean =>
+      /\.(?:css|json)$/.test(target) && existsSync(join(ROOT, target));
     const missing = imports.filter(
-      ({ target }) => target !== undefined && !known.has(target) && !isStyle(target),
+      ({ target }) => target !== undefined && !known.has(target) && !isData(target),
     );
     expect(missing.map(({ from, line, specifier }) => `${from}:${line} ${specifier}`)).toEqual([]);
   });

@@ -61,10 +61,8 @@ const run = (bin: string, words: readonly string[], cwd = PROJECT, env = {}): Sp
   spawnCommand('node', [join(PROJECT, 'node_modules', bin), ...words], { cwd, env: { ...ENV, ...env } });
 
 async function judge(url: string, read: () => Promise<unknown>) {
-  const [profile] = Object.values(PROFILES);
-  if (profile === undefined) throw new Error('there is no profile');
   const { results, verdict } = await runReceiverSuite({
-    inputs: { url, secret: SECRET, profile, observer: createObserver(read) },
+    inputs: { url, secret: SECRET, profile: PROFILES.messaging, observer: createObserver(read) },
     tiers: ['W', 'E'],
     clock: systemClock,
     signal: new AbortController().signal,

@@ -37,9 +37,9 @@ describe.each([
 ])('the package %s', (name, words) => {
   const installed = (): string => join(folder, 'node_modules', name);
 
-  it('contains only compiled code, and no path of the machine that built it', () => {
+  it('contains only compiled code and its data, and no path of the machine that built it', () => {
     const files = globSync('**/*.*', { cwd: installed() });
-    const others = files.filter((file) => !/^(?:dist\/)?package\.json$|^dist\/.+\.m?js$/.test(file));
+    const others = files.filter((file) => !/^(?:dist\/)?package\.json$|^dist\/.+\.(?:m?js|json)$/.test(file));
     expect(others).toEqual([]);
     expect(files.length).toBeLessThan(130);
     const telling = files.filter((file) => readFileSync(join(installed(), file), 'utf8').includes(ROOT));

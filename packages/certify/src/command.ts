@@ -3,7 +3,8 @@ import { type CommandOptions, readCommandLine, UsageError } from '../../../src/c
 import { NoSandbox } from './integration/context.ts';
 import { INTEGRATION_CHECKS } from './integration/run-integration-suite.ts';
 import { COMMAND, text } from './options.ts';
-import { NoReceiver, RECEIVER_CHECKS } from './receiver/run-receiver-suite.ts';
+import type { Profile } from './receiver/profile.ts';
+import { checksOf, NoReceiver } from './receiver/run-receiver-suite.ts';
 import { applyBaseline, readBaseline, writeBaseline } from './report/baseline.ts';
 import type { Report } from './report/report.ts';
 import { progressLine } from './report/text-report.ts';
@@ -16,11 +17,11 @@ import {
   print,
   putReport,
 } from './suite/suite-output.ts';
-import { integrationSuite, readObserver, receiverSuite } from './suites.ts';
+import { integrationSuite, readObserver, readProfile, receiverSuite } from './suites.ts';
 
 /** Prints each check with its rule. */
-function listChecks(): void {
-  for (const { id, tier, level, rule, needs = [] } of [...RECEIVER_CHECKS, ...INTEGRATION_CHECKS]) {
+function listChecks(profile: Profile): void {
+  for (const { id, tier, level, rule, needs = [] } of [...checksOf(profile), ...INTEGRATION_CHECKS]) {
     const needed = (needs as readonly string[]).filter((need) => need !== 'loopback');
     print(
       `${tier} ${level.padEnd(6)} ${id.padEnd(32)} ${rule}${needed.length === 0 ? '' : ` (${needed.join(', ')})`}\n`,
@@ -67,7 +68,7 @@ async function main(words: readonly string[]): Promise<number> {
   if (given === null) return EXIT.conforms;
   const { options } = given;
   if (options['list'] === true) {
-    listChecks();
+    listChecks(readProfile(options));
     return EXIT.conforms;
   }
   demandWritable(options['junit'], options['html']);

@@ -23,7 +23,7 @@ export const COMMAND = {
     profile: {
       type: 'string',
       value: 'NAME',
-      description: `how deliveries are signed: ${Object.keys(PROFILES).join(' or ')} (default: messaging)`,
+      description: `what is delivered: ${Object.keys(PROFILES).join(', the events of the service, or ')}, the requests of the connector to an HTTP consumer (default: messaging)`,
     },
     'old-secret': { type: 'string', value: 'SECRET', description: 'secret before the last rotation' },
     connection: {
@@ -53,6 +53,17 @@ export const COMMAND = {
       type: 'string',
       value: 'COMMAND',
       description: 'kills the receiver (kill -9) and starts it again; ends when it listens',
+    },
+    batch: {
+      type: 'string',
+      value: 'N',
+      description: 'standard-webhooks: the batch of the consumer, which then receives lists',
+    },
+    'storage-command': {
+      type: 'string',
+      value: 'COMMAND',
+      description:
+        'standard-webhooks: stops and starts the database of the consumer; {action} is replaced by stop or start',
     },
     sandbox: {
       type: 'string',

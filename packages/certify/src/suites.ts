@@ -10,7 +10,7 @@ import { signWrongly } from '../../../src/sandbox/deliveries/sign-wrongly.ts';
 import { runIntegrationSuite, selectIntegrationChecks } from './integration/run-integration-suite.ts';
 import { text } from './options.ts';
 import type { ReceiverInputs } from './receiver/context.ts';
-import { PROFILES } from './receiver/profile.ts';
+import { PROFILES, type Profile } from './receiver/profile.ts';
 import { isLoopback, type Tier } from './receiver/receiver-check.ts';
 import { quote, runReceiverSuite, selectChecks } from './receiver/run-receiver-suite.ts';
 import type { Report } from './report/report.ts';
@@ -63,6 +63,14 @@ export function readObserver(options: CommandOptions): {
   );
 }
 
+/** The profile of the options. @throws UsageError for an unknown one */
+export function readProfile(options: CommandOptions): Profile {
+  const name = text(options, 'profile') ?? 'messaging';
+  const profile = Object.hasOwn(PROFILES, name) ? PROFILES[name as keyof typeof PROFILES] : undefined;
+  if (profile === undefined) throw new UsageError(`--profile must be ${Object.keys(PROFILES).join(' or ')}.`);
+  return profile;
+}
+
 function readInputs(
   url: string | undefined,
   options: CommandOptions,
@@ -74,14 +82,19 @@ function readInputs(
       'The address of the receiver is missing, such as http://127.0.0.1:3000/webhooks. See --help.',
     );
   }
-  const name = text(options, 'profile') ?? 'messaging';
-  const profile = Object.hasOwn(PROFILES, name) ? PROFILES[name] : undefined;
-  if (profile === undefined) throw new UsageError(`--profile must be ${Object.keys(PROFILES).join(' or ')}.`);
+  const profile = readProfile(options);
   const secret = text(options, 'secret') ?? env['CERTIFY_SECRET'];
   if (secret === undefined || secret === '') throw new UsageError('--secret or CERTIFY_SECRET is required.');
   const problem = profile.refuseSecret(secret);
   if (problem !== undefined) throw new UsageError(`--secret ${problem}.`);
-  const restart = text(options, 'restart-command');
+  const command = (name: 'restart-command' | 'storage-command') => {
+    const line = text(options, name);
+    if (line === undefined) return undefined;
+    return async (action = '') => void (await shell(line.replaceAll('{action}', action)));
+  };
+  const batch = text(options, 'batch');
+  if (batch !== undefined && !/^(?:[2-9]|[1-9]\d|100)$/.test(batch))
+    throw new UsageError('--batch must be a number from 2 to 100.');
   const patience = text(options, 'patience');
   if (patience !== undefined && !/^[1-9]\d{0,3}$/.test(patience))
     throw new UsageError('--patience must be a number of seconds from 1 to 9999.');
@@ -94,7 +107,9 @@ function readInputs(
     connectionId: text(options, 'connection'),
     patienceMs: patience === undefined ? undefined : Number(patience) * 1_000,
     signWrongly,
-    restart: restart === undefined ? undefined : async () => void (await shell(restart)),
+    restart: command('restart-command'),
+    storage: command('storage-command'),
+    batch: batch === undefined ? undefined : Number(batch),
   };
 }
 
@@ -190,7 +205,7 @@ export function receiverSuite(
   const tiers = readTiers(options, observer !== undefined);
   return {
     levels: tiers,
-    count: (only) => selectChecks(tiers, only).length,
+    count: (only) => selectChecks(inputs.profile, tiers, only).length,
     demandConsent: () => demandConsent(inputs),
     run: (how) => runReceiverSuite({ ...how, inputs, tiers, clock: systemClock }),
   };

@@ -10,6 +10,7 @@ import { readProjectFile } from '../../../test/support/markdown.ts';
 import { ROOT } from '../../../test/support/root.ts';
 import { type Ended, spawnCommand } from '../../../test/support/spawn-command.ts';
 import { RECEIVER_CHECKS } from '../src/receiver/run-receiver-suite.ts';
+import { startConsumer } from './gallery/consumers.ts';
 import { buildChecksPage, CHECKS_PAGE } from './gallery/matrix.ts';
 import { type GalleryReceiver, SECRET, startGalleryReceiver } from './gallery/receiver.ts';
 
@@ -61,6 +62,24 @@ describe('npm run certify', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('--old-secret: 1 check');
     expect(stdout).toContain('43 of 43 checks kept, 1 of 44 not checked.');
+  });
+
+  it('judges an HTTP consumer, with lists and its database, if the profile says so', async () => {
+    const consumer = await startConsumer({});
+    const judge = (...words: readonly string[]) =>
+      certify(consumer.url, '--profile', 'standard-webhooks', '--only', 'batch,effects', ...words);
+    const storage = ['--storage-command', `echo {action} >> ${folder.path}.log`];
+    const [list, all] = await Promise.all([
+      judge('--list'),
+      judge('--batch', '100', '--observe', consumer.url, ...storage),
+    ]);
+    await consumer.close();
+    expect(list.stdout).toMatch(/^E must {3}effects\.after-trouble .+ \(observer, storage\)$/m);
+    expect(list.stdout).not.toContain('payload.message-received');
+    expect(all.stdout).toContain('6 of 6 checks kept, 1 of 7 not checked.');
+    expect(all.stdout).toContain('--restart-command: 1 check');
+    expect(readFileSync(`${folder.path}.log`, 'utf8')).toBe('stop\nstart\n');
+    expect(all.code).toBe(0);
   });
 
   it('exits with 1 for a faulty one, with a hint and a curl command, and without the secret', async () => {
@@ -128,17 +147,19 @@ describe('npm run certify', () => {
       certify(right.url, '--only', 'nothing'),
       certify(right.url, '--only', 'effects.once', '--observe-command', 'echo none'),
       certify(right.url, '--patience', 'long'),
+      certify(right.url, '--batch', '1'),
       certify('http://receiver.invalid/webhooks'),
       certify('http://receiver.invalid/webhooks', '--only', 'nothing'),
     ]);
     server.close();
-    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2, 2, 2]);
-    const [use, none, only, observer, patience, elsewhere, onlyElsewhere] = ended;
+    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2, 2, 2, 2]);
+    const [use, none, only, observer, patience, batch, elsewhere, onlyElsewhere] = ended;
     expect(onlyElsewhere?.stderr).toContain('--only matches no check');
     expect(use?.stderr).toContain('The address of the receiver is missing');
     expect(none?.stderr).toContain('does not answer (none: ECONNREFUSED)');
     expect(only?.stderr).toContain('--only matches no check');
     expect(patience?.stderr).toContain('--patience must be a number of seconds');
+    expect(batch?.stderr).toContain('--batch must be a number from 2 to 100');
     expect(observer?.stdout).toContain('the observer failed');
     expect(elsewhere?.stderr).toContain('To show that it is yours, serve this text at');
   });

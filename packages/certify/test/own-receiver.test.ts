@@ -16,14 +16,12 @@ describe('the connector, graded like any other receiver', () => {
   afterAll(() => loop.close());
 
   it('passes levels W and E', async () => {
-    const [profile] = Object.values(PROFILES);
-    if (profile === undefined) throw new Error('there is no profile');
     const { results, verdict } = await runReceiverSuite({
       inputs: {
         url: `${loop.connectorUrl}/webhooks/messaging`,
         secret: SECRET,
         oldSecret: 'whsec_b2xkZXI=',
-        profile,
+        profile: PROFILES.messaging,
         observer: createObserver(
           async () => await loop.connector<ConnectorMessageList>('GET', '/v1/messages?limit=1000'),
         ),

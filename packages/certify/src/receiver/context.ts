@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { Violation } from '../runner/check.ts';
 import type { Clock } from '../runner/clock.ts';
@@ -7,7 +6,7 @@ import { createJournal, type Journal } from '../runner/journal.ts';
 import type { Observer } from '../runner/observer.ts';
 import { createOnce, type Once } from '../runner/once.ts';
 import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
-import { createEvents, type Events } from './events.ts';
+import type { Events } from './events.ts';
 import type { Header, Profile, ToSign } from './profile.ts';
 import { createSender } from './send.ts';
 
@@ -26,6 +25,10 @@ export interface ReceiverInputs {
   readonly patienceMs?: number | undefined;
   /** Kills the receiver, starts it again, and resolves when it listens. */
   readonly restart?: (() => Promise<void>) | undefined;
+  /** Stops what the receiver stores in, and starts it again. */
+  readonly storage?: ((action: 'stop' | 'start') => Promise<void>) | undefined;
+  /** How many changes a request contains at most; absent if it contains no list. */
+  readonly batch?: number | undefined;
   /** The signatures to which known mistakes lead, each with its mistake as a sentence. */
   readonly signWrongly?: ((signed: Signed) => Iterable<WrongSignature>) | undefined;
 }
@@ -51,8 +54,6 @@ export interface Delivery {
   readonly secret?: string;
   /** When it was signed, in epoch milliseconds. Deliveries with the same body and time are identical. */
   readonly at?: number;
-  /** Id of the event, for profiles that sign it; default: one of the body. */
-  readonly deliveryId?: string;
   /** The timestamp as it is sent and signed. */
   readonly timestamp?: string;
   readonly contentType?: string;
@@ -78,7 +79,7 @@ export interface ReceiverContext {
   readonly events: Events;
   /** Answers that refused genuine deliveries because there were too many. */
   readonly limited: readonly Exchange[];
-  /** Makes one request. Throws a `Violation` if there is no answer within 10 s. */
+  /** Makes one request. Throws a `Violation` if there is no answer within the time of the profile. */
   attempt(delivery: Delivery): Promise<Exchange>;
   /** Makes a delivery, again after some time if the receiver limits them. Throws as `attempt` does. */
   deliver(delivery: Delivery): Promise<Exchange>;
@@ -100,14 +101,15 @@ export function createContext(inputs: ReceiverInputs, clock: Clock): ReceiverCon
   const secrets = createSecretBook();
   secrets.add(inputs.secret, 'signing secret');
   if (inputs.oldSecret !== undefined) secrets.add(inputs.oldSecret, 'old signing secret');
-  const send = createSender({ url: inputs.url, clock, journal });
-  const events = createEvents(clock, inputs.connectionId);
+  const { url, profile, connectionId } = inputs;
+  const send = createSender({ url, clock, journal, timeoutMs: profile.answersWithinMs });
+  const events = profile.createEvents(clock, connectionId);
   const limited: Exchange[] = [];
 
   const sign = (delivery: Delivery): Delivery & { readonly body: Buffer; readonly signed: ToSign } => {
     const body = toBytes(delivery.body);
     const { secret = inputs.secret, at = clock.now(), timestamp } = delivery;
-    const { deliveryId = `msg_${createHash('sha256').update(body).digest('hex').slice(0, 24)}` } = delivery;
+    const deliveryId = profile.idOf(body);
     const signed = { secret, body, at, deliveryId, ...(timestamp === undefined ? {} : { timestamp }) };
     return { ...delivery, body, signed };
   };
@@ -117,7 +119,7 @@ export function createContext(inputs: ReceiverInputs, clock: Clock): ReceiverCon
     const { contentType = 'application/json', as = 'signed delivery' } = delivery;
     return send({
       method,
-      headers: [['Content-Type', contentType], ...headers(inputs.profile.sign(signed))],
+      headers: [['Content-Type', contentType], ...headers(profile.sign(signed))],
       body: alter(body),
       as,
       ...(pauseMs === undefined ? {} : { pauseMs }),

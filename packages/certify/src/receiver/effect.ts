@@ -56,13 +56,13 @@ export async function demand(
 
 /** A judge that wants each of these messages once. */
 export const demandOnce =
-  (ids: readonly string[], hint = ONCE): Judge =>
+  (ids: readonly string[], hint = ONCE, lost = NOT_STORED): Judge =>
   (seen) => {
     const counts = ids.map((id) => seen.get(id)?.count ?? 0);
     const wrong = counts.find((count) => count > 1) ?? counts.find((count) => count === 0);
     if (wrong === undefined) return undefined;
     return wrong === 0
-      ? new Violation('the message once', 'no message', undefined, NOT_STORED)
+      ? new Violation('the message once', 'no message', undefined, lost)
       : new Violation('the message once', `the message ${wrong} times`, undefined, hint);
   };
 

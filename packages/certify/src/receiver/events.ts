@@ -2,11 +2,11 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { Clock } from '../runner/clock.ts';
 
 /** Digits of a phone number from a range reserved for fiction. */
-const CONTACT = '15550100199';
+export const CONTACT = '15550100199';
 /** Test deliveries concern this connection unless another is given, so that they can be told apart from real ones. */
 export const TEST_CONNECTION = 'ccertify00000000000000000';
 
-/** Payloads of the service's events, with new ids. */
+/** Payloads of what a profile delivers, with new ids. */
 export interface Events {
   /** A text message that has arrived, with these fields instead; `text` null is one without text. */
   received(message?: Readonly<Record<string, unknown>>): Payload;
@@ -14,6 +14,8 @@ export interface Events {
   status(id: string, status: string): Payload;
   /** A report about the connection. */
   connection(event: 'connection.connected' | 'connection.disconnected', reason?: string): Payload;
+  /** Something of another type. */
+  other(type: string, fields?: Payload): Payload;
 }
 
 export type Payload = Readonly<Record<string, unknown>>;
@@ -27,6 +29,7 @@ export function newId(): string {
 
 export function createEvents(clock: Clock, connectionId = TEST_CONNECTION): Events {
   return {
+    other: (event, fields) => ({ event, connection_id: connectionId, ...fields }),
     received: (message = {}) => ({
       event: 'message.received',
       connection_id: connectionId,

@@ -5,11 +5,11 @@ import { type Delivery, isLimited, isSuccess, type ReceiverContext } from './con
 const ENDED =
   'The receiver no longer answers. Its process has ended or hangs: look at its log, and handle the error of one request in that request.';
 export const LIMITED =
-  'The receiver limits requests or load: it answers 429 or 503 to genuine deliveries. The service makes three attempts within 1.5 s and then drops the event. Exempt its deliveries from the limit, and queue work instead of refusing it.';
+  'The receiver limits requests or load: it answers 429 or 503 to genuine deliveries. The service makes three attempts within 1.5 s and then drops the event; the connector does not call a consumer for seconds to minutes. Exempt its deliveries from the limit, and queue work instead of refusing it.';
 const WRONG_ADDRESS =
   'Is this the address of the receiver? Every answer but a 2xx is a failure, redirects included.';
 const UNKNOWN =
-  'No known mistake in the computation of the signature leads to this. Is the secret the one that PUT /webhook or POST /webhook/rotate returned last? Otherwise the log of the receiver says why it refuses a genuine delivery.';
+  'No known mistake in the computation of the signature leads to this. Is the secret the one that was returned last, by PUT /webhook or POST /webhook/rotate, for a consumer by POST /v1/consumers or POST /v1/consumers/{id}/rotate-secret? Otherwise the log of the receiver says why it refuses a genuine delivery.';
 const UNIT =
   'The timestamp was read in seconds. X-Service-Timestamp is in milliseconds: the difference to your clock may be at most 300,000.';
 const CONTENT_TYPE =

@@ -1,9 +1,13 @@
 import { createHmac } from 'node:crypto';
+import type { Clock } from '../runner/clock.ts';
+import { createConsumerEvents, keyOf } from './consumer-events.ts';
+import { createEvents, type Events } from './events.ts';
 
 /** A request header. A name may occur more than once. */
 export type Header = readonly [name: string, value: string];
 
 export interface ToSign {
+  /** Several are separated by spaces, for profiles whose deliveries may have several signatures. */
   readonly secret: string;
   readonly body: Uint8Array;
   /** Epoch milliseconds. */
@@ -14,15 +18,16 @@ export interface ToSign {
   readonly timestamp?: string;
 }
 
-/** How a sender signs its webhooks. */
+/** What a sender delivers, and how it signs it. */
 export interface Profile {
   readonly name: string;
   readonly timestampHeader: string;
   readonly signatureHeader: string;
-  /** What precedes the digest in the signature header. */
-  readonly scheme: string;
-  /** Length of a digest in characters. */
-  readonly digestLength: number;
+  /** How long the sender waits for an answer, in milliseconds. */
+  readonly answersWithinMs: number;
+  createEvents(clock: Clock, connectionId?: string): Events;
+  /** The id of the delivery with this body; empty if it has none. */
+  idOf(body: Uint8Array): string;
   /** Why a secret is not one of this profile; undefined if it is. */
   refuseSecret(secret: string): string | undefined;
   sign(what: ToSign): readonly Header[];
@@ -38,8 +43,10 @@ const messaging: Profile = {
   name: 'messaging',
   timestampHeader: 'X-Service-Timestamp',
   signatureHeader: 'X-Service-Signature',
-  scheme: 'sha256=',
-  digestLength: 64,
+  // [delivery.attempts]
+  answersWithinMs: 10_000,
+  createEvents,
+  idOf: () => '',
   refuseSecret: (secret) => (secret === '' ? 'is empty' : undefined),
   sign: ({ secret, body, at, timestamp = String(at) }) => [
     ['X-Service-Timestamp', timestamp],
@@ -49,30 +56,31 @@ const messaging: Profile = {
 
 const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
-/** https://www.standardwebhooks.com: `v1,<base64>` over `<id>.<timestamp>.<raw body>`, timestamps in seconds. */
+/**
+ * Requests to HTTP consumers, signed as https://www.standardwebhooks.com describe: `v1,<base64>` over
+ * `<id>.<timestamp>.<raw body>`, timestamps in seconds.
+ */
 const standardWebhooks: Profile = {
   name: 'standard-webhooks',
   timestampHeader: 'webhook-timestamp',
   signatureHeader: 'webhook-signature',
-  scheme: 'v1,',
-  digestLength: 44,
+  answersWithinMs: 30_000,
+  createEvents: createConsumerEvents,
+  idOf: keyOf,
   refuseSecret: (secret) =>
     STANDARD_SECRET.test(secret) ? undefined : 'must be whsec_ and the key in base64',
   sign({ secret, body, at, deliveryId, timestamp = String(Math.floor(at / 1000)) }) {
-    const key = Buffer.from(STANDARD_SECRET.exec(secret)?.[1] ?? secret, 'base64');
-    const digest = createHmac('sha256', key)
-      .update(`${deliveryId}.${timestamp}.`)
-      .update(body)
-      .digest('base64');
+    const signatures = secret.split(' ').map((one) => {
+      const key = Buffer.from(STANDARD_SECRET.exec(one)?.[1] ?? one, 'base64');
+      const hmac = createHmac('sha256', key).update(`${deliveryId}.${timestamp}.`).update(body);
+      return `v1,${hmac.digest('base64')}`;
+    });
     return [
       ['webhook-id', deliveryId],
       ['webhook-timestamp', timestamp],
-      ['webhook-signature', `v1,${digest}`],
+      ['webhook-signature', signatures.join(' ')],
     ];
   },
 };
 
-export const PROFILES: Readonly<Record<string, Profile>> = {
-  messaging,
-  'standard-webhooks': standardWebhooks,
-};
+export const PROFILES = { messaging, 'standard-webhooks': standardWebhooks } as const;

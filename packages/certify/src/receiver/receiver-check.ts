@@ -1,13 +1,13 @@
 import { isLoopbackHost } from '../../../../src/runtime/http-server/loopback.ts';
 import { type Bare, type Check, type Level, type Skip, withCommon } from '../runner/check.ts';
 import { findMissing, type Needs } from '../runner/needs.ts';
-import type { ReceiverContext, ReceiverInputs } from './context.ts';
+import type { Delivery, ReceiverContext, ReceiverInputs } from './context.ts';
 
 /** W: what goes over the wire. E: what the receiver makes of it. */
 export type Tier = 'W' | 'E';
 
 /** What a check requires besides an address and a secret. */
-export type Need = 'old-secret' | 'observer' | 'restart' | 'loopback';
+export type Need = 'old-secret' | 'observer' | 'restart' | 'storage' | 'batch' | 'loopback';
 
 /** A check of a receiver. Each has a hint. */
 export interface ReceiverCheck extends Check<ReceiverContext> {
@@ -24,6 +24,26 @@ export type WireCheck = Bare<ReceiverCheck, 'tier'>;
 export const onWire = (section: string, checks: readonly WireCheck[]): readonly ReceiverCheck[] =>
   withCommon<ReceiverCheck, 'tier'>({ tier: 'W', section }, checks);
 
+/** Checks that make deliveries one after the other, each of a message unless a body is given. */
+const each =
+  (end: 'accepts' | 'refuses') =>
+  (
+    id: string,
+    rule: string,
+    hint: string,
+    waysOf: (context: ReceiverContext) => readonly Partial<Delivery>[],
+    more: Partial<WireCheck> = {},
+  ): WireCheck => ({
+    ...{ id, rule, hint, ...more },
+    async run(context) {
+      for (const way of waysOf(context)) await context[end]({ body: context.events.received(), ...way });
+    },
+  });
+/** A check whose deliveries are answered with a 2xx. */
+export const accepted = each('accepts');
+/** A check whose deliveries are not answered with a 2xx. */
+export const refused = each('refuses');
+
 const NEEDS: Needs<Need, ReceiverInputs> = {
   'old-secret': {
     why: 'needs the secret before the last rotation',
@@ -39,6 +59,16 @@ const NEEDS: Needs<Need, ReceiverInputs> = {
     why: 'needs to kill the receiver',
     flag: '--restart-command',
     given: ({ restart }) => restart !== undefined,
+  },
+  storage: {
+    why: 'needs to stop what the receiver stores in',
+    flag: '--storage-command',
+    given: ({ storage }) => storage !== undefined,
+  },
+  batch: {
+    why: 'is for consumers that receive lists',
+    flag: '--batch',
+    given: ({ batch }) => batch !== undefined,
   },
   loopback: {
     why: 'is only for receivers on this machine',

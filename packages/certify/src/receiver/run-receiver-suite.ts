@@ -2,12 +2,14 @@ import type { Report } from '../report/report.ts';
 import { Violation } from '../runner/check.ts';
 import type { Exchange } from '../runner/exchange.ts';
 import { runSuite, type SuiteRun, selectById } from '../suite/run-suite.ts';
+import { CONSUMER_CHECKS } from './checks/consumer.ts';
 import { deliveryChecks, limitChecks } from './checks/delivery.ts';
 import { effectChecks } from './checks/effects.ts';
 import { payloadChecks } from './checks/payload.ts';
 import { signatureChecks } from './checks/signature.ts';
 import { createContext, type ReceiverInputs } from './context.ts';
 import { findCause } from './find-cause.ts';
+import type { Profile } from './profile.ts';
 import { findLock, type ReceiverCheck, type Tier } from './receiver-check.ts';
 
 /** Every check of a receiver, in the order in which they run. */
@@ -24,11 +26,17 @@ export interface ReceiverSuiteOptions extends SuiteRun {
   readonly tiers: readonly Tier[];
 }
 
-const TIMEOUT_MS = 15_000;
+/** The checks of what a profile delivers to. */
+export const checksOf = ({ name }: Profile): readonly ReceiverCheck[] =>
+  name === 'standard-webhooks' ? CONSUMER_CHECKS : RECEIVER_CHECKS;
 
 /** The checks of these levels that `only` selects. */
-export function selectChecks(tiers: readonly Tier[], only?: readonly string[]): readonly ReceiverCheck[] {
-  return selectById(RECEIVER_CHECKS, only).filter(({ tier }) => tiers.includes(tier));
+export function selectChecks(
+  profile: Profile,
+  tiers: readonly Tier[],
+  only?: readonly string[],
+): readonly ReceiverCheck[] {
+  return selectById(checksOf(profile), only).filter(({ tier }) => tiers.includes(tier));
 }
 
 /** There is no receiver at the address; nothing was checked. */
@@ -42,6 +50,7 @@ export class NoReceiver extends Error {
  */
 export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<Report> {
   const { inputs, clock, signal, tiers, only } = options;
+  const { profile } = inputs;
   const context = createContext(inputs, clock);
   context.journal.begin(signal, () => undefined);
   await context.attempt({ body: '', method: 'GET', headers: () => [], as: 'GET' }).catch((error: unknown) => {
@@ -51,10 +60,10 @@ export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<R
     );
   });
   return await runSuite(options, {
-    about: { suite: 'receiver', target: inputs.url, profile: inputs.profile.name },
-    checks: selectChecks(tiers, only),
+    about: { suite: 'receiver', target: inputs.url, profile: profile.name },
+    checks: selectChecks(profile, tiers, only),
     context,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: 1.5 * profile.answersWithinMs,
     unexpected: 'harness',
     findCause: (violation) => findCause(context, violation),
     showsBytes: true,

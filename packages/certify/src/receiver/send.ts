@@ -17,17 +17,16 @@ export interface Sent {
   readonly pauseMs?: number;
   /** Keeps the connection for the next request with the same agent. */
   readonly agent?: Agent;
-  /** How long the answer may take, in milliseconds. Default: 10 s, as the sender waits. [delivery.attempts] */
-  readonly timeoutMs?: number;
 }
 
 export interface SenderOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly journal: Journal;
+  /** How long an answer may take, in milliseconds. */
+  readonly timeoutMs: number;
 }
 
-const TIMEOUT_MS = 10_000;
 const LONGEST_ANSWER = 64 * 1024;
 const LONGEST_KEPT = 2_000;
 
@@ -35,7 +34,8 @@ const LONGEST_KEPT = 2_000;
  * Returns a function that sends a request unchanged, header by header, and resolves with any response.
  * It throws a `Violation` if there is none in time.
  */
-export function createSender({ url, clock, journal }: SenderOptions): (sent: Sent) => Promise<Exchange> {
+export function createSender(options: SenderOptions): (sent: Sent) => Promise<Exchange> {
+  const { url, clock, journal, timeoutMs } = options;
   const target = new URL(url);
   const open = target.protocol === 'https:' ? openHttps : openHttp;
   return async (sent) => {
@@ -47,7 +47,6 @@ export function createSender({ url, clock, journal }: SenderOptions): (sent: Sen
       ['Content-Length', String(sent.body.length)],
       ...(sent.agent === undefined ? [['Connection', 'close'] as const] : []),
     ];
-    const timeoutMs = sent.timeoutMs ?? TIMEOUT_MS;
     const late = new AbortController();
     const cancel = clock.after(timeoutMs, () => late.abort(), { keepAlive: true });
     const signal = AbortSignal.any([probe.signal, late.signal]);

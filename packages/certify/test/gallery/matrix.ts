@@ -1,5 +1,7 @@
 import { INTEGRATION_CHECKS } from '../../src/integration/run-integration-suite.ts';
+import { CONSUMER_CHECKS } from '../../src/receiver/checks/consumer.ts';
 import { RECEIVER_CHECKS } from '../../src/receiver/run-receiver-suite.ts';
+import { WRONG_CONSUMERS } from './consumers.ts';
 import { WRONG_INTEGRATIONS } from './integrations.ts';
 import { RIGHT_RECEIVERS, WRONG_RECEIVERS } from './receivers.ts';
 
@@ -38,7 +40,7 @@ export function buildChecksPage(): string {
     '',
     '<!-- Written by `npm run docs` from packages/certify. -->',
     '',
-    '[certify.md](../certify.md) describes the levels and the options. A gallery of faulty programs proves that the checks work: each program is correct except for one mistake, and fails exactly the checks that the tables name. [`receivers.ts`](../../packages/certify/test/gallery/receivers.ts) and [`integrations.ts`](../../packages/certify/test/gallery/integrations.ts) contain them.',
+    '[certify.md](../certify.md) describes the levels and the options. A gallery of faulty programs proves that the checks work: each program is correct except for one mistake, and fails exactly the checks that the tables name. [`receivers.ts`](../../packages/certify/test/gallery/receivers.ts), [`consumers.ts`](../../packages/certify/test/gallery/consumers.ts) and [`integrations.ts`](../../packages/certify/test/gallery/integrations.ts) contain them.',
     '',
     '## Receivers',
     '',
@@ -47,6 +49,12 @@ export function buildChecksPage(): string {
     'Each of these is correct in its own way, and passes:',
     '',
     ...RIGHT_RECEIVERS.map(({ name }) => `- It ${name}.`),
+    '',
+    '## HTTP consumers',
+    '',
+    'With `--profile standard-webhooks`:',
+    '',
+    ...buildTable(CONSUMER_CHECKS, WRONG_CONSUMERS, 'The faulty consumers:'),
     '',
     '## Integrations',
     '',

@@ -4,7 +4,7 @@ import type { Exchange } from '../../runner/exchange.ts';
 import { isLimited, isSuccess } from '../context.ts';
 import { newId } from '../events.ts';
 import { LIMITED } from '../find-cause.ts';
-import { onWire } from '../receiver-check.ts';
+import { accepted, onWire } from '../receiver-check.ts';
 
 const SECTION = 'Delivery and signature';
 const AT_ONCE = 50;
@@ -12,25 +12,24 @@ const DEADLINE_MS = 10_000;
 const MEGABYTE = 1024 * 1024;
 
 export const deliveryChecks = onWire(SECTION, [
-  {
-    id: 'delivery.repeated',
-    rule: 'The same delivery three times is answered with a 2xx each time.',
-    hint: 'A copy that you have already is a success, not a conflict: insert with ON CONFLICT DO NOTHING, and answer 2xx.',
-    async run({ accepts, events, clock }) {
+  accepted(
+    'delivery.repeated',
+    'The same delivery three times is answered with a 2xx each time.',
+    'A copy that you have already is a success, not a conflict: insert with ON CONFLICT DO NOTHING, and answer 2xx.',
+    ({ events, clock }) => {
       const copies = { body: events.received(), at: clock.now() };
-      for (const copy of ['first', 'second', 'third'])
-        await accepts({ ...copies, as: `${copy} copy of a delivery` });
+      return ['first', 'second', 'third'].map((copy) => ({ ...copies, as: `${copy} copy of a delivery` }));
     },
-  },
-  {
-    id: 'delivery.out-of-order',
-    rule: 'Statuses that arrive in the wrong order are answered with a 2xx.',
-    hint: 'The order is not guaranteed. A status that is too late changes nothing, and one that arrives before its message is kept: both are a success. src/patterns/message-status.ts shows it.',
-    async run({ accepts, events }) {
+  ),
+  accepted(
+    'delivery.out-of-order',
+    'Statuses that arrive in the wrong order are answered with a 2xx.',
+    'The order is not guaranteed. A status that is too late changes nothing, and one that arrives before its message is kept: both are a success. src/patterns/message-status.ts shows it.',
+    ({ events }) => {
       const id = newId();
-      for (const status of ['read', 'sent', 'delivered']) await accepts({ body: events.status(id, status) });
+      return ['read', 'sent', 'delivered'].map((status) => ({ body: events.status(id, status) }));
     },
-  },
+  ),
   {
     id: 'delivery.at-once',
     rule: `${AT_ONCE} deliveries at once are answered with a 2xx, each within 10 s.`,
@@ -58,24 +57,23 @@ export const deliveryChecks = onWire(SECTION, [
       );
     },
   },
-  {
-    id: 'header.charset',
-    rule: 'A content type with a charset is accepted.',
-    hint: 'Do not compare the content type as a text: application/json may have parameters. Read the raw body whatever the type is.',
-    run: ({ accepts, events }) =>
-      accepts({ body: events.received(), contentType: 'application/json; charset=utf-8' }),
-  },
-  {
-    id: 'body.in-two-parts',
-    rule: 'A body that arrives in two parts is read to its end.',
-    hint: 'Read until the request has ended, and concatenate bytes, not decoded texts: a character may be cut in two.',
-    run: ({ accepts, events }) =>
-      accepts({
+  accepted(
+    'header.charset',
+    'A content type with a charset is accepted.',
+    'Do not compare the content type as a text: application/json may have parameters. Read the raw body whatever the type is.',
+    () => [{ contentType: 'application/json; charset=utf-8' }],
+  ),
+  accepted(
+    'body.in-two-parts',
+    'A body that arrives in two parts is read to its end.',
+    'Read until the request has ended, and concatenate bytes, not decoded texts: a character may be cut in two.',
+    ({ events }) => [
+      {
         body: events.received({ text: '你好'.repeat(200) }),
-        pauseMs: 200,
-        as: 'delivery with a pause of 200 ms in its body',
-      }),
-  },
+        ...{ pauseMs: 200, as: 'delivery with a pause of 200 ms in its body' },
+      },
+    ],
+  ),
   {
     id: 'body.none',
     level: 'should',
@@ -134,12 +132,12 @@ export const deliveryChecks = onWire(SECTION, [
       }
     },
   },
-  {
-    id: 'delivery.afterwards',
-    rule: 'After all of this, a delivery is still answered with a 2xx.',
-    hint: 'An earlier check has stopped or blocked the receiver: run the checks one by one with --only, and look at its log.',
-    run: ({ accepts, events }) => accepts({ body: events.received() }),
-  },
+  accepted(
+    'delivery.afterwards',
+    'After all of this, a delivery is still answered with a 2xx.',
+    'An earlier check has stopped or blocked the receiver: run the checks one by one with --only, and look at its log.',
+    () => [{}],
+  ),
 ]);
 
 /** At the end, when all deliveries have been made. */

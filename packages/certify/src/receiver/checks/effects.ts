@@ -131,9 +131,8 @@ const effects: readonly Effect[] = [
       const ids = Array.from({ length: 5 }, () => newId());
       const [copied, ...others] = ids;
       const { event, ...rest } = events.received({ id: copied });
-      const deliveryId = `msg_${copied}`;
-      await accepts({ body: { event, ...rest }, deliveryId });
-      await deliver({ body: { ...rest, event }, deliveryId, as: 'copy with another order of keys' });
+      await accepts({ body: { event, ...rest } });
+      await deliver({ body: { ...rest, event }, as: 'copy with another order of keys' });
       for (const wa_id of ['3EB0CE27', null]) {
         const alike = { text: `certify ${wa_id}`, timestamp: 1_763_700_000_000, wa_id };
         for (const id of others.splice(0, 2)) await accepts({ body: events.received({ ...alike, id }) });
@@ -243,7 +242,8 @@ function play(context: ReceiverContext) {
   });
 }
 
-function asCheck(
+/** A check of level E, which needs an observer and what else is named. */
+export function asCheck(
   { id, section, rule, hint }: Omit<Effect, 'act'>,
   run: (context: ReceiverContext) => Promise<unknown>,
   needs: ReceiverCheck['needs'] = ['observer'],

@@ -1,30 +1,22 @@
 import type { ReceiverContext } from '../context.ts';
 import { newId, type Payload } from '../events.ts';
-import { onWire, type ReceiverCheck, type WireCheck } from '../receiver-check.ts';
+import { accepted, onWire, type ReceiverCheck, type WireCheck } from '../receiver-check.ts';
 
 const ANSWER =
   'Answer 2xx to every genuine delivery, in the default branch too, and do not throw: any other answer makes the service send it twice more and then drop it.';
 
-function accepted(
+const payload = (
   id: string,
   level: ReceiverCheck['level'],
   section: string,
   rule: string,
   bodyOf: (events: ReceiverContext['events']) => Payload,
   hint = ANSWER,
-): WireCheck {
-  return {
-    id: `payload.${id}`,
-    section,
-    level,
-    rule,
-    hint,
-    run: ({ accepts, events }) => accepts({ body: bodyOf(events) }),
-  };
-}
+): WireCheck =>
+  accepted(`payload.${id}`, rule, hint, ({ events }) => [{ body: bodyOf(events) }], { level, section });
 
 export const payloadChecks = onWire('Limits', [
-  accepted(
+  payload(
     'message-received',
     'must',
     'message.received',
@@ -32,7 +24,7 @@ export const payloadChecks = onWire('Limits', [
     ({ received }) => received(),
     ANSWER,
   ),
-  accepted(
+  payload(
     'message-status',
     'must',
     'message.status',
@@ -40,14 +32,14 @@ export const payloadChecks = onWire('Limits', [
     ({ status }) => status(newId(), 'delivered'),
     `${ANSWER} Keep a status that arrives before its message.`,
   ),
-  accepted(
+  payload(
     'disconnected',
     'must',
     'connection.disconnected',
     'A broken connection is answered with a 2xx.',
     ({ connection }) => connection('connection.disconnected'),
   ),
-  accepted(
+  payload(
     'unknown-reason',
     'must',
     'connection.disconnected',
@@ -55,14 +47,14 @@ export const payloadChecks = onWire('Limits', [
     ({ connection }) => connection('connection.disconnected', 'PHONE_REPLACED'),
     `${ANSWER} The reason is advisory: keep it as a text, and do not compare it with a list.`,
   ),
-  accepted(
+  payload(
     'connected',
     'should',
     'connection.connected',
     'A connection that works again is answered with a 2xx, whatever else the payload contains.',
     ({ connection }) => connection('connection.connected'),
   ),
-  accepted(
+  payload(
     'null-fields',
     'must',
     'message.received',
@@ -70,7 +62,7 @@ export const payloadChecks = onWire('Limits', [
     ({ received }) => received({ text: null }),
     `${ANSWER} A file has no text: allow null.`,
   ),
-  accepted(
+  payload(
     'unknown-fields',
     'must',
     'Versioning',
@@ -78,32 +70,27 @@ export const payloadChecks = onWire('Limits', [
     ({ received }) => ({ ...received(), added_later: { nested: [1, null] } }),
     `${ANSWER} Do not validate with a schema that refuses additional fields.`,
   ),
-  accepted(
+  payload(
     'unknown-event',
     'must',
     'Versioning',
     'Unknown event types are ignored, with a 2xx.',
-    (events) => ({
-      event: 'message.reaction',
-      connection_id: events.status(newId(), 'sent')['connection_id'],
-      reaction: { emoji: '+1' },
-    }),
+    ({ other }) => other('message.reaction', { reaction: { emoji: '+1' } }),
   ),
-  accepted(
+  payload(
     'unknown-status',
     'should',
     'Versioning',
     'An unknown status is ignored, with a 2xx.',
     ({ status }) => status(newId(), 'played'),
   ),
-  {
-    id: 'payload.long-text',
-    rule: 'A text of 4096 characters is accepted.',
-    hint: 'Accept bodies of at least 100 kB, better 1 MB: a character may take 6 bytes, as an escape. If the answer is 401, verify the bytes as they were received: see signature.raw-bytes.',
-    run: ({ accepts, events }) =>
-      accepts({
-        body: JSON.stringify(events.received({ text: '#'.repeat(4096) })).replaceAll('#', '\\u4f60'),
-        as: 'delivery with a text of 4096 escaped characters',
-      }),
-  },
+  accepted(
+    'payload.long-text',
+    'A text of 4096 characters is accepted.',
+    'Accept bodies of at least 100 kB, better 1 MB: a character may take 6 bytes, as an escape. If the answer is 401, verify the bytes as they were received: see signature.raw-bytes.',
+    ({ events }) => {
+      const body = JSON.stringify(events.received({ text: '#'.repeat(4096) })).replaceAll('#', '\\u4f60');
+      return [{ body, as: 'delivery with a text of 4096 escaped characters' }];
+    },
+  ),
 ]);

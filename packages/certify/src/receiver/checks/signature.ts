@@ -1,6 +1,6 @@
 import { otherSecret } from '../context.ts';
 import type { Header } from '../profile.ts';
-import { onWire, type WireCheck } from '../receiver-check.ts';
+import { accepted, onWire, refused, type WireCheck } from '../receiver-check.ts';
 
 const SECTION = 'Delivery and signature';
 const PATTERN = 'src/patterns/verify-signature.ts shows it.';
@@ -9,41 +9,28 @@ const HEADERS = `Check both headers before you compare: exactly one value of eac
 const TIME = `Compare the signed timestamp with your clock, in both directions, and refuse more than 5 minutes; X-Service-Timestamp is in milliseconds. ${PATTERN}`;
 
 /** A delivery whose JSON looks different once it is parsed and serialized again. */
-function raw(id: string, rule: string, write: (json: string) => string): WireCheck {
-  return {
-    id: `signature.raw-bytes.${id}`,
-    rule,
-    hint: RAW,
-    run: ({ accepts, events }) =>
-      accepts({ body: write(JSON.stringify(events.received())), as: `signed delivery with ${id}` }),
-  };
-}
+const raw = (id: string, rule: string, write: (json: string) => string): WireCheck =>
+  accepted(`signature.raw-bytes.${id}`, rule, RAW, ({ events }) => [
+    { body: write(JSON.stringify(events.received())), as: `signed delivery with ${id}` },
+  ]);
 
 /** Adds a field that receivers ignore. */
 const withField = (field: string) => (json: string) => json.replace(/\}$/, `,${field}}`);
 
 /** A delivery with other signature headers than the service sends. */
-function wrongHeaders(
+const wrongHeaders = (
   id: string,
   rule: string,
   as: string,
   change: (signed: readonly Header[], signature: Header) => readonly Header[],
-): WireCheck {
-  return {
-    id: `signature.${id}`,
-    rule,
-    hint: HEADERS,
-    run: ({ refuses, events, inputs: { profile } }) =>
-      refuses({
-        body: events.received(),
-        as,
-        headers(signed) {
-          const signature = signed.find(([name]) => name === profile.signatureHeader) ?? ['', ''];
-          return change(signed, signature);
-        },
-      }),
-  };
-}
+): WireCheck =>
+  refused(`signature.${id}`, rule, HEADERS, ({ inputs: { profile } }) => [
+    {
+      as,
+      headers: (signed) =>
+        change(signed, signed.find(([name]) => name === profile.signatureHeader) ?? ['', '']),
+    },
+  ]);
 
 const without = (signed: readonly Header[], name: string): readonly Header[] =>
   signed.filter(([other]) => other !== name);
@@ -74,28 +61,23 @@ export const signatureChecks = onWire(SECTION, [
   raw('non-ascii', 'The body is signed as UTF-8.', (json) =>
     json.replace('"certify"', '"Grüße 👋🏽 مرحبا 你好"'),
   ),
-  {
-    id: 'signature.wrong-secret',
-    rule: 'A signature with another secret is refused.',
-    hint: `Compute the HMAC over "<timestamp>.<raw body>" with your secret, compare it in constant time, and answer 401 if it differs. ${PATTERN}`,
-    run: ({ refuses, events, inputs }) =>
-      refuses({
-        body: events.received(),
-        secret: otherSecret(inputs.secret),
-        as: 'delivery signed with another secret',
-      }),
-  },
-  {
-    id: 'signature.body-changed',
-    rule: 'A body that was changed after it was signed is refused.',
-    hint: `The signature covers the whole body. ${PATTERN}`,
-    run: ({ refuses, events }) =>
-      refuses({
-        body: events.received({ text: 'pay 10' }),
-        alter: (body) => Buffer.from(body.toString().replace('pay 10', 'pay 99')),
+  refused(
+    'signature.wrong-secret',
+    'A signature with another secret is refused.',
+    `Compute the HMAC over "<timestamp>.<raw body>" with your secret, compare it in constant time, and answer 401 if it differs. ${PATTERN}`,
+    ({ inputs }) => [{ secret: otherSecret(inputs.secret), as: 'delivery signed with another secret' }],
+  ),
+  refused(
+    'signature.body-changed',
+    'A body that was changed after it was signed is refused.',
+    `The signature covers the whole body. ${PATTERN}`,
+    () => [
+      {
+        alter: (body) => Buffer.from(body.toString().replace('certify', '99')),
         as: 'delivery whose body was changed',
-      }),
-  },
+      },
+    ],
+  ),
   {
     id: 'signature.timestamp-changed',
     rule: 'A timestamp that was changed after it was signed is refused.',
@@ -106,7 +88,7 @@ export const signatureChecks = onWire(SECTION, [
         as: 'delivery whose timestamp was changed',
         headers: (signed) => {
           const [, fresh] = profile
-            .sign({ secret, body: Buffer.alloc(0), at: clock.now() - MINUTE_MS, deliveryId: 'msg_other' })
+            .sign({ secret, body: Buffer.alloc(0), at: clock.now() - MINUTE_MS, deliveryId: '' })
             .find(([name]) => name === profile.timestampHeader) ?? ['', ''];
           return signed.map(
             (header): Header => (header[0] === profile.timestampHeader ? [header[0], fresh] : header),
@@ -120,17 +102,14 @@ export const signatureChecks = onWire(SECTION, [
     'delivery without a signature',
     (signed, [name]) => without(signed, name),
   ),
-  {
-    id: 'timestamp.missing',
-    rule: 'A delivery without a timestamp is refused.',
-    hint: HEADERS,
-    run: ({ refuses, events, inputs: { profile } }) =>
-      refuses({
-        body: events.received(),
-        headers: (signed) => without(signed, profile.timestampHeader),
-        as: 'delivery without a timestamp',
-      }),
-  },
+  refused(
+    'timestamp.missing',
+    'A delivery without a timestamp is refused.',
+    HEADERS,
+    ({ inputs: { profile } }) => [
+      { headers: (signed) => without(signed, profile.timestampHeader), as: 'delivery without a timestamp' },
+    ],
+  ),
   wrongHeaders(
     'empty',
     'A signature without a digest is refused.',
@@ -172,78 +151,53 @@ export const signatureChecks = onWire(SECTION, [
       }
     },
   },
-  {
-    id: 'timestamp.stale',
-    rule: 'A delivery that was signed 6 minutes ago is refused: it may be a replay.',
-    hint: TIME,
-    run: ({ refuses, events, clock }) =>
-      refuses({
-        body: events.received(),
-        at: clock.now() - 6 * MINUTE_MS,
-        as: 'delivery signed 6 minutes ago',
-      }),
-  },
-  {
-    id: 'timestamp.recent',
-    rule: 'A delivery that was signed 4 minutes ago is accepted.',
-    hint: `${TIME} Is the clock of your server right, and is the timestamp read in the right unit?`,
-    run: ({ accepts, events, clock }) =>
-      accepts({
-        body: events.received(),
-        at: clock.now() - 4 * MINUTE_MS,
-        as: 'delivery signed 4 minutes ago',
-      }),
-  },
-  {
-    id: 'timestamp.future',
-    level: 'should',
-    rule: 'A delivery that was signed 6 minutes in the future is refused: it could be replayed for that long.',
-    hint: TIME,
-    run: ({ refuses, events, clock }) =>
-      refuses({
-        body: events.received(),
-        at: clock.now() + 6 * MINUTE_MS,
-        as: 'delivery signed 6 minutes in the future',
-      }),
-  },
-  {
-    id: 'timestamp.ahead',
-    level: 'should',
-    rule: 'A delivery that was signed 10 seconds in the future is accepted: clocks differ.',
-    hint: TIME,
-    run: ({ accepts, events, clock }) =>
-      accepts({
-        body: events.received(),
-        at: clock.now() + 10_000,
-        as: 'delivery signed 10 seconds in the future',
-      }),
-  },
-  {
-    id: 'timestamp.not-a-number',
-    rule: 'A timestamp that is not a number is refused, even if it is signed.',
-    hint: `${HEADERS} A comparison with NaN is never true, so "too old" never is.`,
-    run: ({ refuses, events }) =>
-      refuses({ body: events.received(), timestamp: 'now', as: 'delivery with the timestamp "now"' }),
-  },
-  {
-    id: 'timestamp.other-digits',
-    rule: 'A timestamp in other digits than 0 to 9 is refused, even if it is signed.',
-    hint: `Check the timestamp with [0-9]: in Python and some other languages, \\d also matches the digits of other scripts. ${PATTERN}`,
-    run: ({ refuses, events, clock }) =>
-      refuses({
-        body: events.received(),
-        timestamp: String(clock.now()).replace(/\d/g, (digit) =>
-          String.fromCodePoint(0x0660 + Number(digit)),
-        ),
-        as: 'delivery with a timestamp in Arabic digits',
-      }),
-  },
-  {
-    id: 'rotation.old-secret',
-    rule: 'A signature with the secret before the last rotation is refused: rotation invalidates it at once.',
-    hint: 'Replace the secret in one step, where each process reads it. Do not keep the old one for longer than the switch takes.',
-    needs: ['old-secret'],
-    run: ({ refuses, events, inputs: { oldSecret = '' } }) =>
-      refuses({ body: events.received(), secret: oldSecret, as: 'delivery signed with the old secret' }),
-  },
+  refused(
+    'timestamp.stale',
+    'A delivery that was signed 6 minutes ago is refused: it may be a replay.',
+    TIME,
+    ({ clock }) => [{ at: clock.now() - 6 * MINUTE_MS, as: 'delivery signed 6 minutes ago' }],
+  ),
+  accepted(
+    'timestamp.recent',
+    'A delivery that was signed 4 minutes ago is accepted.',
+    `${TIME} Is the clock of your server right, and is the timestamp read in the right unit?`,
+    ({ clock }) => [{ at: clock.now() - 4 * MINUTE_MS, as: 'delivery signed 4 minutes ago' }],
+  ),
+  refused(
+    'timestamp.future',
+    'A delivery that was signed 6 minutes in the future is refused: it could be replayed for that long.',
+    TIME,
+    ({ clock }) => [{ at: clock.now() + 6 * MINUTE_MS, as: 'delivery signed 6 minutes in the future' }],
+    { level: 'should' },
+  ),
+  accepted(
+    'timestamp.ahead',
+    'A delivery that was signed 10 seconds in the future is accepted: clocks differ.',
+    TIME,
+    ({ clock }) => [{ at: clock.now() + 10_000, as: 'delivery signed 10 seconds in the future' }],
+    { level: 'should' },
+  ),
+  refused(
+    'timestamp.not-a-number',
+    'A timestamp that is not a number is refused, even if it is signed.',
+    `${HEADERS} A comparison with NaN is never true, so "too old" never is.`,
+    () => [{ timestamp: 'now', as: 'delivery with the timestamp "now"' }],
+  ),
+  refused(
+    'timestamp.other-digits',
+    'A timestamp in other digits than 0 to 9 is refused, even if it is signed.',
+    `Check the timestamp with [0-9]: in Python and some other languages, \\d also matches the digits of other scripts. ${PATTERN}`,
+    ({ clock }) => {
+      const arabic = (digit: string): string => String.fromCodePoint(0x0660 + Number(digit));
+      const timestamp = String(clock.now()).replace(/\d/g, arabic);
+      return [{ timestamp, as: 'delivery with a timestamp in Arabic digits' }];
+    },
+  ),
+  refused(
+    'rotation.old-secret',
+    'A signature with the secret before the last rotation is refused: rotation invalidates it at once.',
+    'Replace the secret in one step, where each process reads it. Do not keep the old one for longer than the switch takes.',
+    ({ inputs: { oldSecret = '' } }) => [{ secret: oldSecret, as: 'delivery signed with the old secret' }],
+    { needs: ['old-secret'] },
+  ),
 ]);
