@@ -109,6 +109,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/invalid-deliveries.ts': 'reads the catalog and writes the comments of partitions',
   'src/connector/doctor/checks/rights.ts': 'reads the catalog of the server',
   'src/connector/doctor/examine.ts': 'asks the server for its version',
+  'src/connector/api/messages.ts': 'limits the time of a search in its transaction',
   'src/connector/feed/read-changes.ts': 'hot: pages of the feed',
   'src/connector/consumers/consumer-store.ts':
     'hot: all that a process has to write of a consumer in one statement; opens a partition under its lease',
