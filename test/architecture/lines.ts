@@ -21,11 +21,7 @@ const LIMITS: readonly (readonly [
   ['src/console, console-host', 14871, ['src/console', 'src/console-host']],
   ['packages/certify, conformance', 10289, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-<<<<<<< HEAD
-  ['test, of packages too', 90540, TESTS],
-=======
-  ['test, of packages too', 90147, TESTS],
->>>>>>> 98ebbf9f (test(architecture): the search limits its time with a statement of its own)
+  ['test, of packages too', 90541, TESTS],
   ['bench', 2640],
   ['drizzle', 6538, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
