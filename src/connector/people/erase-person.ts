@@ -1,12 +1,12 @@
 import { variants } from '../../patterns/phone-variants.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { forgetErrors } from '../consumers/dead-letters.ts';
-import { type Erasure, eraseMessages, tellErasures } from '../db/erase-messages.ts';
-import { eraseSends } from '../outbox/erase-sends.ts';
+import { type ErasedMessages, type Erasure, eraseMessages, tellErasures } from '../db/erase-messages.ts';
+import { type ErasedSend, eraseSends } from '../outbox/erase-sends.ts';
 
 /** All changes of the feed are read once. */
 const DEADLINE_MS = 140_000;
-/** Ids of one change of the feed. */
+/** Ids of messages, and of sends, in one change of the feed. */
 const IDS_AT_ONCE = 500;
 
 /**
@@ -29,10 +29,7 @@ export async function erasePerson(
         messages.flatMap(({ ids }) => ids),
       );
       // Last, because the number of a batch must not wait for the rest of the transaction.
-      const told = [
-        ...messages.flatMap((found) => inParts(found.ids).map((messageIds) => tell(found, { messageIds }))),
-        ...sends.map((send) => tell(send, { outboundIds: [send.id] })),
-      ];
+      const told = tell(messages, sends);
       await tellErasures(tx, told, now);
       return { messages: messages.reduce((sum, { ids }) => sum + ids.length, 0), sends: sends.length };
     },
@@ -40,14 +37,17 @@ export async function erasePerson(
   );
 }
 
-function tell(
-  { accountId, connectionId }: Pick<Erasure, 'accountId' | 'connectionId'>,
-  ids: Partial<Erasure>,
-): Erasure {
-  return { accountId, connectionId, messageIds: [], outboundIds: [], ...ids };
-}
-
-function inParts(ids: readonly string[]): (readonly string[])[] {
-  const parts = Math.ceil(ids.length / IDS_AT_ONCE);
-  return Array.from({ length: parts }, (_, part) => ids.slice(part * IDS_AT_ONCE, (part + 1) * IDS_AT_ONCE));
+/** What the feed says: for each connection one change, and more of them only if it has more ids than one names. */
+function tell(messages: readonly ErasedMessages[], sends: readonly ErasedSend[]): Erasure[] {
+  const byConnection = Map.groupBy([...messages, ...sends], ({ connectionId }) => connectionId);
+  return [...byConnection].flatMap(([connectionId, erased]) => {
+    const accountId = erased[0]?.accountId ?? '';
+    const messageIds = erased.flatMap((found) => ('ids' in found ? found.ids : []));
+    const outboundIds = erased.flatMap((found) => ('id' in found ? found.id : []));
+    const parts = Math.ceil(Math.max(messageIds.length, outboundIds.length) / IDS_AT_ONCE);
+    return Array.from({ length: parts }, (_, part) => {
+      const cut = (ids: readonly string[]) => ids.slice(part * IDS_AT_ONCE, (part + 1) * IDS_AT_ONCE);
+      return { accountId, connectionId, messageIds: cut(messageIds), outboundIds: cut(outboundIds) };
+    });
+  });
 }

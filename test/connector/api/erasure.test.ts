@@ -108,6 +108,7 @@ describe('erasing a person', () => {
     expect(messages.map(({ id, text }) => [id, text])).toEqual([[kept, 'of somebody else']]);
 
     const told = (await changes()).filter(({ type }) => type === 'person.erased');
+    expect(told).toEqual([expect.objectContaining({ connectionId })]);
     const erasedIds = told.flatMap(({ data }) => ('messageIds' in data ? data.messageIds : []));
     expect(erasedIds).toHaveLength(3);
     expect(erasedIds).toEqual(expect.arrayContaining(ids));
