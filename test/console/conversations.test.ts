@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { nameContact } from '../../src/console/data/numbers.ts';
 import {
   conversationId,
   conversationsOf,
   messageOf,
-  nameContact,
   readConversationId,
 } from '../../src/console/screens/inbox/conversations.ts';
 import { describeSend } from '../../src/console/ui/describe-send.ts';

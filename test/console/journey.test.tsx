@@ -1,13 +1,14 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
 import type { MessageTrace, TraceEntry } from '../../src/contract/connector/trace.ts';
-import { at, CALL, DELIVERY, MESSAGE, pageOf, STORED } from './answers.tsx';
+import { at, CALL, DELIVERY, DESK, KNOWN_DESK, MESSAGE, pageOf, STORED } from './answers.tsx';
 import {
   type Answers,
   hasFocus,
   openPage,
   PRODUCTION,
   Refusal,
+  type Sent,
   screen,
   waitFor,
   within,
@@ -86,27 +87,92 @@ const REPAIR: TraceEntry = {
 };
 
 describe('a journey', () => {
-  it('is found by the id of a message', async () => {
+  const rows = async (count: number) => {
+    const list = within(await screen.findByRole('list', { name: 'Messages' }));
+    await waitFor(() => expect(list.getAllByRole('link')).toHaveLength(count));
+    return list.getAllByRole('link').map(({ textContent }) => textContent);
+  };
+  const NOBODY = 'GET /connector/v1/messages/nobody00/trace';
+
+  it('begins with the newest messages, each with its contact and the name of its connection', async () => {
     const page = await openPage('/journey', {
       answers: {
-        'GET /connector/v1/messages': pageOf('messages', [
-          { ...MESSAGE, text: null, mediaType: 'image/png' },
-        ]),
-        'GET /connector/v1/messages/nobody/trace': new Refusal(404, {
-          error: 'not_found',
-          message: 'There is none.',
+        'GET /sandbox/v1/connections': { entries: [DESK] },
+        'GET /sandbox/v1/messages': ({ query }: Sent) => ({
+          entries:
+            query['q'] === '!workspace:wcheck'
+              ? [STORED, { ...STORED, id: 'm2', text: null, mediaType: 'image/png', direction: 'outgoing' }]
+              : [],
         }),
+        [NOBODY]: new Refusal(404, { error: 'not_found', message: 'There is none.' }),
       },
     });
-    const latest = within(await screen.findByRole('region', { name: 'Latest messages' }));
-    expect(latest.getByRole('link').textContent).toBe('12:00:00incomingimage/pngwebhook');
-    await page.user.keyboard('/');
-    await hasFocus('Id of the message');
-    await page.user.keyboard('  nobody {Enter}');
+    expect(await rows(2)).toEqual([
+      '+447700900201Front deskHelloreceived12:00:00',
+      '+447700900201Front deskimage/png✓✓12:00:00',
+    ]);
+    await page.user.keyboard('q');
+    await hasFocus('Filter');
+    await page.user.keyboard('nobody00{Enter}');
+    await screen.findByRole('heading', { name: 'No message matches' });
+    history.pushState(null, '', '/journey/nobody00');
     await screen.findByRole('heading', { name: 'Nothing is known about this message' });
-    expect(location.pathname).toBe('/journey/nobody');
     await page.user.click(screen.getByRole('link', { name: 'Follow another message' }));
-    await screen.findByLabelText('Id of the message');
+    await rows(2);
+  });
+
+  it.each([
+    ['+44 7700 900201', ['447700900201']],
+    ['late reply', ['late reply']],
+    ['cz0y9wyv', ['cz0y9wyv', 'message:cz0y9wyv*']],
+  ])('is found in the sandbox by %s', async (written, asked) => {
+    const page = await openPage(`/journey?q=${encodeURIComponent(written)}`, {
+      answers: {
+        'GET /sandbox/v1/messages': ({ query }: Sent) => ({
+          entries: query['q'] === asked.at(-1) ? [STORED] : [],
+        }),
+      },
+      refreshes: false,
+    });
+    await rows(1);
+    const reads = page.reads.filter(({ path }) => path === '/sandbox/v1/messages');
+    expect(reads.map(({ query }) => query['q'])).toEqual(asked);
+  });
+
+  it('is found in production by number and id among all messages, and by text among the newest 1,000', async () => {
+    const known = [MESSAGE, { ...MESSAGE, id: 'm2', text: 'Where do I park?' }];
+    const page = await openPage('/journey', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
+        'GET /connector/v1/messages': ({ query: { person = '' } }: Sent) =>
+          pageOf('messages', person === '' ? known : [{ ...MESSAGE, text: 'From one' }]),
+        'GET /connector/v1/messages/cz0y9wyv': { ...MESSAGE, id: 'cz0y9wyv', text: 'Old' },
+      },
+      refreshes: false,
+    });
+    expect(await rows(2)).toEqual([
+      '+447700900201Front deskHellowebhook12:00:00',
+      '+447700900201Front deskWhere do I park?webhook12:00:00',
+    ]);
+    const filter = await screen.findByRole('combobox', { name: 'Filter' });
+    for (const [written, found] of [
+      ['+44 7700 900201', 'From one'],
+      ['PARK', 'Where do I park?'],
+      ['cz0y9wyv', 'Old'],
+    ] as const) {
+      await page.user.clear(filter);
+      await page.user.type(filter, `${written}{Enter}`);
+      await screen.findByRole('link', { name: new RegExp(found.replace('?', '\\?')) });
+      await rows(1);
+    }
+    const lists = page.reads.filter(({ path }) => path === '/connector/v1/messages');
+    expect(lists.map(({ query }) => query)).toEqual([
+      { limit: '100' },
+      { person: '447700900201', limit: '100' },
+      { limit: '1000' },
+      { limit: '1000' },
+    ]);
   });
 
   const DROPPED = { at: at(0), ms: 0, error: 'dropped', faults: ['lost'] };

@@ -35,9 +35,8 @@ describe('in the sandbox, by keyboard alone', () => {
     await page.getByRole('link', { name: /dropped message\.received.*Anybody there/ }).waitFor();
     await KEYBOARD.press(page.getByRole('button', { name: 'All off' }));
     await page.keyboard.press('Escape');
-    for (const key of ['g', 'j']) await page.keyboard.press(key);
-    await page.getByLabel('Id of the message').waitFor();
     await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Number, id or text' }).waitFor();
     await page.keyboard.insertText(id);
     await page.keyboard.press('Enter');
     await page.getByText('Its webhook was dropped, and the connector does not know it yet.').waitFor();

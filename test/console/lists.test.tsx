@@ -151,10 +151,10 @@ describe('a list', () => {
 });
 
 describe('the filter of a list', () => {
-  it('is reached with /, and is applied without the spaces around it', async () => {
+  it('is reached with q, and is applied without the spaces around it', async () => {
     const page = await openPage('/deliveries');
     const input = await filter();
-    await page.user.keyboard('/');
+    await page.user.keyboard('q');
     await hasFocus('Filter');
     await page.user.keyboard('  late reply  {Enter}');
     await waitFor(() => expect(location.search).toBe('?q=late+reply'));

@@ -128,7 +128,7 @@ describe('the shell', () => {
     ['/calls', '/sandbox/v1/calls'],
     ['/access', '/sandbox/v1/workspaces'],
     ['/sync', '/connector/v1/sync'],
-    ['/journey', '/connector/v1/messages'],
+    ['/journey', '/sandbox/v1/messages'],
   ])(
     'advises what to try on %s while the server fails, and tries again what failed',
     async (screenPath, path) => {

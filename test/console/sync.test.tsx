@@ -1,18 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
 import type { DeadLetter } from '../../src/contract/connector/changes.ts';
-import {
-  ACCOUNT,
-  ACCOUNT_SYNC,
-  at,
-  CONSUMER,
-  EMPTY,
-  KNOWN_DESK,
-  letter,
-  POINT,
-  pageOf,
-  SEND,
-} from './answers.tsx';
+import { ACCOUNT, ACCOUNT_SYNC, at, CONSUMER, DESK, EMPTY, letter, POINT, pageOf, SEND } from './answers.tsx';
 import {
   type Answers,
   openPage,
@@ -301,7 +290,7 @@ describe('an account', () => {
   const world = (changed: object): Answers => ({
     'GET /connector/v1/sync': { ...SYNC, accounts: [{ ...ACCOUNT_SYNC, ...changed }] },
     'GET /connector/v1/accounts': pageOf('accounts', [ACCOUNT]),
-    'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
+    'GET /sandbox/v1/connections': { entries: [DESK] },
   });
   const facts = async () =>
     (await screen.findByRole('region', { name: 'Account default' })).textContent ?? '';
@@ -340,7 +329,7 @@ describe('an account', () => {
       'Repaired by polling2 messages, 1 status; 3 more unless a webhook still arrives',
       'Open gaps1',
       'succeeded',
-      'Front desk +447700900101lossy1 message and 0 statuses repairedbehind: covered until 2026-01-15 12:00:00',
+      'Front desklossy1 message and 0 statuses repairedbehind: covered until 2026-01-15 12:00:00',
     ])
       expect(text).toContain(words);
     await page.user.click(await button('Poll now'));

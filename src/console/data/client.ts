@@ -65,6 +65,16 @@ export function isOf(error: unknown, field: string): error is ApiError {
   );
 }
 
+/** Null for what does not exist. */
+export async function ifKnown<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
 /** A request as data: what the page sends, and what "copy as" writes. */
 export interface RequestShape {
   readonly method: string;

@@ -4,6 +4,12 @@ import { sandbox } from './client.ts';
 export const readSelfCheck = async (): Promise<string | null> =>
   (await sandbox('GET', '/info')).selfCheckWorkspaceId;
 
+/** The filter of all that is not of the self-check. */
+export async function readOwn(): Promise<string> {
+  const id = await readSelfCheck();
+  return id === null ? '' : `!workspace:${id}`;
+}
+
 export const webhooks = () =>
   ({
     queryKey: ['webhooks'],

@@ -121,6 +121,7 @@ const sync = createRoute({
 const journeys = createRoute({
   getParentRoute: () => root,
   path: '/journey',
+  validateSearch: listSearch,
   component: lazyPart('journey', async () => (await import('../screens/journey/screen.tsx')).JourneyScreen),
 });
 const journey = createRoute({ getParentRoute: () => journeys, path: '$id' });

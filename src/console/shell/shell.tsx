@@ -20,12 +20,18 @@ import { Strip } from './strip.tsx';
 
 const KeyOverlay = lazyPart('keys', async () => (await import('../ui/key-overlay.tsx')).KeyOverlay);
 
+const SearchDialog = lazyPart(
+  'search',
+  async () => (await import('../screens/search/dialog.tsx')).SearchDialog,
+);
+
 /** What surrounds every screen. Its heading names the screen, and takes the focus after `g` and a letter. */
 export function Shell() {
   const navigate = useNavigate();
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const heading = useRef<HTMLHeadingElement>(null);
   const [keysShown, showKeys] = useState(false);
+  const [isSearching, search] = useState(false);
   const screens = screensOf(mode());
   const current = screens.find(({ path: own }) => path.startsWith(own));
   const label = current?.label ?? 'Console';
@@ -49,11 +55,12 @@ export function Shell() {
       label: name,
       run: () => void navigate({ to }).then(() => heading.current?.focus()),
     })),
+    { keys: '/', label: 'Find a number, an id or a text', run: () => search(true) },
     { keys: '?', label: 'These keys', run: () => showKeys(true) },
   ]);
   return (
     <div className="frame">
-      <Strip outage={outage} />
+      <Strip outage={outage} onSearch={() => search(true)} />
       <Navigation problems={problems} onKeys={() => showKeys(true)} />
       {isBlind(outage) ? <Blind outage={outage} /> : null}
       <main className="screen" data-blind={isBlind(outage)}>
@@ -72,6 +79,7 @@ export function Shell() {
         </HeadPlaces>
       </main>
       <Dock />
+      {isSearching ? <SearchDialog onClose={() => search(false)} /> : null}
       {keysShown ? <KeyOverlay onClose={() => showKeys(false)} /> : null}
     </div>
   );

@@ -1,5 +1,6 @@
 import Clock from 'lucide-react/icons/clock';
 import Sandbox from 'lucide-react/icons/flask-conical';
+import Find from 'lucide-react/icons/search';
 import Faults from 'lucide-react/icons/zap';
 import { describeMode } from '../../contract/console/screens.ts';
 import { sandbox } from '../data/client.ts';
@@ -21,7 +22,13 @@ const OUT: Readonly<Record<Outage, string>> = {
 const STATES = { connecting: 'connecting', live: 'live', gone: 'connecting' } as const;
 
 /** The permanent strip: which world this is, what time it is there, and what has been made to fail. */
-export function Strip({ outage }: { readonly outage: Outage | null }) {
+export function Strip({
+  outage,
+  onSearch,
+}: {
+  readonly outage: Outage | null;
+  readonly onSearch: () => void;
+}) {
   const state = useStreamState();
   const { at } = useScreenReading();
   return (
@@ -30,6 +37,10 @@ export function Strip({ outage }: { readonly outage: Outage | null }) {
         {mode().mode === 'sandbox' ? <Sandbox /> : <Mark />}
         {describeMode(mode())}
       </span>
+      <button type="button" className="find" aria-keyshortcuts="/" onClick={onSearch}>
+        <Find />
+        <span>Find a number, an id or a text</span> <kbd>/</kbd>
+      </button>
       {mode().mode === 'sandbox' ? <SandboxFacts /> : null}
       <span className="end">
         {at === undefined ? null : <span className="faint">as of {showTime(at)}</span>}

@@ -35,19 +35,21 @@ function hintsFor(word: string, tokens: readonly QueryToken[]): readonly Hint[] 
 }
 
 /**
- * The filter of a list: words and `key:value` tokens, in the URL as `q`. `/` goes there; Enter applies it; the server
+ * The filter of a list: words and `key:value` tokens, in the URL as `q`. `q` goes there; Enter applies it; the server
  * judges it, and its words are shown below.
  */
 export function QueryBar({
   value,
   tokens,
   error,
+  placeholder = 'Filter: words, key:value, !key:value',
   children,
 }: {
   readonly value: string;
   readonly tokens: readonly QueryToken[];
   /** Why the list could not be read. */
   readonly error: unknown;
+  readonly placeholder?: string;
   readonly children?: ReactNode;
 }) {
   const navigate = useNavigate();
@@ -58,7 +60,7 @@ export function QueryBar({
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(-1);
   useEffect(() => setText(value), [value]);
-  useKeys('Filter', [{ keys: '/', label: 'Filter the list', run: () => enter(input.current) }]);
+  useKeys('Filter', [{ keys: 'q', label: 'Filter the list', run: () => enter(input.current) }]);
 
   const place = input.current?.selectionStart ?? text.length;
   const from = text.lastIndexOf(' ', place - 1) + 1;
@@ -115,7 +117,7 @@ export function QueryBar({
             aria-describedby={!isWrong ? undefined : `${id}-error`}
             autoComplete="off"
             spellCheck={false}
-            placeholder="Filter: words, key:value, !key:value"
+            placeholder={placeholder}
             value={text}
             onChange={(event) => {
               setText(event.target.value);
@@ -128,7 +130,7 @@ export function QueryBar({
           />
           {value === '' ? (
             <span className="query-key" aria-hidden="true">
-              <kbd>/</kbd>
+              <kbd>q</kbd>
             </span>
           ) : (
             <button

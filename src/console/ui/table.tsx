@@ -195,7 +195,7 @@ export function Table<Row>(props: TableProps<Row>) {
  */
 export function EmptyList({ q, kind, ...state }: StateProps & { readonly q: string; readonly kind: string }) {
   if (q === '') return <EmptyState {...state} />;
-  return <EmptyState title={`No ${kind} matches`} hint="Press / to change the filter." />;
+  return <EmptyState title={`No ${kind} matches`} hint="Press q to change the filter." />;
 }
 
 interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'to' | 'search'> {

@@ -4,7 +4,9 @@ import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
 import type { Outbound } from '../../../contract/connector/outbound.ts';
 import { connector } from '../../data/client.ts';
 import { useRealNow, virtualLead } from '../../data/clock.ts';
+import { nameOf, useConnections } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
+import { isNumber, nameContact } from '../../data/numbers.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
@@ -15,8 +17,7 @@ import { randomId } from '../../ui/random-id.ts';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';
 import { showDuration } from '../../ui/times.tsx';
-import { isNumber, messageOf, nameContact, readConversationId } from './conversations.ts';
-import { nameOf, useConnections } from './use-connections.ts';
+import { messageOf, readConversationId } from './conversations.ts';
 
 const SEEN: Readonly<Record<ConnectorMessage['firstSeenBy'], string>> = {
   webhook: 'A webhook reported it first',

@@ -17,12 +17,6 @@ export function conversationId({
   return `${connectionId}~${peer ?? ''}`;
 }
 
-/** False for a linked id or a group, which cannot be written to. */
-export const isNumber = (peer: string): boolean => /^\d+$/.test(peer);
-
-/** How a contact is shown. */
-export const nameContact = (peer: string): string => (isNumber(peer) ? `+${peer}` : peer);
-
 /** What the id of a conversation names. */
 export function readConversationId(id: string): Pick<Conversation, 'connectionId' | 'peer'> {
   const place = id.lastIndexOf('~');

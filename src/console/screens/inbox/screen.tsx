@@ -2,7 +2,9 @@ import { getRouteApi, Link, useNavigate, useParams } from '@tanstack/react-route
 import { useMemo, useState } from 'react';
 import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
 import { connector } from '../../data/client.ts';
+import { nameOf, useConnections } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
+import { isNumber, nameContact, readNumber } from '../../data/numbers.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { Ticks } from '../../ui/chip.tsx';
@@ -19,12 +21,9 @@ import {
   type Conversation,
   conversationId,
   conversationsOf,
-  isNumber,
   messageOf,
-  nameContact,
   readConversationId,
 } from './conversations.ts';
-import { nameOf, useConnections } from './use-connections.ts';
 import '../phone/phone.css';
 import './inbox.css';
 
@@ -204,8 +203,7 @@ function NumberFilter({ peer }: { readonly peer: string }) {
   const navigate = useNavigate();
   const [text, setText] = useState(peer);
   const apply = (value: string): void => {
-    // A number may be typed as people write it; another address is searched as it is.
-    const found = /^[+\d\s().-]*$/.test(value) ? value.replace(/\D/g, '') : value.trim();
+    const found = readNumber(value) ?? value.trim();
     void navigate({ to: '.', search: found === '' ? {} : { peer: found } });
   };
   return (

@@ -1,36 +1,24 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { useRef } from 'react';
 import type { MessageStatus } from '../../../contract/service/statuses.ts';
-import { ApiError, connector, sandbox } from '../../data/client.ts';
+import { connector, ifKnown, sandbox } from '../../data/client.ts';
+import { useNames } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
+import { nameContact } from '../../data/numbers.ts';
 import { useRead } from '../../data/read.ts';
-import { Button } from '../../ui/button.tsx';
 import { Chip, Ticks } from '../../ui/chip.tsx';
 import { Folded } from '../../ui/folded.tsx';
-import { Form } from '../../ui/form.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
-import { enter } from '../../ui/take-focus.ts';
-import { showTime } from '../../ui/times.tsx';
 import { buildJourney } from './journey.ts';
+import { Start } from './start.tsx';
 import { Steps } from './steps.tsx';
 import '../../ui/screen.css';
 import './journey.css';
 
 export function JourneyScreen() {
   const { id } = useParams({ strict: false });
-  return id === undefined ? <Ask /> : <JourneyOf key={id} id={id} />;
-}
-
-/** Null for what does not exist yet. */
-async function ifKnown<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null;
-    throw error;
-  }
+  return id === undefined ? <Start /> : <JourneyOf key={id} id={id} />;
 }
 
 const MOST = '100';
@@ -88,7 +76,11 @@ function useFacts(id: string) {
 }
 
 function JourneyOf({ id }: { readonly id: string }) {
+  const navigate = useNavigate();
+  const back = (): void => void navigate({ to: '/journey', search: true });
+  useKeys('Detail', [{ keys: 'Escape', label: 'Back to the messages', run: back }]);
   const { isLoading, error, message, facts } = useFacts(id);
+  const nameOf = useNames();
   if (error !== null) return <ReadFailure error={error} />;
   if (isLoading) return <Loading label="Loading the journey" />;
   const journey = buildJourney(facts);
@@ -120,10 +112,14 @@ function JourneyOf({ id }: { readonly id: string }) {
           </h1>
         </div>
         <p className="soft">
-          <span className="mono">{id}</span>
+          <Link to="/journey" search={true}>
+            Messages
+          </Link>{' '}
+          › <span className="mono">{id}</span>
           {peer === undefined || peer === null
             ? ''
-            : ` · ${direction === 'incoming' ? 'written by' : 'sent to'} +${peer}`}
+            : ` · ${direction === 'incoming' ? 'written by' : 'sent to'} ${nameContact(peer)}`}
+          {connectionId === undefined ? '' : ` · ${nameOf(connectionId)}`}
         </p>
         <p className="line">
           {connectionId === undefined || message === undefined ? null : (
@@ -185,67 +181,6 @@ function State({
         {status === undefined ? 'unknown' : status}{' '}
         {status === undefined || status === 'received' || !isOutgoing ? null : <Ticks status={status} />}
       </dd>
-    </div>
-  );
-}
-
-/** Asks for the id of a message, and offers the latest ones. */
-function Ask() {
-  const navigate = useNavigate();
-  const input = useRef<HTMLInputElement>(null);
-  useKeys('Journey', [{ keys: '/', label: 'Enter an id', run: () => enter(input.current) }]);
-  const { data, error } = useRead({
-    queryKey: ['connector', 'messages', 'latest'],
-    queryFn: () => connector('GET', '/v1/messages', { query: { limit: '20' } }),
-    enabled: mode().connector,
-  });
-  const open = (fields: FormData): void => {
-    const id = String(fields.get('id')).trim();
-    if (id !== '') void navigate({ to: '/journey/$id', params: { id } });
-  };
-  return (
-    <div className="detail journey">
-      <Form className="" onSubmit={open}>
-        <h1>
-          <label htmlFor="message">Id of the message</label>
-        </h1>
-        <div className="journey-line">
-          <input
-            ref={input}
-            id="message"
-            aria-keyshortcuts="/"
-            className="mono"
-            autoComplete="off"
-            spellCheck={false}
-            name="id"
-          />
-          <Button type="submit" kind="main">
-            Follow
-          </Button>
-        </div>
-        <p className="soft">Deliveries, calls and chats also link to the journeys of their messages.</p>
-      </Form>
-      <ReadFailure error={error} />
-      {data === undefined ? null : (
-        <section aria-label="Latest messages">
-          <h2>Latest messages</h2>
-          {data.messages.length === 0 ? (
-            <p className="soft">None yet. Have a contact write to one of your numbers.</p>
-          ) : null}
-          <ul className="journey-latest">
-            {data.messages.map(({ id, createdAt, direction, text: words, mediaType, firstSeenBy }) => (
-              <li key={id}>
-                <Link to="/journey/$id" params={{ id }} className="journey-pick">
-                  <span className="faint">{showTime(Date.parse(createdAt))}</span>
-                  <span className="faint">{direction}</span>
-                  <bdi>{words ?? mediaType ?? 'no text'}</bdi>
-                  <span className="faint">{firstSeenBy}</span>
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
     </div>
   );
 }

@@ -9,9 +9,9 @@ import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
+import { readOwn } from '../../data/webhooks.ts';
 import { Button } from '../../ui/button.tsx';
 import { Failure } from '../../ui/states.tsx';
-import { readOwn } from './lane.tsx';
 import { showSteps, useSeenSteps, useStepsShown } from './steps-shown.ts';
 
 /** The newest delivery of the events that show that a step was taken, and a number to begin with. */

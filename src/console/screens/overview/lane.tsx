@@ -3,14 +3,8 @@ import WebhookIcon from 'lucide-react/icons/webhook';
 import type { RegisteredWebhook } from '../../../contract/sandbox/deliveries.ts';
 import { sandbox } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
-import { readSelfCheck, webhooks } from '../../data/webhooks.ts';
+import { readOwn, webhooks } from '../../data/webhooks.ts';
 import { AsOf } from '../../ui/as-of.tsx';
-
-/** The filter of all deliveries but those of the self-check. */
-export async function readOwn(): Promise<string> {
-  const id = await readSelfCheck();
-  return id === null ? '' : `!workspace:${id}`;
-}
 
 export const counts = () =>
   ({

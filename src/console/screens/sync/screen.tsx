@@ -6,6 +6,7 @@ import type { Outbound } from '../../../contract/connector/outbound.ts';
 import type { AccountSync, SyncStatus, WebhookHealth } from '../../../contract/connector/sync.ts';
 import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
+import { useNames } from '../../data/connections.ts';
 import { mode, queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
@@ -17,6 +18,7 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
+import { NamedRow } from '../../ui/named-row.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
@@ -199,15 +201,7 @@ function Account({ account }: { readonly account: AccountSync }) {
     queryKey: ['connector', 'accounts'],
     queryFn: () => connector('GET', '/v1/accounts', { query: { limit: '1000' } }),
   });
-  const { data: named } = useRead({
-    queryKey: ['connector', 'connections', account.accountId],
-    queryFn: () =>
-      connector('GET', '/v1/connections', { query: { accountId: account.accountId, limit: '1000' } }),
-  });
-  const nameOf = (connectionId: string): string => {
-    const { label, phoneNumber } = named?.connections.find(({ id }) => id === connectionId) ?? {};
-    return [label, phoneNumber && `+${phoneNumber}`].filter(Boolean).join(' ') || connectionId;
-  };
+  const nameOf = useNames();
   const credential = accounts?.accounts.find(({ id }) => id === account.accountId);
   const { accountId, coveredUntil, oldestOpenStatus, repaired, connections, webhookHealth } = account;
   return (
@@ -251,7 +245,7 @@ function Account({ account }: { readonly account: AccountSync }) {
       />
       <ul className="sync-rows" aria-label="Connections">
         {connections.map(({ connectionId, coveredUntil: covered, repaired: own, ...each }) => (
-          <li key={connectionId}>
+          <NamedRow key={connectionId} id={`connection-${connectionId}`}>
             {mode().mode === 'sandbox' ? (
               <Link to="/connections/$id" params={{ id: connectionId }} title={connectionId}>
                 <bdi>{nameOf(connectionId)}</bdi>
@@ -271,7 +265,7 @@ function Account({ account }: { readonly account: AccountSync }) {
                 ? 'no message polled yet'
                 : `covered until ${showDateTime(Date.parse(covered))}`}
             </span>
-          </li>
+          </NamedRow>
         ))}
       </ul>
     </section>
@@ -418,10 +412,10 @@ function Letters() {
 }
 
 function Letter({ letter, children }: { readonly letter: DeadLetter; readonly children: ReactNode }) {
-  const { change, attempts, lastError, at } = letter;
+  const { id, change, attempts, lastError, at } = letter;
   const messageId = 'messageId' in change ? change.messageId : undefined;
   return (
-    <li>
+    <NamedRow id={`letter-${id}`}>
       <span className="mono">
         {change.seq} {change.type}
       </span>
@@ -433,6 +427,6 @@ function Letter({ letter, children }: { readonly letter: DeadLetter; readonly ch
         {children}
         {messageId === undefined ? null : <Journey id={messageId} />}
       </span>
-    </li>
+    </NamedRow>
   );
 }
