@@ -16,6 +16,7 @@ import {
   serveEndpoint,
   type WatchCalls,
 } from './control/serve-endpoint.ts';
+import { serveTools } from './control/serve-tools.ts';
 import { WORKSPACE_HEADER } from './recorder/record-calls.ts';
 
 /** Path prefix of the control API. */
@@ -72,9 +73,11 @@ function refuseWith(logger: Logger): ErrorRequestHandler {
   };
 }
 
+const unwatched: WatchCalls = () => () => undefined;
+
 /** The implemented endpoints, in the order of the contract's table. */
 function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHandler][] {
-  const { handlers, streams = {}, watch = () => () => undefined } = options;
+  const { handlers, streams = {}, watch = unwatched } = options;
   const served: [SandboxEndpointName, RequestHandler][] = [];
   for (const name of Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[]) {
     if (name === 'streamEvents') {
@@ -179,6 +182,9 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   app.use('/connector', forwardToConnector(options));
   if (options.serviceKey !== undefined) app.use('/service', forwardToService(options, options.serviceKey));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
+  const tools = { POST: serveTools(options.handlers, options.watch ?? unwatched, options.logger) };
+  app.use('/mcp', readJson);
+  routeMethods(app, '/mcp', tools, { refuse: refuseMethod });
   const { connector = () => null } = options;
   app.use(routeReference(() => [...REFERENCES, ...(connector() === null ? [] : [CONNECTOR_REFERENCE])]));
   const mode = () => ({ mode: 'sandbox', write: true, connector: connector() !== null }) as const;

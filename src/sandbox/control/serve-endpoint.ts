@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import type { z } from 'zod';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
+import type { EndpointDefinition } from '../../contract/schema/endpoint.ts';
 import { inputWords } from '../../contract/schema/input-words.ts';
 import { sqlState } from '../../runtime/database/errors.ts';
 import { refuseInput, refuseUnknown, SandboxError } from './sandbox-error.ts';
@@ -74,7 +75,37 @@ function refuseUnstorable(error: unknown, params: readonly unknown[]): never {
 }
 
 /** Called when a call arrives. If the call succeeds, what it returns is called with the response before that is sent. */
-export type WatchCalls = (name: SandboxEndpointName, request: Request) => (answer: unknown) => void;
+export type WatchCalls = (
+  name: SandboxEndpointName,
+  request: Pick<Request, 'method' | 'url'> & { readonly body?: unknown },
+) => (answer: unknown) => void;
+
+/** One call as it arrived. */
+export type GivenCall = Parameters<WatchCalls>[1] & Pick<Request, 'params' | 'query'>;
+
+/** Reads the input of a call by the schemas of its endpoint, and runs the handler. Throws what is refused. */
+export async function callEndpoint<Name extends SandboxEndpointName>(
+  name: Name,
+  handle: Handler<Name>,
+  given: GivenCall,
+  { gone, watch }: { readonly gone: AbortSignal; readonly watch: WatchCalls },
+): Promise<AnswerOf<Name>> {
+  const served = watch(name, given);
+  const { query, body }: EndpointDefinition = SANDBOX_ENDPOINTS[name];
+  const isAbsent = body?.required === false && given.body === undefined;
+  if (body === undefined) refuseFields(given.body);
+  const call = {
+    gone,
+    param: (key: string) => String(given.params[key] ?? ''),
+    query: read(query, given.query),
+    body: isAbsent ? undefined : read(body?.schema, given.body),
+  } as SandboxCall<Name>;
+  const answer = await Promise.resolve(handle(call)).catch((error: unknown) =>
+    refuseUnstorable(error, Object.values(given.params)),
+  );
+  served(answer);
+  return answer;
+}
 
 /** Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status. */
 export function serveEndpoint<Name extends SandboxEndpointName>(
@@ -82,29 +113,11 @@ export function serveEndpoint<Name extends SandboxEndpointName>(
   handle: Handler<Name>,
   watch: WatchCalls,
 ): RequestHandler {
-  const endpoint: {
-    readonly query?: z.ZodType;
-    readonly body?: { readonly schema: z.ZodType; readonly required: boolean };
-    readonly answers: readonly { readonly status: number }[];
-  } = SANDBOX_ENDPOINTS[name];
+  const endpoint: EndpointDefinition = SANDBOX_ENDPOINTS[name];
   const status = endpoint.answers[0]?.status ?? 200;
   return async (request, response) => {
-    const served = watch(name, request);
-    const { body } = endpoint;
-    const isAbsent = body?.required === false && request.body === undefined;
-    if (body === undefined) refuseFields(request.body);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const call = {
-      gone: gone.signal,
-      param: (key: string) => String(request.params[key] ?? ''),
-      query: read(endpoint.query, request.query),
-      body: isAbsent ? undefined : read(body?.schema, request.body),
-    } as SandboxCall<Name>;
-    const answer = await Promise.resolve(handle(call)).catch((error: unknown) =>
-      refuseUnstorable(error, Object.values(request.params)),
-    );
-    served(answer);
-    response.status(status).json(answer);
+    response.status(status).json(await callEndpoint(name, handle, request, { gone: gone.signal, watch }));
   };
 }
