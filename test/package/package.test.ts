@@ -87,7 +87,7 @@ describe('the packed file', () => {
       /^docs\/(?:appendix\/)?[\w-]+\.(?:md|json|yml)$/,
       /^docs\/images\/[\w-]+\.(?:png|svg)$/,
       /^docs\/openapi\/\w+\.yaml$/,
-      /^examples\/(?:bullmq-worker|crm-handler|edge|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|json|py|go|sql|cfg|service)$/,
+      /^examples\/(?:adapters|bullmq-worker|crm-handler|edge|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|json|py|go|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];
     const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));

@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PROFILES } from '../../packages/certify/src/receiver/profile.ts';
+import { runReceiverSuite } from '../../packages/certify/src/receiver/run-receiver-suite.ts';
+import { createObserver } from '../../packages/certify/src/runner/observer.ts';
+import { openHttpSink } from '../../src/connector/consumers/sinks/http-sink.ts';
+import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { callOf, createdChange } from '../connector/consumers/sinks/sink-fixtures.ts';
+import { ROOT } from '../support/root.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const SECRET = 'whsec_c2VjcmV0LW9mLWEtY29uc3VtZXItMDAwMDAwMDAwMDE=';
+
+/** A request that the CRM gets. */
+interface Asked {
+  readonly call: string;
+  readonly body: Record<string, unknown>;
+}
+/** Status and body of its answer; null breaks the connection. */
+type Answered = readonly [status: number, body: unknown, headers?: Record<string, string>] | null;
+
+let folder: string;
+let crm: Server;
+let adapter: SpawnedCommand;
+let sink: Sink;
+let url: string;
+let asked: Asked[];
+let answerOf: (asked: Asked) => Answered;
+
+async function start(file: string, environment: Record<string, string>): Promise<void> {
+  const lines = readFileSync(join(ROOT, 'examples/adapters', file), 'utf8')
+    .trimEnd()
+    .split('\n');
+  expect(lines.length).toBeLessThanOrEqual(200);
+  const env = { CONSUMER_SECRET: SECRET, ADAPTER_DATABASE: join(folder, 'adapter.sqlite'), PORT: '0' };
+  adapter = spawnCommand('node', [join(ROOT, 'examples/adapters', file)], {
+    cwd: folder,
+    env: { ...env, ...environment },
+  });
+  url = (await adapter.said(/^receiving at /)).replace('receiving at ', '');
+  sink = openHttpSink({
+    ...{ url, secret: SECRET, batched: true, concurrency: 50, clock: systemClock },
+    namedHosts: { own: 'http://127.0.0.1:4020' },
+  });
+}
+
+const crmUrl = (): string => `http://127.0.0.1:${(crm.address() as AddressInfo).port}`;
+
+function rows(kind: string): readonly Record<string, unknown>[] {
+  const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
+  const all = database.prepare('SELECT ours, theirs, error FROM created WHERE kind = ?').all(kind);
+  database.close();
+  return all;
+}
+
+async function certify(batch?: number) {
+  return await runReceiverSuite({
+    inputs: {
+      ...{ url, secret: SECRET, profile: PROFILES['standard-webhooks'], batch },
+      observer: createObserver(async () => written().map((ours) => ({ id: ours }))),
+    },
+    ...{ tiers: ['W', 'E'], clock: systemClock, signal: new AbortController().signal },
+  });
+}
+/** The messages that the CRM has, each as often as it has it. */
+let written: () => readonly string[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'adapter-'));
+  asked = [];
+  crm = createServer(async (request, response: ServerResponse) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const one = { call: `${request.method} ${request.url}`, body: text === '' ? {} : JSON.parse(text) };
+    asked.push(one);
+    const answer = answerOf(one);
+    if (answer === null) {
+      response.destroy();
+      return;
+    }
+    const [status, body, headers = {}] = answer;
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  });
+  crm.listen(0, '127.0.0.1');
+  await once(crm, 'listening');
+});
+afterEach(async () => {
+  await sink.close();
+  await adapter.kill();
+  crm.closeAllConnections();
+  crm.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('hubspot.ts', () => {
+  interface Communication {
+    readonly id: string;
+    readonly properties: { readonly hs_timestamp: string; readonly hs_communication_body: string };
+  }
+  let communications: Communication[];
+  /** What happens to the next request of this kind, instead of its answer. */
+  let trouble: { readonly call: string; readonly answer: Answered; readonly isDone: boolean } | undefined;
+
+  const isBad = ({ properties }: Communication): boolean => properties.hs_communication_body.includes('bad');
+
+  /** The answers have the form of those in HubSpot's reference. */
+  function answer({ call, body }: Asked): Answered {
+    const troubled = trouble?.call === call ? trouble : undefined;
+    if (troubled !== undefined) trouble = undefined;
+    if (troubled?.isDone === false) return troubled.answer;
+    const done = ((): Answered => {
+      switch (call) {
+        case 'POST /crm/v3/objects/contacts/search':
+          return [200, { total: 0, results: [] }];
+        case 'POST /crm/v3/objects/contacts':
+          return [201, { id: '512', properties: body['properties'], archived: false }];
+        case 'POST /crm/v3/objects/communications/batch/create': {
+          const inputs = body['inputs'] as Communication[];
+          if (inputs.some(isBad)) {
+            return [
+              400,
+              { status: 'error', message: 'Property values were not valid', category: 'VALIDATION_ERROR' },
+            ];
+          }
+          const results = inputs.map(({ properties }, index) => ({
+            id: String(1_000 + communications.length + index),
+            properties,
+            archived: false,
+          }));
+          communications.push(...results);
+          return [201, { status: 'COMPLETE', results: results.toReversed() }];
+        }
+        case 'POST /crm/v3/objects/communications/search': {
+          // Two pages.
+          const [first, ...more] = communications;
+          return body['after'] === undefined
+            ? [200, { total: communications.length, results: [first], paging: { next: { after: '1' } } }]
+            : [200, { total: communications.length, results: more }];
+        }
+        default:
+          return [404, { status: 'error', message: `unknown: ${call}` }];
+      }
+    })();
+    return troubled === undefined ? done : troubled.answer;
+  }
+
+  const CREATE = 'POST /crm/v3/objects/communications/batch/create';
+  const sizes = (): number[] =>
+    asked.filter(({ call }) => call === CREATE).map(({ body }) => (body['inputs'] as unknown[]).length);
+  const messages = (...texts: readonly string[]) =>
+    callOf(...texts.map((text, index) => createdChange(index + 1, `m${index + 1}`, text)));
+
+  beforeEach(async () => {
+    communications = [];
+    trouble = undefined;
+    answerOf = answer;
+    await start('hubspot.ts', { HUBSPOT_URL: crmUrl(), HUBSPOT_TOKEN: 'pat-1' });
+  });
+
+  it('logs a batch in one request, at one contact, and nothing when it comes again', async () => {
+    const all = messages(...Array.from({ length: 100 }, (_, index) => `<Hello> ${index}`));
+    expect(await sink.call(all)).toEqual({ kind: 'taken' });
+    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect(sizes()).toEqual([100]);
+    expect(
+      asked.filter(({ call }) => call === 'POST /crm/v3/objects/contacts').map(({ body }) => body),
+    ).toEqual([{ properties: { phone: '+15551234567' } }]);
+    const [first] = (asked.at(-1)?.body['inputs'] ?? []) as readonly unknown[];
+    expect(first).toEqual({
+      properties: {
+        hs_timestamp: '2026-01-15T12:00:00.000Z',
+        hs_communication_channel_type: 'WHATS_APP',
+        hs_communication_logged_from: 'CRM',
+        hs_communication_body: 'Sent: &#60;Hello&#62; 0',
+      },
+      associations: [
+        { to: { id: '512' }, types: [{ associationCategory: 'HUBSPOT_DEFINED', associationTypeId: 81 }] },
+      ],
+    });
+    // The order of the results is not that of the inputs.
+    expect(rows('communication').find(({ ours }) => ours === 'm1')).toMatchObject({ theirs: '1000' });
+  });
+
+  it('finds the message that HubSpot refuses by halving, logs the others, and does not try it again', async () => {
+    const all = messages('1', '2', '3', '4', 'bad', '6', '7');
+    expect(await sink.call(all)).toEqual({ kind: 'taken' });
+    expect(sizes()).toEqual([7, 4, 3, 2, 1, 1, 1]);
+    expect(communications.map(({ properties }) => properties.hs_communication_body)).toEqual(
+      ['1', '2', '3', '4', '6', '7'].map((text) => `Sent: ${text}`),
+    );
+    expect(rows('communication').filter(({ error }) => error !== null)).toEqual([
+      { ours: 'm5', theirs: null, error: 'Property values were not valid' },
+    ]);
+    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect(sizes()).toHaveLength(7);
+  });
+
+  it('looks for what a lost answer may have created before it creates it', async () => {
+    trouble = { call: CREATE, answer: null, isDone: true };
+    const all = messages('1', '2', '3');
+    expect(await sink.call(all)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
+    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect(communications).toHaveLength(3);
+    trouble = { call: CREATE, answer: null, isDone: false };
+    const more = messages('1', '2', '3', '4');
+    expect(await sink.call(more)).toMatchObject({ kind: 'failed' });
+    expect(await sink.call({ ...more, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect(communications).toHaveLength(4);
+  });
+
+  it('has the connector wait as long as HubSpot asks for', async () => {
+    const limited = { status: 'error', message: 'You have reached your ten_secondly_rolling limit.' };
+    trouble = { call: CREATE, answer: [429, limited, { 'retry-after': '7' }], isDone: false };
+    expect(await sink.call(messages('1'))).toMatchObject({ kind: 'unavailable', retryAfterMs: 7_000 });
+    expect(await sink.call(messages('1'))).toEqual({ kind: 'taken' });
+    // Nothing was created, so nothing is looked for.
+    expect(asked.filter(({ call }) => call.endsWith('communications/search'))).toEqual([]);
+  });
+
+  it('passes certify', async () => {
+    written = () => rows('communication').map(({ ours }) => String(ours));
+    const { results, verdict } = await certify(100);
+    const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
+    expect(others).toEqual([]);
+    expect(verdict).toBe('conforms');
+    // None twice.
+    expect(communications).toHaveLength(rows('communication').length);
+  });
+});
