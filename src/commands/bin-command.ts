@@ -9,6 +9,7 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   sandbox: () => import('./sandbox-command.ts'),
   consumers: () => import('./consumers-command.ts'),
   console: () => import('./console-command.ts'),
+  export: () => import('./export-command.ts'),
   mcp: () => import('./mcp-command.ts'),
   scenario: () => import('./scenario-command.ts'),
 };

@@ -8,6 +8,7 @@ export const COMMANDS = {
   sandbox: 'controls people, phones, time and faults of a running service: say, scan, advance, faults, …',
   consumers: 'manages what receives the changes of a running connector: list, create, pause, replay, …',
   console: 'serves the console beside a connector in production; it only reads unless --write is given.',
+  export: 'writes messages or changes of a running connector to a file, as JSON lines with a checksum.',
   mcp: 'offers an agent the tools of a running connector on standard input and output.',
   scenario: 'replays a recorded scenario, or shrinks it to the causes of a failure.',
 } as const;

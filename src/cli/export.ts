@@ -1,0 +1,1 @@
+void import('./launch.mjs').then(({ launch }) => launch(() => import('../commands/export-command.ts')));

@@ -1,0 +1,3 @@
+import { runExport } from './run-export.ts';
+
+await runExport(process.argv.slice(2));

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runExport } from '../../src/commands/run-export.ts';
+import { type ExportPage, writeExport } from '../../src/commands/write-export.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
+
+const test = loopOfFile();
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'export-'));
+  file = join(folder, 'all.jsonl');
+  vi.stubEnv('CONNECTOR_API_TOKEN', test.connectorToken);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+const lines = (): unknown[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+const sha256 = (): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+async function run(...words: readonly string[]) {
+  const ended = { code: 0, stdout: '', stderr: '' };
+  await runExport([...words, '--connector', test.connectorUrl], {
+    print(text) {
+      ended.stdout += text;
+    },
+    printError(text) {
+      ended.stderr += text;
+    },
+    exit(code) {
+      ended.code = code;
+    },
+  });
+  return ended;
+}
+
+describe('npm run export', () => {
+  it('writes what the API lists, with its checksum', async () => {
+    const { client, loop, connectorUrl } = test;
+    const connectionId = await client.qrConnection();
+    for (const text of ['one', 'two\nlines', 'three ünï'])
+      await test.sandbox('POST', '/contacts/447700900201/messages', { connectionId, text });
+    await test.sandbox('POST', '/contacts/447700900202/messages', { connectionId, text: 'of another' });
+    await loop.settle();
+    const ask = (path: string) =>
+      fetch(`${connectorUrl}${path}`, { headers: { authorization: `Bearer ${test.connectorToken}` } });
+
+    const { stdout, code } = await run('messages', '--out', file);
+    const { messages } = (await (await ask('/v1/messages')).json()) as { messages: unknown[] };
+    expect(messages).toHaveLength(4);
+    expect(lines()).toEqual(messages);
+    expect(stdout).toBe(`4 messages in ${file}, ${readFileSync(file).length} bytes, sha256 ${sha256()}\n`);
+    expect(readFileSync(`${file}.sha256`, 'utf8')).toBe(`${sha256()}  all.jsonl\n`);
+    expect([code, existsSync(`${file}.progress`)]).toEqual([0, false]);
+
+    rmSync(file);
+    expect(JSON.parse((await run('changes', '--out', file, '--json')).stdout)).toMatchObject({
+      sha256: sha256(),
+    });
+    const { changes } = (await (await ask('/v1/changes?after=0')).json()) as { changes: unknown[] };
+    expect(lines()).toEqual(changes);
+
+    rmSync(file);
+    await run('messages', '--out', file, '--person', '+447700900201');
+    expect(lines()).toMatchObject(['three ünï', 'two\nlines', 'one'].map((text) => ({ text })));
+  });
+
+  it.each([
+    [['messages'], '--out is missing'],
+    [['contacts', '--out', 'x'], '"contacts" cannot be exported, only messages or changes.'],
+    [['changes', '--out', 'x', '--person', '1'], '--person selects messages'],
+    [['messages', '--out', 'x', '--token-file', '/nowhere'], '--token-file cannot be read'],
+  ])('refuses %j and says what is wrong', async (words, reason) => {
+    expect(await run(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
+  });
+
+  it('names the reason of a refusal by the connector', async () => {
+    vi.stubEnv('CONNECTOR_API_TOKEN', 'another-token-0123456789');
+    const { code, stderr } = await run('messages', '--out', file);
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('does not accept the token'),
+    });
+  });
+});
+
+describe('an export', () => {
+  const pages: Readonly<Record<string, ExportPage>> = {
+    start: { entries: [{ n: 1 }, { n: 2 }], next: 'b' },
+    b: { entries: [{ n: 3 }], next: 'c' },
+    c: { entries: [{ n: 4 }], next: null },
+  };
+  const asked: (string | null)[] = [];
+  beforeEach(() => void asked.splice(0));
+  /** Reads these pages, and fails at one of them. */
+  const write = (failsAt?: string, subject: object = { what: 'messages' }) =>
+    writeExport({
+      file,
+      subject,
+      readPage: async (cursor) => {
+        asked.push(cursor);
+        if (cursor === failsAt) throw new Error('the connector is gone');
+        return pages[cursor ?? 'start'] ?? expect.fail(`no page ${cursor}`);
+      },
+    });
+
+  it('continues where it was interrupted, also in the middle of a page', async () => {
+    await expect(write('c')).rejects.toThrow('the connector is gone');
+    // What a process that was killed had written of the next page.
+    writeFileSync(file, '{"n":4', { flag: 'a' });
+    asked.splice(0);
+    expect(await write()).toEqual({ entries: 4, bytes: 32, sha256: sha256() });
+    expect(asked).toEqual(['c']);
+    expect(lines()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }]);
+  });
+
+  it('begins again if its file was deleted', async () => {
+    await expect(write('b')).rejects.toThrow();
+    rmSync(file);
+    expect(await write()).toMatchObject({ entries: 4 });
+    expect(lines()).toHaveLength(4);
+  });
+
+  it('overwrites no other file, and continues no other export', async () => {
+    await expect(write('b')).rejects.toThrow();
+    await expect(write(undefined, { what: 'changes' })).rejects.toThrow('an export of something else');
+    rmSync(`${file}.progress`);
+    await expect(write()).rejects.toThrow(`${file} exists. Pass another file, or delete it.`);
+    expect(lines()).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+});
