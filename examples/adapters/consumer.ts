@@ -52,6 +52,13 @@ export class Created {
       .run(kind, ours, id ?? null, error ?? null);
   }
 
+  /** The CRM does not take it. A person looks at it. */
+  refuse(kind: string, ours: string, refusal: HTTPError): void {
+    const { message = refusal.message } = (refusal.data ?? {}) as { message?: string };
+    this.end(kind, ours, { error: message });
+    process.stderr.write(`${ours} was refused: ${message}\n`);
+  }
+
   /** Their id, which is looked for if an earlier answer was lost, and made if there is none. */
   async ensure(
     kind: string,
@@ -71,6 +78,37 @@ export class Created {
     }
     this.end(kind, ours, { id });
     return id;
+  }
+}
+
+/** Whether an answer says that what was sent is invalid, so that it will never be taken. */
+export function isInvalid(error: unknown): error is HTTPError {
+  return error instanceof HTTPError && [400, 422].includes(error.response.status);
+}
+
+/** The messages of these changes, each as the last of them has it, that can be written into a CRM. */
+export function messagesOf(changes: readonly Change[]): readonly MessageChange[] {
+  const messages = new Map<string, MessageChange>();
+  for (const change of changes) {
+    if (change.type !== 'message.created' && change.type !== 'message.updated') continue;
+    // Without a sender it belongs to nobody yet. message.updated names it.
+    if (change.data.peer !== null) messages.set(change.messageId, change);
+  }
+  return [...messages.values()];
+}
+
+/** Writes those of these messages that are new, one after the other. One that is invalid holds back no other. */
+export async function writeEach(
+  created: Created,
+  changes: readonly Change[],
+  write: (change: MessageChange) => Promise<unknown>,
+): Promise<void> {
+  for (const change of messagesOf(changes)) {
+    if (created.find('message', change.messageId)) continue;
+    await write(change).catch((error: unknown) => {
+      if (!isInvalid(error)) throw error;
+      created.refuse('message', change.messageId, error);
+    });
   }
 }
 

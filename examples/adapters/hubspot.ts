@@ -2,9 +2,9 @@
  * Logs messages as communications of HubSpot contacts, up to 100 in a request.
  * https://developers.hubspot.com/docs/api-reference/legacy/crm/objects/communications/guide
  */
-import ky, { HTTPError } from 'ky';
+import ky from 'ky';
 import type { Change } from 'messaging-connector';
-import { Created, isRefusal, type MessageChange, serve, setting } from './consumer.ts';
+import { Created, isInvalid, isRefusal, type MessageChange, messagesOf, serve, setting } from './consumer.ts';
 
 /** The type of the association from a communication to a contact. */
 const COMMUNICATION_TO_CONTACT = 81;
@@ -117,16 +117,6 @@ async function look(inputs: readonly Input[]): Promise<void> {
   } while (after !== undefined);
 }
 
-/** A message that HubSpot does not take. A person looks at it. */
-function refuse(ours: string, error: HTTPError): void {
-  const why = String((error.data as { message?: unknown } | undefined)?.message ?? error.message);
-  created.end('communication', ours, { error: why });
-  process.stderr.write(`${ours} was refused: ${why}\n`);
-}
-
-const isInvalid = (error: unknown): error is HTTPError =>
-  error instanceof HTTPError && error.response.status === 400;
-
 /** Creates them. One that HubSpot refuses is found by halving the request, and does not hold back the others. */
 async function create(inputs: readonly Input[]): Promise<void> {
   if (inputs.length === 0) return;
@@ -142,7 +132,7 @@ async function create(inputs: readonly Input[]): Promise<void> {
     if (isRefusal(error)) for (const { ours } of inputs) created.forget('communication', ours);
     if (!isInvalid(error)) throw error;
     const [only] = inputs;
-    if (inputs.length === 1 && only !== undefined) return refuse(only.ours, error);
+    if (inputs.length === 1 && only !== undefined) return created.refuse('communication', only.ours, error);
     const half = Math.ceil(inputs.length / 2);
     await create(inputs.slice(0, half));
     await create(inputs.slice(half));
@@ -150,20 +140,13 @@ async function create(inputs: readonly Input[]): Promise<void> {
 }
 
 serve(async (changes: readonly Change[]) => {
-  // The last change of a message has what became known.
-  const messages = new Map<string, MessageChange>();
-  for (const change of changes) {
-    if (change.type !== 'message.created' && change.type !== 'message.updated') continue;
-    // Without a sender it cannot be logged yet. message.updated names it.
-    if (change.data.peer !== null) messages.set(change.messageId, change);
-  }
-  const open = [...messages.values()].filter(({ messageId: id }) => !created.find('communication', id));
+  const open = messagesOf(changes).filter(({ messageId: id }) => !created.find('communication', id));
   const inputs: Input[] = [];
   for (const change of open) {
     const input = await inputOf(change).catch((error: unknown) => {
       // Its contact.
       if (!isInvalid(error)) throw error;
-      refuse(change.messageId, error);
+      created.refuse('communication', change.messageId, error);
     });
     if (input !== undefined) inputs.push(input);
   }

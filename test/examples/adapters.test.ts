@@ -235,3 +235,120 @@ describe('hubspot.ts', () => {
     expect(communications).toHaveLength(rows('communication').length);
   });
 });
+
+describe('chatwoot.ts', () => {
+  const API = '/api/v1/accounts/3';
+  let contacts: { id: number; phone_number?: string; identifier?: string }[];
+  let conversations: { id: number; contact_id: number; inbox_id: number; custom_attributes: object }[];
+  let posts: { conversation: number; body: Record<string, unknown> }[];
+  /** Its next answer to a POST that ends like this is lost, after it was processed. */
+  let lost: string | undefined;
+
+  /** The answers have the form of Chatwoot's views. */
+  function answer({ call, body }: Asked): Answered {
+    const done = ((): Answered => {
+      const path = call.replace(` ${API}/`, ' ');
+      const [, conversation] = /conversations\/(\d+)\/messages$/.exec(path) ?? [];
+      if (path.startsWith('GET contacts/search?q='))
+        return [200, { meta: { count: contacts.length, current_page: 1 }, payload: contacts }];
+      if (path === 'POST contacts') {
+        if (contacts.some(({ phone_number }) => phone_number === body['phone_number']))
+          return [422, { message: 'Phone number has already been taken', attributes: ['phone_number'] }];
+        contacts.push({ id: 40 + contacts.length, ...body });
+        return [
+          200,
+          { payload: { contact: contacts.at(-1), contact_inbox: { inbox: null, source_id: null } } },
+        ];
+      }
+      if (/^GET contacts\/\d+\/conversations$/.test(path)) return [200, { payload: conversations }];
+      if (path === 'POST conversations') {
+        conversations.push({ id: 70 + conversations.length, ...body } as (typeof conversations)[number]);
+        return [200, conversations.at(-1)];
+      }
+      if (conversation === undefined) return [404, { error: 'Resource could not be found' }];
+      const own = (): object[] =>
+        posts.map(({ body: message }, index) => ({ id: 900 + index, ...message })).slice(-20);
+      if (path.startsWith('GET')) return [200, { meta: {}, payload: own() }];
+      if (String(body['content']).length > 150_000)
+        return [422, { message: 'Content is too long (maximum is 150000 characters)' }];
+      posts.push({ conversation: Number(conversation), body });
+      return [200, own().at(-1)];
+    })();
+    if (lost === undefined || !call.startsWith('POST') || !call.endsWith(lost)) return done;
+    lost = undefined;
+    return null;
+  }
+
+  beforeEach(async () => {
+    [contacts, conversations, posts, lost] = [[], [], [], undefined];
+    answerOf = answer;
+    const own = { CHATWOOT_URL: crmUrl(), CHATWOOT_ACCOUNT_ID: '3', CHATWOOT_INBOX_ID: '5' };
+    await start('chatwoot.ts', { ...own, CHATWOOT_TOKEN: 'token' });
+  });
+
+  it('writes a message into the conversation of its contact, and nothing when it comes again', async () => {
+    const call = callOf(createdChange(1, 'm1', 'Hello'), createdChange(2, 'm2', 'Again'));
+    expect(await sink.call(call)).toEqual({ kind: 'taken' });
+    expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect(contacts).toEqual([{ id: 40, name: '+15551234567', phone_number: '+15551234567' }]);
+    expect(conversations).toEqual([
+      {
+        id: 70,
+        contact_id: 40,
+        inbox_id: 5,
+        source_id: 'connection-1/15551234567',
+        custom_attributes: { messaging_connection: 'connection-1' },
+      },
+    ]);
+    const message = { message_type: 'outgoing', private: false };
+    expect(posts).toEqual([
+      { conversation: 70, body: { content: 'Hello', source_id: 'm1', ...message } },
+      { conversation: 70, body: { content: 'Again', source_id: 'm2', ...message } },
+    ]);
+  });
+
+  it('uses a contact that was there before', async () => {
+    contacts.push({ id: 7, phone_number: '+15551234567' });
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(contacts).toHaveLength(1);
+    expect(conversations[0]?.contact_id).toBe(7);
+  });
+
+  it('creates nothing twice, whichever answer is lost', async () => {
+    for (const [index, path] of ['contacts', 'conversations', 'messages'].entries()) {
+      lost = path;
+      const call = callOf(createdChange(index + 1, `m${index}`, 'Hello'));
+      expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
+      expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+      expect([contacts.length, conversations.length, posts.length]).toEqual([1, 1, index + 1]);
+      // The next one looks for a conversation, as after its first message.
+      if (path === 'contacts') {
+        const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
+        database.exec("DELETE FROM created WHERE kind = 'conversation'");
+        database.close();
+        conversations = [];
+      }
+    }
+  });
+
+  it('writes no message that was written there, and is not held back by one that is refused', async () => {
+    const own = createdChange(1, 'm1', 'Written by an agent');
+    if (own.type !== 'message.created') throw new Error('not a message');
+    const agents = { ...own, data: { ...own.data, origin: 'connector', reference: 'chatwoot:901' } } as const;
+    const long = createdChange(2, 'm2', '?'.repeat(150_001));
+    expect(await sink.call(callOf(agents, long, createdChange(3, 'm3', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(posts.map(({ body }) => body['source_id'])).toEqual(['m3']);
+    expect(rows('message').filter(({ error }) => error !== null)).toEqual([
+      { ours: 'm2', theirs: null, error: 'Content is too long (maximum is 150000 characters)' },
+    ]);
+  });
+
+  it('passes certify', async () => {
+    written = () => posts.map(({ body }) => String(body['source_id']));
+    const { results, verdict } = await certify(20);
+    const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
+    expect(others).toEqual([]);
+    expect(verdict).toBe('conforms');
+    expect(contacts).toHaveLength(1);
+  });
+});
