@@ -35,5 +35,8 @@ describe('Phone', () => {
       await page.getByText(text).first().waitFor();
       await expectAccessible(page);
     }
+    await page.getByRole('button', { name: 'Change the behavior' }).click();
+    await page.getByLabel('Replies to each message').waitFor();
+    await expectAccessible(page);
   });
 });

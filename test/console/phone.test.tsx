@@ -2,7 +2,18 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredMessage } from '../../src/contract/sandbox/messages.ts';
 import { at, DESK, SHOWN_DESK, STORED, unpaired } from './answers.tsx';
-import { type Answers, openPage, Refusal, type Sent, screen, waitFor, within } from './open-page.tsx';
+import {
+  type Answers,
+  hasFocus,
+  invalid,
+  openPage,
+  type Page,
+  Refusal,
+  type Sent,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
 
 const CONTACT = '447700900201';
 const stored = (id: string, seconds: number, changed: Partial<StoredMessage> = {}): StoredMessage => ({
@@ -19,16 +30,17 @@ const world = (messages: readonly StoredMessage[] = [], more: Answers = {}): Ans
   'GET /sandbox/v1/connections/c1': SHOWN_DESK,
   'GET /sandbox/v1/messages': { entries: messages },
   [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: { entries: [] },
+  'GET /sandbox/v1/contacts/{phone}': BEHAVIOR,
   ...more,
 });
-const SILENT = {
-  phone: CONTACT,
+const BEHAVIOR = {
   onNetwork: true,
   deliverAfterMs: 300,
-  readAfterMs: null,
+  readAfterMs: 1_500,
   failAfterMs: null,
   autoReply: null,
 };
+const SILENT = { phone: CONTACT, ...BEHAVIOR, readAfterMs: null };
 const button = (name: string | RegExp) => screen.findByRole('button', { name });
 const chat = () => screen.findByRole('log');
 const texts = async () =>
@@ -49,7 +61,7 @@ describe('the phones', () => {
     await page.user.click(await button('Contacts'));
     await screen.findByRole('link', { name: /never reads/ });
     await page.user.type(screen.getByLabelText('Number of any contact'), '+44 7700 900299{Enter}');
-    await screen.findByText('behaves like any number');
+    await screen.findByText(/reads after 1\.5 s/);
     expect([location.pathname, location.search]).toEqual(['/phone/447700900299', '?list=contacts']);
   });
 });
@@ -118,6 +130,45 @@ describe('the phone of a contact', () => {
         { path: '/sandbox/v1/messages/c/status', body: { status: 'read' } },
       ]),
     );
+  });
+});
+
+describe('the behavior of a contact', () => {
+  const PUT = `PUT /sandbox/v1/contacts/${CONTACT}`;
+  const open = async (more: Answers) => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts`, { answers: world([], more) });
+    (await button('Change the behavior')).focus();
+    await page.user.keyboard('{Enter}');
+    await hasFocus('Has an account on the network');
+    return page;
+  };
+  const fill = async (page: Page, label: string, text: string) => {
+    await page.user.clear(screen.getByLabelText(label));
+    await page.user.type(screen.getByLabelText(label), text);
+  };
+
+  it('is changed by keyboard: delays in seconds, nothing for never', async () => {
+    const now = { ...BEHAVIOR, onNetwork: false };
+    const page = await open({ [PUT]: now });
+    await page.user.keyboard(' ');
+    expect(screen.getByLabelText<HTMLInputElement>('Read after, in seconds').value).toBe('1.5');
+    await page.user.clear(screen.getByLabelText('Read after, in seconds'));
+    await fill(page, 'Delivered after, in seconds', '0');
+    await fill(page, 'Fails after, in seconds', '0.25');
+    await fill(page, 'Replies to each message', 'Thank you{Enter}');
+    await screen.findByText('not on the network');
+    expect(page.writes.map(({ body }) => body)).toEqual([
+      { onNetwork: false, deliverAfterMs: 0, readAfterMs: null, failAfterMs: 250, autoReply: 'Thank you' },
+    ]);
+    expect(screen.queryByRole('form', { name: 'Behavior' })).toBeNull();
+  });
+
+  it('says at the field what the server refuses', async () => {
+    const page = await open({ [PUT]: invalid('failAfterMs', "'failAfterMs': must be a number.") });
+    await fill(page, 'Fails after, in seconds', 'soon{Enter}');
+    await screen.findByText("'failAfterMs': must be a number.");
+    expect(screen.getByLabelText('Fails after, in seconds').getAttribute('aria-invalid')).toBe('true');
+    expect(page.writes[0]?.body).toMatchObject({ failAfterMs: 'soon' });
   });
 });
 

@@ -75,6 +75,10 @@ export async function ifKnown<Answer>(answer: Promise<Answer>): Promise<Answer |
   }
 }
 
+/** The same refusal at a field of the page. */
+export const atField = (error: ApiError, field: string, words = error.message): ApiError =>
+  new ApiError(error.call, error.status, error.code, words, field);
+
 /** A request as data: what the page sends, and what "copy as" writes. */
 export interface RequestShape {
   readonly method: string;

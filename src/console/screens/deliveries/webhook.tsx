@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError, connector, isOf, sandbox, service } from '../../data/client.ts';
-import { CONTACT } from '../../data/contact.ts';
+import { ApiError, atField, connector, isOf, sandbox, service } from '../../data/client.ts';
+import { writeAsContact } from '../../data/contact.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { webhooks } from '../../data/webhooks.ts';
@@ -33,10 +33,6 @@ const OWN = {
 };
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '');
-
-/** The same refusal at a field of this page. */
-const atField = ({ call, status, code, message }: ApiError, field: string, words = message): ApiError =>
-  new ApiError(call, status, code, words, field);
 
 /** The service names only its code. Why it refused an address, the record of the call says. */
 async function explainRefusal(error: unknown, workspaceId: string): Promise<never> {
@@ -214,11 +210,7 @@ function TestMessage({ workspaceId }: { readonly workspaceId: string }) {
       provider === 'qr' && status === 'connected' && licenseStatus !== 'expired',
   );
   const write = useAction({
-    mutationFn: (connectionId: string) =>
-      sandbox('POST', '/contacts/{phone}/messages', {
-        params: { phone: CONTACT },
-        body: { connectionId, text: 'A test of the webhook' },
-      }),
+    mutationFn: (connectionId: string) => writeAsContact(connectionId, 'A test of the webhook'),
   });
   if (number === undefined)
     return <span className="soft">No number of this workspace can receive a test message.</span>;

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { ADVANCE_FORMS, type Advance, readAdvance } from '../../../contract/sandbox/advance.ts';
-import { ApiError, sandbox } from '../../data/client.ts';
+import { ApiError, atField, isOf, sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -200,10 +200,8 @@ const targetOf = (by: Advance, from: number): number => ('ms' in by ? from + by.
 const UNREAD = new ApiError('', 400, 'invalid_request', `This is not a time: ${ADVANCE_FORMS}.`, 'by');
 
 /** The error of `ms` or `to` belongs to the one field there is. */
-function fieldError(error: unknown): unknown {
-  if (!(error instanceof ApiError) || (error.field !== 'ms' && error.field !== 'to')) return null;
-  return new ApiError(error.call, error.status, error.code, error.message, 'by');
-}
+const fieldError = (error: unknown): unknown =>
+  isOf(error, 'ms') || isOf(error, 'to') ? atField(error, 'by') : null;
 
 function Progress({ from, to, now }: { readonly from: number; readonly to: number; readonly now: number }) {
   return (

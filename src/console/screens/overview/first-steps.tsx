@@ -4,7 +4,7 @@ import Done from 'lucide-react/icons/circle-check';
 import type { ReactNode } from 'react';
 import type { EventType } from '../../../contract/service/events.ts';
 import { sandbox } from '../../data/client.ts';
-import { CONTACT } from '../../data/contact.ts';
+import { CONTACT, writeAsContact } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
@@ -29,9 +29,6 @@ async function readSteps() {
   return { received, answered, number: numbers.entries[0] };
 }
 
-const write = (connectionId: string, text: string) =>
-  sandbox('POST', '/contacts/{phone}/messages', { params: { phone: CONTACT }, body: { connectionId, text } });
-
 const FAULT = 'lose-one';
 const ATTEMPTS = 3;
 
@@ -42,7 +39,7 @@ async function loseOne(connectionId: string, onWritten: (id: string) => void): P
     body: { id: FAULT, match, action: { type: 'drop' }, first: ATTEMPTS },
   });
   try {
-    const { messageId } = await write(connectionId, 'Can you hear me?');
+    const { messageId } = await writeAsContact(connectionId, 'Can you hear me?');
     onWritten(messageId);
     await sandbox('POST', '/wait', {
       body: { list: 'deliveries', q: `message:${messageId} status:dropped` },
@@ -59,7 +56,7 @@ export function FirstSteps() {
   const isShown = useStepsShown();
   const seen = useSeenSteps();
   const navigate = useNavigate();
-  const say = useAction({ mutationFn: (connectionId: string) => write(connectionId, 'Hello') });
+  const say = useAction({ mutationFn: (connectionId: string) => writeAsContact(connectionId, 'Hello') });
   const lose = useAction({
     mutationFn: (connectionId: string) =>
       loseOne(connectionId, (id) => void navigate({ to: '/journey/$id', params: { id } })),

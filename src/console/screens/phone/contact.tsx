@@ -1,11 +1,15 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
+import type { PutContactRequest } from '../../../contract/sandbox/contacts.ts';
 import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
+import { Field, Form, FormFailure } from '../../ui/form.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
 import type { Bubble } from '../../ui/thread.tsx';
 import { describeContact, type StoredMessage, unrecorded } from './chats.ts';
 import { ChatList, ChatView, Handset } from './handset.tsx';
@@ -139,13 +143,83 @@ export function ContactChat({
   );
 }
 
-/** How the person behaves. */
+const DELAYS = [
+  ['deliverAfterMs', 'Delivered after'],
+  ['readAfterMs', 'Read after'],
+  ['failAfterMs', 'Fails after'],
+] as const;
+
+/** The behavior that a form gives: delays in seconds, and nothing for never. What is no number, the server refuses. */
+function readBehavior(fields: FormData): PutContactRequest {
+  const text = (name: string): string => String(fields.get(name)).trim();
+  const read = (delay: string): number | string | null => {
+    const ms = Math.round(Number(delay) * 1_000);
+    return delay === '' ? null : Number.isNaN(ms) ? delay : ms;
+  };
+  const delays = DELAYS.map(([name]) => [name, read(text(name))]);
+  return {
+    onNetwork: fields.get('onNetwork') !== null,
+    autoReply: text('autoReply') || null,
+    ...Object.fromEntries(delays),
+  };
+}
+
+/** How the person behaves, and a form that changes it. */
 function Behavior({ phone }: { readonly phone: string }) {
+  const [isOpen, setOpen] = useState(false);
   const { data } = useRead({
     queryKey: ['contacts', phone],
-    queryFn: async () =>
-      (await sandbox('GET', '/contacts', { query: { q: `contact:${phone}` } })).entries[0] ?? null,
+    queryFn: () => sandbox('GET', '/contacts/{phone}', { params: { phone } }),
+  });
+  const set = useAction({
+    mutationFn: (body: PutContactRequest) => sandbox('PUT', '/contacts/{phone}', { params: { phone }, body }),
+    onSuccess: (now) => {
+      queries.setQueryData(['contacts', phone], now);
+      setOpen(false);
+    },
   });
   if (data === undefined) return null;
-  return <p className="soft">{data === null ? 'behaves like any number' : describeContact(data)}</p>;
+  return (
+    <>
+      <p className="line soft">
+        {describeContact(data)}
+        <Button kind="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          Change the behavior
+        </Button>
+      </p>
+      {isOpen ? (
+        <Form label="Behavior" ref={takeFocus} onSubmit={(fields) => set.mutate(readBehavior(fields))}>
+          <label className="tick">
+            <input type="checkbox" name="onNetwork" defaultChecked={data.onNetwork} />
+            Has an account on the network
+          </label>
+          {DELAYS.map(([name, label]) => (
+            <Field
+              key={name}
+              name={name}
+              label={`${label}, in seconds`}
+              hint="Empty: never"
+              error={set.error}
+            >
+              {(input) => (
+                <input
+                  {...input}
+                  className="field"
+                  inputMode="decimal"
+                  defaultValue={data[name] === null ? '' : data[name] / 1_000}
+                />
+              )}
+            </Field>
+          ))}
+          <Field name="autoReply" label="Replies to each message" hint="Empty: never" error={set.error}>
+            {(input) => <input {...input} className="field wide" defaultValue={data.autoReply ?? ''} />}
+          </Field>
+          <FormFailure error={set.error} fields={['autoReply', ...DELAYS.map(([name]) => name)]} />
+          <Button type="submit" kind="main" isPending={set.isPending}>
+            Save
+          </Button>
+        </Form>
+      ) : null}
+    </>
+  );
 }
