@@ -38,7 +38,7 @@ describe('a delivery', () => {
       attempts: [
         attempt(0, { status: 500, response: { headers: { server: 'nginx' }, body: '{"error":"full"}' } }),
         { at: at(1), ms: 0, error: 'dropped', faults: ['lost'] },
-        attempt(60),
+        attempt(60, { response: { headers: {}, body: 'short… (31816 more bytes)' } }),
       ],
     });
     const attempts = await screen.findByRole('region', { name: 'Attempts' });
@@ -48,9 +48,10 @@ describe('a delivery', () => {
     expect(attempts.textContent).toContain('dropped by the fault lost');
     expect(attempts.textContent).toMatch(/Sent again at .*200 · 20 ms/);
     expect(shown.getByText('nginx')).toBeDefined();
-    const answer = shown.getByRole('figure', { name: 'Response body' });
+    const answer = shown.getAllByRole('figure', { name: 'Response body' })[0] as HTMLElement;
     expect(answer.textContent).toContain('"error": "full"');
     expect(answer.closest('details')?.open).toBe(true);
+    expect(shown.getByText('Response body · 5 bytes of 31,821; the rest was not kept')).toBeDefined();
     expect(screen.getByText('· 3 attempts', { exact: false })).toBeDefined();
   });
 

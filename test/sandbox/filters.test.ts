@@ -228,7 +228,10 @@ describe('calls', () => {
     for (const id of ['999999', 'x']) {
       expect(await hook.call('GET', `/calls/${id}`)).toMatchObject({
         status: 404,
-        body: { error: 'not_found', message: 'No call has this id. Only the latest 5,000 calls are kept.' },
+        body: {
+          error: 'not_found',
+          message: 'No call has this id. Only the latest calls are kept, at most 5,000.',
+        },
       });
     }
   });

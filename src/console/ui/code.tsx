@@ -32,12 +32,16 @@ const VIEWS = ['formatted', 'raw', 'bytes'] as const;
 export function CodeView({ text, label }: { readonly text: string; readonly label: string }) {
   const formatted = pretty(text);
   const [view, setView] = useState<(typeof VIEWS)[number]>(formatted === null ? 'raw' : 'formatted');
+  const [mark = '', more = '0'] = /… \((\d+) more bytes\)$/.exec(text) ?? [];
+  const bytes = new TextEncoder().encode(text.slice(0, text.length - mark.length)).length;
+  const whole = (bytes + Number(more)).toLocaleString('en');
   const shown = view === 'bytes' ? dump(text) : view === 'formatted' ? (formatted ?? text) : text;
   return (
     <figure className="code" aria-label={label}>
       <figcaption>
         <span className="soft">
-          {label} · {new TextEncoder().encode(text).length.toLocaleString()} bytes
+          {label} · {bytes.toLocaleString('en')} bytes
+          {mark === '' ? '' : ` of ${whole}; the rest was not kept`}
         </span>
         <span className="tabs">
           {VIEWS.filter((each) => each !== 'formatted' || formatted !== null).map((each) => (

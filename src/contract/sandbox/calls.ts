@@ -14,7 +14,8 @@ export const gateStep = z.object({
 });
 export type GateStep = z.infer<typeof gateStep>;
 
-const BOUND = 'At most 2 kB; one that is cut off ends with `…`.';
+const BOUND =
+  'At most 16 kB, in lists and events 2 kB; one that is cut off ends with the number of bytes that follow, such as `… (31816 more bytes)`.';
 const MASKED =
   'The values of secrets, tokens, codes, verifiers and states are replaced by `…`, so that a call can be passed on.';
 

@@ -25,7 +25,11 @@ export const deliveryAttempt = z.object({
       headers: z
         .record(z.string(), z.string())
         .describe('Those headers that tell who answered, and what to do; their names are in lower case.'),
-      body: z.string().describe('At most 2 kB of the body, as text; one that is cut off ends with `…`.'),
+      body: z
+        .string()
+        .describe(
+          'At most 16 kB of the body as text, in lists and events 2 kB; one that is cut off ends with the number of bytes that follow, such as `… (31816 more bytes)`.',
+        ),
     })
     .optional()
     .describe(

@@ -56,7 +56,7 @@ const IN_FORM = new RegExp(`((?:^|&)${SECRET_FIELD}=)[^&]*`, 'gi');
 
 /** The beginning of a query or a body as it is recorded: `…` stands for the values of secrets. */
 export function recordedText(text: Uint8Array | string): string {
-  return beginningOf(text).replace(IN_JSON, '$1…').replace(IN_FORM, '$1…');
+  return beginningOf(text, (beginning) => beginning.replace(IN_JSON, '$1…').replace(IN_FORM, '$1…'));
 }
 
 /** The beginning of an answer in JSON; null for a page. */

@@ -1,31 +1,51 @@
-/** Longer texts of clients and receivers are recorded up to here, in bytes. */
-const RECORDED_BYTES = 2_048;
+/** Texts of clients and receivers are recorded up to here, in bytes. */
+const RECORDED_BYTES = 16_384;
+/** Lists and streams contain thousands of them, and only so much of each. */
+const LISTED_BYTES = 2_048;
 
-/** Keeps the beginning of bytes that arrive in pieces. */
+const MARK = /… \((\d+) more bytes\)$/;
+
+/** The text of the first bytes, without a part of a character. `clean` changes it before it is marked as cut off. */
+function cut(bytes: Buffer, most: number, length: number, clean = (text: string): string => text): string {
+  let end = Math.min(most, length);
+  // The first byte that is left out may be the second, third or fourth one of a character.
+  if (length > most) while (end > most - 3 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  const text = clean(new TextDecoder().decode(bytes.subarray(0, end)).replaceAll('\0', '\ufffd'));
+  return length > most ? `${text}… (${length - end} more bytes)` : text;
+}
+
+/** Keeps the beginning of bytes that arrive in pieces, and counts the rest. */
 export class Beginning {
-  #chunks: Buffer[] = [];
+  #kept = Buffer.alloc(0);
   #length = 0;
 
   add(chunk: Uint8Array): void {
-    // One more, to know whether there is more.
-    const kept = chunk.subarray(0, RECORDED_BYTES + 1 - this.#length);
-    if (kept.length === 0) return;
+    this.#length += chunk.length;
+    // One more, to know where a character ends.
+    const part = chunk.subarray(0, RECORDED_BYTES + 1 - this.#kept.length);
     // A copy: the piece may be a part of something large.
-    this.#chunks.push(Buffer.from(kept));
-    this.#length += kept.length;
+    if (part.length > 0) this.#kept = Buffer.concat([this.#kept, part]);
   }
 
-  /** The text so far, at most 2 kB; one that is cut off ends with `…`. Contains no NUL, which Postgres does not store. */
-  text(): string {
-    const isCut = this.#length > RECORDED_BYTES;
-    const bytes = Buffer.concat(this.#chunks).subarray(0, RECORDED_BYTES);
-    const text = new TextDecoder().decode(bytes, { stream: isCut }).replaceAll('\0', '\ufffd');
-    return isCut ? `${text}…` : text;
+  /**
+   * The text so far, at most 16 kB; one that is cut off ends with `…` and the number of bytes that follow. Contains no
+   * NUL, which Postgres does not store.
+   */
+  text(clean?: (text: string) => string): string {
+    return cut(this.#kept, RECORDED_BYTES, this.#length, clean);
   }
 }
 
-export function beginningOf(text: Uint8Array | string): string {
+export function beginningOf(text: Uint8Array | string, clean?: (text: string) => string): string {
   const beginning = new Beginning();
-  beginning.add(typeof text === 'string' ? Buffer.from(text.slice(0, RECORDED_BYTES + 1)) : text);
-  return beginning.text();
+  beginning.add(typeof text === 'string' ? Buffer.from(text) : text);
+  return beginning.text(clean);
+}
+
+/** What lists and streams show of a recorded text: at most 2 kB, marked in the same way. */
+export function listedText(text: string): string {
+  if (Buffer.byteLength(text) <= LISTED_BYTES) return text;
+  const [mark = '', more = '0'] = MARK.exec(text) ?? [];
+  const bytes = Buffer.from(text.slice(0, text.length - mark.length));
+  return bytes.length <= LISTED_BYTES ? text : cut(bytes, LISTED_BYTES, bytes.length + Number(more));
 }

@@ -1,11 +1,18 @@
 import type { ApiCall, CallKey } from '../../contract/sandbox/calls.ts';
 import { type Filter, matchesFilter } from '../../contract/sandbox/filter.ts';
+import { listedText } from '../../platform/kernel/recorded-text.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf } from '../control/page-cursor.ts';
 import type { TouchedRecord } from '../faults/around-calls.ts';
 
-/** A few kilobytes each. They explain what just happened, so they need not outlive the process. */
-const MAX_CALLS = 5_000;
+/** They explain what just happened, so they need not outlive the process. */
+const LIMITS: CallLimits = { calls: 5_000, characters: 24 * 1024 * 1024 };
+
+export interface CallLimits {
+  readonly calls: number;
+  /** Of the queries and bodies of all kept calls together. */
+  readonly characters: number;
+}
 
 /** Which calls to list. `before` is a position: only older ones. */
 export interface CallFilter {
@@ -24,11 +31,11 @@ export interface SavedCalls {
 export interface CallBoard {
   /** Adds a call. */
   onCall(call: TouchedRecord): void;
-  /** A page, newest first. */
+  /** A page, newest first, with the beginnings of queries and bodies. */
   list(filter: CallFilter): { entries: ApiCall[]; nextCursor?: string };
-  /** A call by its position; undefined if it is not kept. */
+  /** A whole call by its position; undefined if it is not kept. */
   find(position: number): ApiCall | undefined;
-  /** Calls `listener` with each new call until the returned function is called. */
+  /** Calls `listener` with each new call, as it is listed, until the returned function is called. */
   onEntry(listener: (entry: ApiCall) => void): () => void;
   /** Removes all calls; positions continue. */
   clear(): void;
@@ -88,49 +95,77 @@ function valuesOf(call: ApiCall, key: CallKey | null): readonly string[] {
   return typeof value === 'string' ? [value] : value;
 }
 
-export function createCallBoard(most: number = MAX_CALLS): CallBoard {
-  /** Oldest first; grows to twice its size before it is cut, so that a call costs a push. */
+/** What lists and streams show of a call. */
+function listed({ query, requestBody, responseBody, ...call }: ApiCall): ApiCall {
+  return {
+    ...call,
+    ...(query === undefined ? {} : { query: listedText(query) }),
+    ...(requestBody === undefined ? {} : { requestBody: listedText(requestBody) }),
+    ...(responseBody === undefined ? {} : { responseBody: listedText(responseBody) }),
+  };
+}
+
+const sizeOf = ({ entry: { query = '', requestBody = '', responseBody = '' } }: Numbered): number =>
+  query.length + requestBody.length + responseBody.length;
+
+export function createCallBoard(limits: CallLimits = LIMITS): CallBoard {
+  /** Oldest first; grows to twice its limits before it is cut, so that a call costs a push. */
   let kept: Numbered[] = [];
+  let characters = 0;
   let position = 0;
   const listeners = new Set<(entry: ApiCall) => void>();
 
+  /** The newest calls within both limits. */
+  const newest = (): Numbered[] => {
+    let room = limits.characters;
+    const isTooMuch = (call: Numbered): boolean => {
+      room -= sizeOf(call);
+      return room < 0;
+    };
+    return kept.slice(Math.max(kept.findLastIndex(isTooMuch) + 1, kept.length - limits.calls));
+  };
+  const keep = (calls: readonly Numbered[]): void => {
+    kept = [...calls];
+    characters = kept.reduce((sum, call) => sum + sizeOf(call), 0);
+  };
+
   return {
-    onCall(call) {
+    onCall(record) {
       position += 1;
-      const entry = present(call, position);
-      kept.push({ position, entry });
-      if (kept.length >= 2 * most) kept = kept.slice(-most);
-      for (const listener of listeners) listener(entry);
+      const entry = present(record, position);
+      const call: Numbered = { position, entry };
+      kept.push(call);
+      characters += sizeOf(call);
+      if (kept.length >= 2 * limits.calls || characters >= 2 * limits.characters) keep(newest());
+      for (const listener of listeners) listener(listed(entry));
     },
 
     list({ where = [], before = Number.POSITIVE_INFINITY, limit }) {
       const fits = ({ position: at, entry }: Numbered): boolean =>
         at < before && matchesFilter(where, (key) => valuesOf(entry, key));
-      const newestFirst = kept.slice(-most).reverse().filter(fits);
+      const newestFirst = newest().reverse().filter(fits);
       return pageOf(
         newestFirst,
         limit,
-        ({ entry }) => entry,
+        ({ entry }) => listed(entry),
         (call) => call.position,
       );
     },
 
-    find: (wanted) => kept.slice(-most).find(({ position: at }) => at === wanted)?.entry,
+    find: (wanted) => newest().find(({ position: at }) => at === wanted)?.entry,
 
     onEntry(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
 
-    clear() {
-      kept = [];
-    },
+    clear: () => keep([]),
 
-    save: () => ({ position, kept: kept.slice(-most) }),
+    save: () => ({ position, kept: newest() }),
 
     load(saved) {
       ({ position } = saved);
-      kept = [...saved.kept];
+      keep(saved.kept);
     },
   };
 }

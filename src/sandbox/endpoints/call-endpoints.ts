@@ -26,7 +26,10 @@ export function callEndpoints(board: CallBoard) {
     readCall({ param }) {
       const found = board.find(Number(param('id')));
       if (found !== undefined) return found;
-      throw new SandboxError('not_found', 'No call has this id. Only the latest 5,000 calls are kept.');
+      throw new SandboxError(
+        'not_found',
+        'No call has this id. Only the latest calls are kept, at most 5,000.',
+      );
     },
   } satisfies Handlers;
 }

@@ -6,6 +6,7 @@ import {
 import { exactly, type Filter } from '../../contract/sandbox/filter.ts';
 import { givenFields } from '../../contract/schema/given-fields.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
+import { listedText } from '../../platform/kernel/recorded-text.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
@@ -25,8 +26,15 @@ function explainError(error: string, url: string | null): string {
   return `${error}; PUT /sandbox/v1/hosts/${new URL(url).hostname} opens a tunnel`;
 }
 
-/** A delivery as the control API shows it. */
+/** A delivery in a list or a stream, with little of each response. */
 export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
+  return present(record, listedText);
+}
+
+/** A delivery by itself. */
+const presentWhole = (record: DeliveryRecord): DeliveryAnswer => present(record, (text) => text);
+
+function present(record: DeliveryRecord, textOf: (text: string) => string): DeliveryAnswer {
   const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
   const { subscriptionId, workspaceId, variantOf } = record;
   return {
@@ -47,7 +55,7 @@ export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
     attempts: record.attempts.map(({ at, marks, error, response, ...attempt }) => ({
       at: toIso(at),
       ...attempt,
-      ...(response === undefined ? {} : { response: { ...response, headers: { ...response.headers } } }),
+      ...(response && { response: { headers: { ...response.headers }, body: textOf(response.body) } }),
       ...(error === undefined ? {} : { error: explainError(error, url) }),
       ...(marks === undefined ? {} : { faults: [...marks] }),
     })),
@@ -143,7 +151,7 @@ export function deliveryEndpoints(
     },
 
     async readDelivery({ param }) {
-      return presentDelivery((await delivery.find(readId(param('id')))) ?? refuseUnknown());
+      return presentWhole((await delivery.find(readId(param('id')))) ?? refuseUnknown());
     },
 
     async resendDelivery({ param, body: { tamper, ...again } = {} }) {
@@ -154,12 +162,12 @@ export function deliveryEndpoints(
       if (record === 'waiting') {
         throw new SandboxError('wrong_state', 'The delivery has not started; there is nothing to resend.');
       }
-      return record === 'unsigned' ? refuseUnsigned() : presentDelivery(record);
+      return record === 'unsigned' ? refuseUnsigned() : presentWhole(record);
     },
 
     async copyDelivery({ param, body = {} }) {
       const record = (await control.copy(readId(param('id')), givenFields(body))) ?? refuseUnknown();
-      return record === 'unsigned' ? refuseUnsigned() : presentDelivery(record);
+      return record === 'unsigned' ? refuseUnsigned() : presentWhole(record);
     },
 
     async explainSignature({ param, body }) {
@@ -171,13 +179,13 @@ export function deliveryEndpoints(
     async holdDelivery({ param }) {
       const record = (await control.hold(readId(param('id')))) ?? refuseUnknown();
       if (record === 'over') throw new SandboxError('wrong_state', 'This delivery has no further attempt.');
-      return presentDelivery(record);
+      return presentWhole(record);
     },
 
     async releaseDelivery({ param }) {
       const record = (await control.release(readId(param('id')))) ?? refuseUnknown();
       if (record === 'not_held') throw new SandboxError('wrong_state', 'This delivery is not held.');
-      return presentDelivery(record);
+      return presentWhole(record);
     },
 
     async readLedger({ query: { after, before, order, limit } }) {

@@ -43,16 +43,16 @@ describe('the record of an attempt', () => {
     expect(attempt?.response).toEqual({ headers: { location: 'https://login.example.com/' }, body: '' });
   });
 
-  it('keeps 2 kB of a body, and never a part of a character', async () => {
-    hook.receiver.script({ status: 200, body: `x${'€'.repeat(1_000)}` });
+  it('keeps 16 kB of a body, never a part of a character, and the number of bytes that follow', async () => {
+    hook.receiver.script({ status: 200, body: `x${'€'.repeat(6_000)}` });
     const attempt = await deliver();
-    expect(attempt?.response?.body).toBe(`x${'€'.repeat(682)}…`);
+    expect(attempt?.response?.body).toBe(`x${'€'.repeat(5_461)}… (1617 more bytes)`);
   });
 
-  it('keeps a body of exactly 2 kB whole', async () => {
-    hook.receiver.script({ status: 200, body: 'x'.repeat(2_048) });
+  it('keeps a body of exactly 16 kB whole', async () => {
+    hook.receiver.script({ status: 200, body: 'x'.repeat(16_384) });
     const attempt = await deliver();
-    expect(attempt?.response?.body).toBe('x'.repeat(2_048));
+    expect(attempt?.response?.body).toBe('x'.repeat(16_384));
   });
 
   it('keeps bytes that are no text and no value of Postgres as replacement characters', async () => {
@@ -63,7 +63,8 @@ describe('the record of an attempt', () => {
 
   it('keeps the beginning of an answer that is too long, and nothing without an answer', async () => {
     hook.receiver.script({ status: 200, body: 'y'.repeat(70_000) });
-    expect(await deliver()).toMatchObject({ status: 200, response: { body: `${'y'.repeat(2_048)}…` } });
+    const body = `${'y'.repeat(16_384)}… (53616 more bytes)`;
+    expect(await deliver()).toMatchObject({ status: 200, response: { body } });
     hook.receiver.script({ reset: true });
     expect(await deliver(true)).not.toHaveProperty('response');
     hook.receiver.script({ status: 204 });

@@ -157,16 +157,20 @@ describe('calls to the service in the control API', () => {
     expect(unread).not.toHaveProperty('requestBody');
   });
 
-  it('show at most 2 kB of a body, and hide a secret that is cut off', async () => {
-    const filler = 'é'.repeat(1_000);
-    await test.service.call('PUT', '/webhook', {
-      key,
-      body: { filler, secret: 'never-shown-'.repeat(10) },
-    });
-    const [{ requestBody }] = (await list()).entries;
-    expect(requestBody).toBe(`{"filler":"${filler}","secret":"…`);
-    await test.service.call('PUT', '/webhook', { key, body: { filler: 'é'.repeat(2_000) } });
-    expect((await list()).entries[0].requestBody).toBe(`{"filler":"${'é'.repeat(1_018)}…`);
+  it('show 16 kB of a body, in lists 2 kB, with the number of bytes that follow', async () => {
+    await test.service.call('PUT', '/webhook', { key, body: { filler: 'é'.repeat(10_000) } });
+    const [{ id, requestBody }] = (await list()).entries;
+    expect(requestBody).toBe(`{"filler":"${'é'.repeat(1_018)}… (17966 more bytes)`);
+    const whole = await test.call('GET', `/calls/${id}`);
+    expect(whole.body.requestBody).toBe(`{"filler":"${'é'.repeat(8_186)}… (3630 more bytes)`);
+  });
+
+  it('hide a secret that is cut off', async () => {
+    const filler = 'é'.repeat(8_175);
+    await test.service.call('PUT', '/webhook', { key, body: { filler, secret: 'never-shown-'.repeat(10) } });
+    const [{ id }] = (await list()).entries;
+    const whole = await test.call('GET', `/calls/${id}`);
+    expect(whole.body.requestBody).toBe(`{"filler":"${filler}","secret":"…… (111 more bytes)`);
   });
 
   it('show no response that a fault kept from the client', async () => {
@@ -182,7 +186,7 @@ describe('calls to the service in the control API', () => {
 
   it('are deleted by a reset, and only the latest are kept', async () => {
     await test.service.call('GET', '/account');
-    const board = createCallBoard(3);
+    const board = createCallBoard({ calls: 3, characters: 1_000 });
     const record = {
       method: 'GET',
       credentialId: null,
@@ -199,6 +203,10 @@ describe('calls to the service in the control API', () => {
     };
     for (let at = 1; at <= 100; at += 1) board.onCall({ ...record, at, path: `/${at}`, faults: [] });
     expect(board.list({ limit: 10 }).entries.map(({ path }) => path)).toEqual(['/100', '/99', '/98']);
+    const long = { ...record, responseBody: 'x'.repeat(400), faults: [] };
+    for (let at = 1; at <= 100; at += 1) board.onCall({ ...long, at, path: `/${at}` });
+    expect(board.list({ limit: 10 }).entries.map(({ path }) => path)).toEqual(['/100', '/99']);
+    expect(board.save().kept).toHaveLength(2);
     await test.call('POST', '/reset');
     expect(await list()).toEqual({ entries: [] });
   });

@@ -51,6 +51,7 @@ export function EditCopy({
       <textarea
         id={`${fields}-body`}
         ref={focusIt}
+        className="field mono wide"
         spellCheck={false}
         rows={Math.min(16, body.split('\n').length + 6)}
         value={body}
@@ -63,6 +64,7 @@ export function EditCopy({
       <label htmlFor={`${fields}-headers`}>Headers to add or replace, one in a line</label>
       <textarea
         id={`${fields}-headers`}
+        className="field mono wide"
         spellCheck={false}
         rows={2}
         placeholder="X-Trace-Id: 1"

@@ -25,7 +25,7 @@ export function ReceivedScreen() {
   const { data: counted, ...ofCounts } = useStatistics('day');
   const refused = counted === undefined ? [] : refusedOf(counted);
   return (
-    <div className="detail received">
+    <div className="detail">
       <PageHead {...(data === undefined ? {} : { count: String(data.deliveries.length) })}>
         <AsOf figures={[figure, ofCounts]} />
       </PageHead>
