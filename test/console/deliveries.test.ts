@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest';
-import { expectAccessible, openPage } from '../support/chromium.ts';
+import { expectAccessible, moveTo, openPage } from '../support/chromium.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 
 const test = loopOfFile();
@@ -15,6 +15,14 @@ describe('Deliveries', () => {
     await row.click();
     await page.getByRole('heading', { name: 'message.received' }).waitFor();
     await expectAccessible(page);
+    await moveTo(page, '/deliveries?q=type:message.received');
+    await page
+      .getByRole('button', { name: /^Resend all/ })
+      .first()
+      .click();
+    await page.getByText(/again, the same bytes, oldest first/).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Webhook and tunnels' }).click();
     await page.getByRole('button', { name: /Close the tunnel of connector/ }).waitFor();
     await expectAccessible(page);

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { WatchedPage } from '../support/chromium.ts';
+import { expectAccessible, moveTo, type WatchedPage } from '../support/chromium.ts';
 import { KEYBOARD } from '../support/keyboard.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { startProductionConsole } from '../support/production-console.ts';
@@ -64,6 +64,23 @@ describe('the console beside a connector', () => {
     await KEYBOARD.press(page.getByRole('button', { name: 'Send' }));
     const answer = page.getByRole('log').getByRole('listitem').filter({ hasText: 'From ten to four.' });
     await answer.getByRole('img', { name: /sent|delivered|read/ }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('is accessible: trends and findings, received webhooks, and a question about many things', async () => {
+    for (const text of ['first', 'second']) await setAside(text);
+    await fetch(`${test.connectorUrl}/webhooks/messaging`, { method: 'POST', body: '{}' });
+    const { page, complaints } = await openConsole('/overview', true);
+    await page.getByRole('region', { name: 'Findings' }).waitFor();
+    await page.getByRole('region', { name: 'Figures' }).waitFor();
+    await expectAccessible(page);
+    await moveTo(page, '/deliveries?q=refused');
+    await page.getByRole('list', { name: 'Received webhooks' }).getByRole('listitem').first().waitFor();
+    await expectAccessible(page);
+    await moveTo(page, '/sync');
+    await page.getByRole('button', { name: /^Replay all/ }).click();
+    await page.locator('.confirm:popover-open').waitFor();
+    await expectAccessible(page);
     expect(complaints).toEqual([]);
   });
 

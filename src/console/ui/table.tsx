@@ -132,7 +132,8 @@ export function Table<Row>(props: TableProps<Row>) {
         {state.isPaused && rows.length > 0 ? (
           <Button kind="quiet" onClick={showNew}>
             <Resume />
-            {state.waiting === 0 ? 'Paused' : `${state.waiting.toLocaleString()} new`} <kbd>n</kbd>
+            {state.waiting === 0 ? 'Live updates paused' : `${state.waiting.toLocaleString('en')} new`} ·
+            Resume <kbd>n</kbd>
           </Button>
         ) : null}
       </PageHead>
