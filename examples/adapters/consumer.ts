@@ -54,7 +54,8 @@ export class Created {
 
   /** The CRM does not take it. A person looks at it. */
   refuse(kind: string, ours: string, refusal: HTTPError): void {
-    const { message = refusal.message } = (refusal.data ?? {}) as { message?: string };
+    const data = (refusal.data ?? {}) as { message?: string; messages?: readonly string[] };
+    const message = data.message ?? data.messages?.[0] ?? refusal.message;
     this.end(kind, ours, { error: message });
     process.stderr.write(`${ours} was refused: ${message}\n`);
   }

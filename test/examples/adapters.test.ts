@@ -352,3 +352,121 @@ describe('chatwoot.ts', () => {
     expect(contacts).toHaveLength(1);
   });
 });
+
+describe('twenty.ts', () => {
+  type Made = Record<string, unknown> & { readonly id: string };
+  let made: Record<'people' | 'notes' | 'noteTargets', Made[]>;
+  /** The answer to the next POST of these is lost, after it was processed. */
+  let lost: keyof typeof made | undefined;
+
+  /** The answers have the form of those in Twenty's integration tests. */
+  function answer({ call, body }: Asked): Answered {
+    const [, method, plural, query] =
+      /^(\w+) \/rest\/(people|notes|noteTargets)(?:\?(.+))?$/.exec(call) ?? [];
+    if (plural === undefined)
+      return [404, { statusCode: 404, messages: ['not found'], error: 'NotFoundException' }];
+    const list = made[plural as keyof typeof made];
+    if (method === 'GET') {
+      const filter = new URLSearchParams(query).get('filter') ?? '';
+      const values = [...filter.matchAll(/\[eq\]:"([^"]+)"/g)].map(([, value]) => value);
+      const numberOf = ({ phones }: Made): unknown =>
+        (phones as { primaryPhoneNumber?: string })?.primaryPhoneNumber;
+      const found = list.filter((one) =>
+        values.includes(filter.startsWith('id') ? one.id : String(numberOf(one))),
+      );
+      return [200, { data: { [plural]: found }, totalCount: found.length }];
+    }
+    const bad = (message: string): Answered => [400, { messages: [message], error: 'BadRequestException' }];
+    if (list.some(({ id }) => id === body['id'])) return bad('Record already exists');
+    if (JSON.stringify(body).includes('unfit')) return bad('Invalid value');
+    const phones = body['phones'] as { primaryPhoneNumber: string } | undefined;
+    const parsed = phones && {
+      phones: { primaryPhoneNumber: phones.primaryPhoneNumber.slice(2), primaryPhoneCallingCode: '+1' },
+    };
+    list.push({ ...body, ...parsed } as Made);
+    if (lost !== plural) return [201, { data: { created: list.at(-1) } }];
+    lost = undefined;
+    return null;
+  }
+
+  beforeEach(async () => {
+    [made, lost] = [{ people: [], notes: [], noteTargets: [] }, undefined];
+    answerOf = answer;
+    await start('twenty.ts', { TWENTY_URL: crmUrl(), TWENTY_TOKEN: 'key' });
+  });
+
+  it('writes a message as a note of its person, and nothing when it comes again', async () => {
+    const call = callOf(createdChange(1, 'm1', '1. *Hello*'), createdChange(2, 'm2', 'Again'));
+    expect(await sink.call(call)).toEqual({ kind: 'taken' });
+    expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+    const [person] = made.people;
+    expect(made.people).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/),
+        name: { firstName: '+15551234567', lastName: '' },
+        phones: { primaryPhoneNumber: '5551234567', primaryPhoneCallingCode: '+1' },
+      },
+    ]);
+    const title = 'Sent 2026-01-15T12:00:00.000Z';
+    expect(made.notes.map(({ id: _, ...note }) => note)).toEqual([
+      { title, bodyV2: { markdown: '1\\. \\*Hello\\*' } },
+      { title, bodyV2: { markdown: 'Again' } },
+    ]);
+    expect(made.noteTargets.map(({ id: _, ...target }) => target)).toEqual(
+      made.notes.map(({ id }) => ({ noteId: id, targetPersonId: person?.id })),
+    );
+  });
+
+  it('uses a person who was there before, whose calling code fits', async () => {
+    const person = (id: string, code: string) => ({
+      id,
+      phones: { primaryPhoneNumber: '5551234567', primaryPhoneCallingCode: code },
+    });
+    made.people.push(person('other', '+44'), person('same', '+1'));
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(made.people).toHaveLength(2);
+    expect(made.noteTargets[0]).toMatchObject({ targetPersonId: 'same' });
+  });
+
+  it.each(['people', 'notes', 'noteTargets'] as const)(
+    'creates nothing twice if an answer about %s is lost',
+    async (plural) => {
+      lost = plural;
+      const call = callOf(createdChange(1, 'm1', 'Hello'));
+      expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
+      expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+      expect([made.people.length, made.notes.length, made.noteTargets.length]).toEqual([1, 1, 1]);
+    },
+  );
+
+  it('creates nothing twice if its table is lost', async () => {
+    const call = callOf(createdChange(1, 'm1', 'Hello'));
+    await sink.call(call);
+    const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
+    database.exec('DELETE FROM created');
+    database.close();
+    expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect([made.people.length, made.notes.length, made.noteTargets.length]).toEqual([1, 1, 1]);
+    expect(rows('message')).toMatchObject([{ ours: 'm1', error: null }]);
+  });
+
+  it('is not held back by a message that is refused', async () => {
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'unfit'), createdChange(2, 'm2', 'Hello')))).toEqual(
+      {
+        kind: 'taken',
+      },
+    );
+    expect(made.notes).toHaveLength(1);
+    expect(rows('message')).toContainEqual({ ours: 'm1', theirs: null, error: 'Invalid value' });
+  });
+
+  it('passes certify', async () => {
+    written = () => rows('message').map(({ ours }) => String(ours));
+    const { results, verdict } = await certify(20);
+    const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
+    expect(others).toEqual([]);
+    expect(verdict).toBe('conforms');
+    expect(made.noteTargets).toHaveLength(made.notes.length);
+    expect(made.people).toHaveLength(1);
+  });
+});
