@@ -108,8 +108,8 @@ describe('a journey', () => {
       },
     });
     expect(await rows(2)).toEqual([
-      '+447700900201Front deskHelloreceived12:00:00',
-      '+447700900201Front deskimage/png✓✓12:00:00',
+      '+447700900201Front desk Hello12:00:00',
+      '+447700900201Front desk✓✓ image/png12:00:00',
     ]);
     await page.user.keyboard('q');
     await hasFocus('Filter');
@@ -139,26 +139,34 @@ describe('a journey', () => {
     expect(reads.map(({ query }) => query['q'])).toEqual(asked);
   });
 
-  it('is found in production by number and id among all messages, and by text among the newest 1,000', async () => {
+  it('is found in production by number and id, and by text among the newest 1,000 without an index of texts', async () => {
     const known = [MESSAGE, { ...MESSAGE, id: 'm2', text: 'Where do I park?' }];
     const page = await openPage('/journey', {
       mode: PRODUCTION,
       answers: {
         'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
-        'GET /connector/v1/messages': ({ query: { person = '' } }: Sent) =>
-          pageOf('messages', person === '' ? known : [{ ...MESSAGE, text: 'From one' }]),
+        'GET /connector/v1/messages': ({ query: { person = '', text } }: Sent) => {
+          if (text === 'PARK')
+            return new Refusal(409, { error: 'search_off', message: 'It needs an index.' });
+          const found = text === undefined ? 'From one' : 'Found by the index';
+          return pageOf(
+            'messages',
+            person === '' && text === undefined ? known : [{ ...MESSAGE, text: found }],
+          );
+        },
         'GET /connector/v1/messages/cz0y9wyv': { ...MESSAGE, id: 'cz0y9wyv', text: 'Old' },
       },
       refreshes: false,
     });
     expect(await rows(2)).toEqual([
-      '+447700900201Front deskHellowebhook12:00:00',
-      '+447700900201Front deskWhere do I park?webhook12:00:00',
+      '+447700900201Front desk Hello12:00:00webhook',
+      '+447700900201Front desk Where do I park?12:00:00webhook',
     ]);
     const filter = await screen.findByRole('combobox', { name: 'Filter' });
     for (const [written, found] of [
       ['+44 7700 900201', 'From one'],
       ['PARK', 'Where do I park?'],
+      ['index', 'Found by the index'],
       ['cz0y9wyv', 'Old'],
     ] as const) {
       await page.user.clear(filter);
@@ -170,8 +178,9 @@ describe('a journey', () => {
     expect(lists.map(({ query }) => query)).toEqual([
       { limit: '100' },
       { person: '447700900201', limit: '100' },
+      { text: 'PARK', limit: '100' },
       { limit: '1000' },
-      { limit: '1000' },
+      { text: 'index', limit: '100' },
     ]);
   });
 

@@ -8,6 +8,7 @@ import { useVirtualNow } from '../data/clock.ts';
 import { mode, useStreamState } from '../data/live.ts';
 import { useRead, useScreenReading } from '../data/read.ts';
 import type { Outage } from '../data/reading.ts';
+import { Chip } from '../ui/chip.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { showDate, showTime } from '../ui/times.tsx';
 
@@ -72,7 +73,7 @@ function SandboxFacts() {
               {showTime(time.now)}
             </>
           )}
-          {time?.isFrozen === true ? <span className="chip warn">frozen</span> : null}
+          {time?.isFrozen === true ? <Chip tone="warn">frozen</Chip> : null}
         </dd>
       </div>
       <div className="minor">
@@ -85,13 +86,7 @@ function SandboxFacts() {
           <span className="visually-hidden">Faults</span>
         </dt>
         <dd>
-          {armed === undefined ? (
-            '–'
-          ) : armed === 0 ? (
-            'no faults'
-          ) : (
-            <span className="chip warn">{armed} armed</span>
-          )}
+          {armed === undefined ? '–' : armed === 0 ? 'no faults' : <Chip tone="warn">{armed} armed</Chip>}
         </dd>
       </div>
     </dl>

@@ -11,7 +11,7 @@ export function Facts({ facts, valueClass }: FactsProps & { readonly valueClass?
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd className={valueClass}>{value}</dd>
+          <dd className={valueClass}>{typeof value === 'string' ? <bdi>{value}</bdi> : value}</dd>
         </div>
       ))}
     </dl>

@@ -1,5 +1,6 @@
 import { useRealNow } from '../data/clock.ts';
 import { type Figure, readingOf } from '../data/reading.ts';
+import { Chip } from './chip.tsx';
 import { showSpan, showTime } from './times.tsx';
 
 /** The heading of a section, and when its figures were read. */
@@ -25,8 +26,8 @@ export function AsOf({ figures }: { readonly figures: readonly Figure[] }) {
   if (at === undefined) return <span className="faint">{isLate ? 'not read' : 'reading'}</span>;
   if (!isLate) return <span className="faint">as of {showTime(at)}</span>;
   return (
-    <span className="chip warn">
+    <Chip tone="warn">
       stale: as of {showTime(at)}, {showSpan(now - at)} ago
-    </span>
+    </Chip>
   );
 }

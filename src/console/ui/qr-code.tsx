@@ -41,11 +41,11 @@ export function QrCode({
       ) : (
         <img src={qr} alt="QR code for pairing" data-old={left === 0} />
       )}
-      <div>
-        {qr === null ? null : <Ring left={left} />}
-        {qr === null ? null : children(qr, left === 0)}
-        <Button onClick={() => void refetch({ cancelRefetch: false })}>Show next code</Button>
-      </div>
+      {qr === null ? null : <Ring left={left} />}
+      {qr === null ? null : children(qr, left === 0)}
+      <Button kind="quiet" onClick={() => void refetch({ cancelRefetch: false })}>
+        Show next code
+      </Button>
     </div>
   );
 }

@@ -1,8 +1,10 @@
 import { Link, useParams } from '@tanstack/react-router';
+import Plus from 'lucide-react/icons/plus';
 import type { ReactNode } from 'react';
 import { useRead } from '../../data/read.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
+import { PageHead } from '../../ui/page-head.tsx';
 import { useRowKeys } from '../../ui/row-keys.ts';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
@@ -64,17 +66,32 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
     return <Loading label="Loading credentials" />;
   const nameOf = (clientId: string): string =>
     apps.data?.find((app) => app.clientId === clientId)?.name ?? clientId;
+  const credentials = [workspaces.data.map(({ apiKeys }) => apiKeys), apps.data, grants.data].flat(2);
+  const [own] = workspaces.data;
   return (
     <div className="access table-body" tabIndex={-1}>
+      <PageHead count={credentials.length.toLocaleString('en')}>
+        <Link to="/access/$id" params={{ id: 'newapp-1' }} className="button">
+          Register app
+        </Link>
+        {own === undefined ? null : (
+          <Link to="/access/$id" params={{ id: `newkey-${own.id}` }} className="button main">
+            <Plus />
+            Create key
+          </Link>
+        )}
+      </PageHead>
       {workspaces.data.map((workspace) => (
         <Group
           key={workspace.id}
           title="API keys"
           of={`${workspace.kind === 'standalone' ? 'Workspace' : 'CRM portal'} ${workspace.id} · ${workspace.slots.used} of ${workspace.slots.total} slots used`}
           action={
-            <Link to="/access/$id" params={{ id: `newkey-${workspace.id}` }} className="button">
-              Create key
-            </Link>
+            workspace === own ? null : (
+              <Link to="/access/$id" params={{ id: `newkey-${workspace.id}` }} className="button">
+                Create key
+              </Link>
+            )
           }
           empty="This workspace has no API key."
         >
@@ -93,15 +110,7 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
           ))}
         </Group>
       ))}
-      <Group
-        title="OAuth apps"
-        action={
-          <Link to="/access/$id" params={{ id: 'newapp-1' }} className="button">
-            Register app
-          </Link>
-        }
-        empty="No app is registered. Register one to try the consent page."
-      >
+      <Group title="OAuth apps" empty="No app is registered. Register one to try the consent page.">
         {apps.data.map((app) => (
           <Row key={app.clientId} id={`app-${app.clientId}`} selectedId={selectedId}>
             <bdi>{app.name}</bdi>

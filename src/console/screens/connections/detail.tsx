@@ -6,14 +6,14 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Button, MenuButton } from '../../ui/button.tsx';
-import { Chip } from '../../ui/chip.tsx';
+import { ConnectionState } from '../../ui/connection-state.tsx';
 import { Confirmed } from '../../ui/form.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { StateDiagram } from './diagram.tsx';
 import { License } from './license.tsx';
 import { Pairing } from './pairing.tsx';
-import { badgeOf, CAUSES, OUTAGES, stateOf } from './states.ts';
+import { CAUSES, OUTAGES, stateOf } from './states.ts';
 
 /** A connection: the state it is in and why, and everything that can be done to it. */
 export function ConnectionDetail({ id }: { readonly id: string }) {
@@ -23,13 +23,12 @@ export function ConnectionDetail({ id }: { readonly id: string }) {
   });
   if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the connection" />;
-  const { word, tone } = badgeOf(data);
   const q = `connection:${id}`;
   return (
     <div className="detail">
       <header>
         <div className="line">
-          <Chip tone={tone}>{word}</Chip>
+          <ConnectionState connection={data} />
           <h1>
             <bdi>{data.label === '' ? 'Connection without a label' : data.label}</bdi>
           </h1>

@@ -14,7 +14,7 @@ export function Pairing({ connection }: { readonly connection: ShownConnection }
       <h2>Pairing</h2>
       <QrCode connection={connection}>
         {() => (
-          <Link to="/phone/$id" params={{ id }} className="button">
+          <Link to="/phone/$id" params={{ id }} className="button main">
             Scan it with the phone
           </Link>
         )}

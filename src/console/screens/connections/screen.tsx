@@ -5,7 +5,7 @@ import type { ConnectionKey, ListedConnection } from '../../../contract/sandbox/
 import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
-import { Chip } from '../../ui/chip.tsx';
+import { ConnectionState } from '../../ui/connection-state.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { PageHead } from '../../ui/page-head.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
@@ -14,7 +14,7 @@ import { type Column, EmptyList, Table } from '../../ui/table.tsx';
 import { CreateConnection } from './create.tsx';
 import { ConnectionDetail } from './detail.tsx';
 import { LicenseEnd } from './license.tsx';
-import { badgeOf, OUTAGES } from './states.ts';
+import { OUTAGES } from './states.ts';
 import './connections.css';
 
 const route = getRouteApi('/connections');
@@ -35,10 +35,7 @@ const COLUMNS: readonly Column<ListedConnection>[] = [
   {
     heading: 'State',
     width: '92px',
-    cell: (row) => {
-      const { word, tone } = badgeOf(row);
-      return <Chip tone={tone}>{word}</Chip>;
-    },
+    cell: (row) => <ConnectionState connection={row} />,
   },
   { heading: 'Label', width: 'minmax(90px, 2fr)', cell: ({ label }) => <bdi>{label}</bdi> },
   {

@@ -1,10 +1,4 @@
-import type {
-  ConnectionCause,
-  ListedConnection,
-  OutageCause,
-  ShownConnection,
-} from '../../../contract/sandbox/connections.ts';
-import type { Tone } from '../../ui/chip.tsx';
+import type { ConnectionCause, OutageCause, ShownConnection } from '../../../contract/sandbox/connections.ts';
 
 /** The states of a connection in the specification. `logged_out` and `disconnected` have the same status. */
 export type StateName = 'connecting' | 'connected' | 'disconnected' | 'logged_out' | 'removed';
@@ -73,13 +67,3 @@ export const OUTAGES: Readonly<Record<OutageCause, string>> = {
   opened_elsewhere: 'Opened elsewhere',
   zombie: 'Zombie session',
 };
-
-/** The state of a row in one word. An outage that the service has not found yet is no `connected`. */
-export function badgeOf(row: ListedConnection): { readonly word: string; readonly tone: Tone } {
-  const { status, outage, needsReconnect } = row;
-  if (status === 'disconnected') return { word: needsReconnect ? 'reconnect' : 'disconnected', tone: 'bad' };
-  if (outage !== null) return { word: 'broken', tone: 'warn' };
-  return status === 'connecting'
-    ? { word: 'connecting', tone: 'plain' }
-    : { word: 'connected', tone: 'good' };
-}

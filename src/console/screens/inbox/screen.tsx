@@ -7,12 +7,11 @@ import { mode } from '../../data/live.ts';
 import { isNumber, nameContact, readNumber } from '../../data/numbers.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
-import { Ticks } from '../../ui/chip.tsx';
 import { Form } from '../../ui/form.tsx';
+import { messageColumns } from '../../ui/message-columns.tsx';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { type Column, type ListControls, Table } from '../../ui/table.tsx';
-import { Time } from '../../ui/times.tsx';
 import { useWide } from '../../ui/use-wide.ts';
 import { ContactChat } from '../phone/contact.tsx';
 import { Handset } from '../phone/handset.tsx';
@@ -111,46 +110,13 @@ function Conversations({ id }: { readonly id: string | undefined }) {
     }),
     [list],
   );
-  const columns: readonly Column<Conversation>[] = [
-    {
-      heading: 'Contact',
-      width: '118px',
-      cell: ({ peer: number }) =>
-        number === null ? (
-          <span className="faint">unknown</span>
-        ) : (
-          <span className="mono">{nameContact(number)}</span>
-        ),
-    },
-    {
-      heading: 'Connection',
-      width: 'minmax(70px, 0.7fr)',
-      isMinor: true,
-      cell: ({ connectionId }) => (
-        <bdi className="soft">{nameOf(connections.get(connectionId), connectionId)}</bdi>
-      ),
-    },
-    {
-      heading: 'Last message',
-      width: 'minmax(80px, 2fr)',
-      cell: ({ last }) => (
-        <>
-          {last.status === null ? null : (
-            <>
-              <Ticks status={last.status} />{' '}
-            </>
-          )}
-          <bdi>{last.text ?? last.mediaType ?? ''}</bdi>
-        </>
-      ),
-    },
-    {
-      heading: 'Time',
-      width: '60px',
-      align: 'end',
-      cell: ({ last }) => <Time iso={last.createdAt} kind={mode().mode === 'sandbox' ? 'virtual' : 'real'} />,
-    },
-  ];
+  const columns = messageColumns((connectionId) => nameOf(connections.get(connectionId), connectionId)).map(
+    ({ cell, ...column }): Column<Conversation> => ({
+      ...column,
+      isMinor: column.heading === 'Connection',
+      cell: ({ last }) => cell(last),
+    }),
+  );
   return (
     <>
       <NumberFilter key={peer} peer={peer} />

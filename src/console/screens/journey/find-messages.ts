@@ -1,6 +1,6 @@
 import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
 import type { StoredMessage } from '../../../contract/sandbox/messages.ts';
-import { connector, ifKnown, sandbox } from '../../data/client.ts';
+import { ApiError, connector, ifKnown, sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import type { Page } from '../../data/live-list.ts';
 import { readNumber } from '../../data/numbers.ts';
@@ -26,19 +26,26 @@ export const NEWEST = 1_000;
 type Found = Page<FoundMessage>;
 
 async function findAtConnector(q: string, cursor: string | undefined, limit: string): Promise<Found> {
-  const read = async (query: { readonly person?: string; readonly limit: string }) => {
+  const read = async (query: {
+    readonly person?: string;
+    readonly text?: string;
+    readonly limit: string;
+  }) => {
     const { messages, nextCursor } = await connector('GET', '/v1/messages', { query: { ...query, cursor } });
     return { entries: messages, nextCursor: nextCursor ?? undefined };
   };
   const person = readNumber(q) ?? '';
   if (q === '') return read({ limit });
   if (person.length >= PERSON_DIGITS) return read({ person, limit });
-  const [known, { entries }] = await Promise.all([
-    isId(q) ? ifKnown(connector('GET', '/v1/messages/{id}', { params: { id: q } })) : null,
-    read({ limit: String(NEWEST) }),
-  ]);
-  const found = entries.filter(({ id, text, peer }) => id !== known?.id && occursIn(q, [text, peer]));
-  return { entries: known === null ? found : [known, ...found] };
+  const isFirst = cursor === undefined && isId(q);
+  const known = isFirst ? await ifKnown(connector('GET', '/v1/messages/{id}', { params: { id: q } })) : null;
+  if (known !== null) return { entries: [known] };
+  // Without an index of texts, or for one that is too short for it, the page searches the newest ones.
+  return read({ text: q, limit }).catch(async (error: unknown) => {
+    if (!(error instanceof ApiError && (error.code === 'search_off' || error.field === 'text'))) throw error;
+    const { entries } = await read({ limit: String(NEWEST) });
+    return { entries: entries.filter(({ text, peer }) => occursIn(q, [text, peer])) };
+  });
 }
 
 async function findAtService(q: string, cursor: string | undefined, limit: string): Promise<Found> {
@@ -52,7 +59,7 @@ async function findAtService(q: string, cursor: string | undefined, limit: strin
 /**
  * Messages by the number of their contact, by id or by text, newest first; all, but those of the self-check, for an
  * empty `q`. In a sandbox, `q` is a filter of its lists, and the messages are those of the service, whether the
- * connector knows them or not. In production a text is searched in the newest 1,000 messages.
+ * connector knows them or not. In production a text is searched in the newest 1,000 messages if there is no index of texts.
  */
 export function findMessages(q: string, cursor: string | undefined, limit: string): Promise<Found> {
   return mode().mode === 'sandbox' ? findAtService(q, cursor, limit) : findAtConnector(q, cursor, limit);

@@ -6,6 +6,7 @@ import { useNames } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
 import { nameContact } from '../../data/numbers.ts';
 import { useRead } from '../../data/read.ts';
+import { Facts } from '../../ui/about.tsx';
 import { Chip, Ticks } from '../../ui/chip.tsx';
 import { Folded } from '../../ui/folded.tsx';
 import { useKeys } from '../../ui/keys.ts';
@@ -149,16 +150,23 @@ function JourneyOf({ id }: { readonly id: string }) {
             </li>
           ))}
         </ul>
-        <dl className="facts">
-          {mode().mode === 'sandbox' ? (
-            <State label="At the service" status={stored?.status} isOutgoing={isOutgoing} />
-          ) : null}
-          <State
-            label="At the connector"
-            isOutgoing={isOutgoing}
-            status={trace?.message === null ? undefined : (trace?.message?.status ?? (trace && 'received'))}
-          />
-        </dl>
+        <Facts
+          facts={[
+            ...(mode().mode === 'sandbox'
+              ? [['At the service', <State key="s" status={stored?.status} {...{ isOutgoing }} />] as const]
+              : []),
+            [
+              'At the connector',
+              <State
+                key="c"
+                isOutgoing={isOutgoing}
+                status={
+                  trace?.message === null ? undefined : (trace?.message?.status ?? (trace && 'received'))
+                }
+              />,
+            ],
+          ]}
+        />
       </section>
       <Steps journey={journey} />
     </div>
@@ -166,21 +174,16 @@ function JourneyOf({ id }: { readonly id: string }) {
 }
 
 function State({
-  label,
   status,
   isOutgoing,
 }: {
-  readonly label: string;
   readonly isOutgoing: boolean;
   readonly status: MessageStatus | 'received' | undefined;
 }) {
+  if (status === undefined || status === 'received' || !isOutgoing) return status ?? 'unknown';
   return (
-    <div>
-      <dt>{label}</dt>
-      <dd>
-        {status === undefined ? 'unknown' : status}{' '}
-        {status === undefined || status === 'received' || !isOutgoing ? null : <Ticks status={status} />}
-      </dd>
-    </div>
+    <>
+      {status} <Ticks status={status} />
+    </>
   );
 }

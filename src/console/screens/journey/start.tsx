@@ -1,18 +1,14 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import Incoming from 'lucide-react/icons/arrow-down-left';
-import Outgoing from 'lucide-react/icons/arrow-up-right';
 import { useMemo } from 'react';
 import type { ConnectorMessage } from '../../../contract/connector/messages.ts';
 import type { MessageKey } from '../../../contract/sandbox/messages.ts';
 import { useNames } from '../../data/connections.ts';
 import { CONTACT } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
-import { nameContact } from '../../data/numbers.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
-import { Ticks } from '../../ui/chip.tsx';
+import { messageColumns } from '../../ui/message-columns.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { type Column, EmptyList, Table } from '../../ui/table.tsx';
-import { Time } from '../../ui/times.tsx';
 import { messageOf } from '../inbox/conversations.ts';
 import { type FoundMessage, findMessages, NEWEST } from './find-messages.ts';
 
@@ -26,53 +22,13 @@ const TOKENS = [
   { key: 'status', hint: 'status', values: ['sent', 'delivered', 'read', 'failed'] },
 ] as const satisfies readonly (QueryToken & { readonly key: MessageKey })[];
 
-/** The columns. Only the connector knows what reported a message first. */
-const columnsOf = (nameOf: (connectionId: string) => string): readonly Column<FoundMessage>[] => [
-  {
-    heading: 'Contact',
-    width: '118px',
-    cell: ({ peer }) =>
-      peer === null ? (
-        <span className="faint">unknown</span>
-      ) : (
-        <span className="mono">{nameContact(peer)}</span>
-      ),
-  },
-  {
-    heading: 'Connection',
-    width: 'minmax(60px, 0.5fr)',
-    cell: ({ connectionId }) => <bdi className="soft">{nameOf(connectionId)}</bdi>,
-  },
-  {
-    heading: 'Message',
-    width: 'minmax(60px, 2fr)',
-    cell: ({ direction, text, mediaType }) => (
-      <span className="line message">
-        {direction === 'incoming' ? <Incoming aria-label="incoming" /> : <Outgoing aria-label="outgoing" />}
-        <bdi>{text ?? mediaType ?? 'no text'}</bdi>
-      </span>
-    ),
-  },
-  {
-    heading: mode().mode === 'sandbox' ? 'Status' : 'Found by',
-    width: '68px',
-    isMinor: true,
-    cell: (row) =>
-      'firstSeenBy' in row ? (
-        <span className="soft">{row.firstSeenBy}</span>
-      ) : row.direction === 'incoming' ? (
-        <span className="faint">received</span>
-      ) : (
-        <Ticks status={row.status} />
-      ),
-  },
-  {
-    heading: 'Time',
-    width: '60px',
-    align: 'end',
-    cell: ({ createdAt }) => <Time iso={createdAt} kind={mode().mode === 'sandbox' ? 'virtual' : 'real'} />,
-  },
-];
+/** In production, what reported a message first. */
+const FOUND_BY: Column<FoundMessage> = {
+  heading: 'Found by',
+  width: '68px',
+  isMinor: true,
+  cell: (row) => <span className="soft">{'firstSeenBy' in row ? row.firstSeenBy : ''}</span>,
+};
 
 const PAGE = '100';
 
@@ -81,7 +37,10 @@ export function Start() {
   const { q = '' } = route.useSearch();
   const isSandbox = mode().mode === 'sandbox';
   const nameOf = useNames();
-  const columns = useMemo(() => columnsOf(nameOf), [nameOf]);
+  const columns = useMemo(
+    (): readonly Column<FoundMessage>[] => [...messageColumns(nameOf), ...(isSandbox ? [] : [FOUND_BY])],
+    [nameOf, isSandbox],
+  );
   const list = useLiveList<FoundMessage>({
     key: `journeys ${q}`,
     name: isSandbox ? 'messages' : 'connector',
@@ -94,49 +53,51 @@ export function Start() {
     read: (cursor) => findMessages(q, cursor, PAGE),
   });
   return (
-    <div className="journey-start">
-      <QueryBar
-        value={q}
-        tokens={isSandbox ? TOKENS : []}
-        error={list[0].error}
-        placeholder={
-          isSandbox
-            ? 'Number, id or text of a message'
-            : `Number or id of a message, or a text of the newest ${NEWEST.toLocaleString('en')}`
-        }
-      />
-      <Table
-        label="Messages"
-        list={list}
-        columns={columns}
-        to="/journey/$id"
-        timeOf={({ createdAt }) => createdAt}
-        selectedId={undefined}
-        empty={
-          <EmptyList
-            q={q}
-            kind="message"
-            title="No messages yet"
-            hint={
-              isSandbox
-                ? 'Have a contact write to one of your numbers.'
-                : 'Messages appear here as the connector stores them.'
-            }
-            action={
-              isSandbox ? (
-                <Link
-                  to="/phone/$id"
-                  params={{ id: CONTACT }}
-                  search={{ list: 'contacts' }}
-                  className="button"
-                >
-                  Write as a contact
-                </Link>
-              ) : null
-            }
-          />
-        }
-      />
+    <div className="split">
+      <div className="split-list">
+        <QueryBar
+          value={q}
+          tokens={isSandbox ? TOKENS : []}
+          error={list[0].error}
+          placeholder={
+            isSandbox
+              ? 'Number, id or text of a message'
+              : `Number or id of a message, or a text of the newest ${NEWEST.toLocaleString('en')}`
+          }
+        />
+        <Table
+          label="Messages"
+          list={list}
+          columns={columns}
+          to="/journey/$id"
+          timeOf={({ createdAt }) => createdAt}
+          selectedId={undefined}
+          empty={
+            <EmptyList
+              q={q}
+              kind="message"
+              title="No messages yet"
+              hint={
+                isSandbox
+                  ? 'Have a contact write to one of your numbers.'
+                  : 'Messages appear here as the connector stores them.'
+              }
+              action={
+                isSandbox ? (
+                  <Link
+                    to="/phone/$id"
+                    params={{ id: CONTACT }}
+                    search={{ list: 'contacts' }}
+                    className="button"
+                  >
+                    Write as a contact
+                  </Link>
+                ) : null
+              }
+            />
+          }
+        />
+      </div>
     </div>
   );
 }

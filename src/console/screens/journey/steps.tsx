@@ -10,6 +10,7 @@ import ServiceIcon from 'lucide-react/icons/server';
 import PhoneIcon from 'lucide-react/icons/smartphone';
 import WebhookIcon from 'lucide-react/icons/webhook';
 import { mode } from '../../data/live.ts';
+import { Facts } from '../../ui/about.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step } from './journey.ts';
@@ -121,13 +122,13 @@ function StepLine({
         </span>
       </summary>
       <div className="journey-more">
-        <dl className="facts">
-          {virtual === undefined ? null : <Fact name="Virtual time" value={showDateTime(virtual)} />}
-          {real === undefined ? null : <Fact name="Real time" value={showDateTime(real)} />}
-          {facts.map(([name, value]) => (
-            <Fact key={name} name={name} value={value} />
-          ))}
-        </dl>
+        <Facts
+          facts={[
+            ...(virtual === undefined ? [] : [['Virtual time', showDateTime(virtual)] as const]),
+            ...(real === undefined ? [] : [['Real time', showDateTime(real)] as const]),
+            ...facts,
+          ]}
+        />
         {place === undefined ? null : <PlaceLink place={place} />}
       </div>
     </details>
@@ -185,17 +186,6 @@ function At({ at, kind }: { readonly at: number | undefined; readonly kind: 'vir
       <Time iso={new Date(at).toISOString()} kind={kind} />
       <span className="faint">.{String(at % 1_000).padStart(3, '0')}</span>
     </span>
-  );
-}
-
-function Fact({ name, value }: { readonly name: string; readonly value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <bdi>{value}</bdi>
-      </dd>
-    </div>
   );
 }
 

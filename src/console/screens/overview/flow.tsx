@@ -12,6 +12,7 @@ import { useReading } from '../../data/read.ts';
 import type { Range } from '../../data/statistics.ts';
 import { AsOf } from '../../ui/as-of.tsx';
 import { showCount } from '../../ui/count.ts';
+import { Figure } from '../../ui/figure.tsx';
 import { showDuration, showSpan } from '../../ui/times.tsx';
 import { Spark } from './spark.tsx';
 import { countRefused, latencyOf, type Trend, trendOf } from './trend.ts';
@@ -178,7 +179,7 @@ function Station({
   Icon,
   name,
   to,
-  value = '–',
+  value,
   label,
   isBad = false,
 }: {
@@ -194,9 +195,9 @@ function Station({
     <li className="station" data-bad={isBad}>
       <Link {...to}>
         <Icon />
-        <span>{name} </span>
-        <b>{value}</b>
-        <span className="soft"> {label}</span>
+        <Figure name={name} value={value}>
+          {label}
+        </Figure>
       </Link>
     </li>
   );

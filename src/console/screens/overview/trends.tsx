@@ -3,6 +3,7 @@ import type { Statistics, StatisticsPoint } from '../../../contract/connector/st
 import { useReading } from '../../data/read.ts';
 import { type Range, refusedOf, useStatistics } from '../../data/statistics.ts';
 import { ReadHeading } from '../../ui/as-of.tsx';
+import { Figure } from '../../ui/figure.tsx';
 import { ReadFailure } from '../../ui/states.tsx';
 import { showDuration } from '../../ui/times.tsx';
 import { Spark } from './spark.tsx';
@@ -25,7 +26,7 @@ function lastOf(
   return recent.some(({ sends }) => sends.waiting !== null) ? 'none' : 'unknown';
 }
 
-interface Figure {
+interface Shown {
   readonly name: string;
   readonly to: '/deliveries' | '/sync';
   readonly read: Parameters<typeof trendOf>[1];
@@ -34,7 +35,7 @@ interface Figure {
   readonly words: (trend: Trend, statistics: Statistics) => string;
 }
 
-const FIGURES: readonly Figure[] = [
+const FIGURES: readonly Shown[] = [
   {
     name: 'Webhooks',
     to: '/deliveries',
@@ -113,8 +114,9 @@ export function Trends({ range }: { readonly range: Range }) {
             return (
               <li key={name} className="card" data-bad={trend.bad > 0}>
                 <Link to={to} search={{}}>
-                  <span>{name}</span> <b>{value?.(data) ?? showNumber(trend.good)}</b>{' '}
-                  <span className="soft">{words(trend, data)}</span>
+                  <Figure name={name} value={value?.(data) ?? showNumber(trend.good)}>
+                    {words(trend, data)}
+                  </Figure>
                 </Link>
                 <Spark columns={trend.columns} />
               </li>

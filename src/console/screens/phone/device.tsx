@@ -1,16 +1,12 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { z } from 'zod';
-import type {
-  connectionDetail,
-  ListedConnection,
-  OwnerPhoneRequest,
-} from '../../../contract/sandbox/connections.ts';
+import type { connectionDetail, OwnerPhoneRequest } from '../../../contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Chip, type Tone } from '../../ui/chip.tsx';
+import { ConnectionState } from '../../ui/connection-state.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import type { StoredMessage } from './chats.ts';
 import { ChatList, ChatView, Handset } from './handset.tsx';
@@ -19,24 +15,6 @@ import { LinkDevice } from './link-device.tsx';
 const route = getRouteApi('/phone');
 
 type ConnectionDetail = z.output<typeof connectionDetail>;
-
-const TONES: Readonly<Record<string, Tone>> = { connected: 'good', connecting: 'warn', disconnected: 'bad' };
-
-/** The status of a connection, and what the service does not know of yet. */
-export function ConnectionState({
-  connection: { status, outage },
-}: {
-  readonly connection: Pick<ListedConnection, 'status' | 'outage'>;
-}) {
-  return (
-    <span className="line">
-      <Chip tone={TONES[status] ?? 'plain'}>{status}</Chip>
-      {outage === null || status !== 'connected' ? null : (
-        <Chip tone="warn">{outage.replaceAll('_', ' ')}</Chip>
-      )}
-    </span>
-  );
-}
 
 const isOutgoing = ({ direction }: StoredMessage): boolean => direction === 'outgoing';
 const peerOf = ({ peer }: StoredMessage): string => peer;

@@ -43,6 +43,13 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
     <div className="link">
       <section aria-label="QR code">
         <h2>Scan the QR code</h2>
+        <QrCode connection={connection}>
+          {(qr, isOld) => (
+            <Button kind="main" isPending={scan.isPending} onClick={() => scan.mutate(qr)}>
+              {isOld ? 'Scan it anyway' : 'Scan'}
+            </Button>
+          )}
+        </QrCode>
         {phoneNumber === null ? (
           <label>
             Number of this phone
@@ -55,13 +62,6 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
             />
           </label>
         ) : null}
-        <QrCode connection={connection}>
-          {(qr, isOld) => (
-            <Button kind="main" isPending={scan.isPending} onClick={() => scan.mutate(qr)}>
-              {isOld ? 'Scan it anyway' : 'Scan'}
-            </Button>
-          )}
-        </QrCode>
       </section>
       <Failure error={scan.error} />
       <Screenshot onPicture={(qr) => scan.mutate(qr)} />

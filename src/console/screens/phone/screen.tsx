@@ -3,6 +3,7 @@ import type { ListedConnection } from '../../../contract/sandbox/connections.ts'
 import { sandbox } from '../../data/client.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
+import { ConnectionState } from '../../ui/connection-state.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
@@ -10,7 +11,7 @@ import { Split } from '../../ui/split.tsx';
 import { type Column, EmptyList, Table, type TableProps } from '../../ui/table.tsx';
 import { describeContact, type ListedContact } from './chats.ts';
 import { ContactPhone } from './contact.tsx';
-import { ConnectionState, DevicePhone } from './device.tsx';
+import { DevicePhone } from './device.tsx';
 import './phone.css';
 
 const route = getRouteApi('/phone');

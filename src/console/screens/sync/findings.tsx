@@ -7,6 +7,7 @@ import { connector } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useRead, useReading } from '../../data/read.ts';
 import { ReadHeading } from '../../ui/as-of.tsx';
+import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { ReadFailure } from '../../ui/states.tsx';
 import { showTime } from '../../ui/times.tsx';
@@ -62,7 +63,7 @@ function show({ check, accountId, verdict, code, says, evidence, advice }: Findi
         <b>
           <bdi>{says}</bdi>
         </b>{' '}
-        <span className="chip">{code ?? check}</span>{' '}
+        <Chip>{code ?? check}</Chip>{' '}
         {accountId === null ? null : <bdi className="faint mono">{accountId}</bdi>}
         {[...evidence, ...advice].map((line) => (
           <p key={line} className="soft">

@@ -18,6 +18,7 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
+import { Figure } from '../../ui/figure.tsx';
 import { NamedRow } from '../../ui/named-row.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
@@ -94,7 +95,7 @@ function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: Syn
   const tiles = [
     [
       'Coverage',
-      least === 0 ? '–' : showSpan(now - least),
+      least === 0 ? undefined : showSpan(now - least),
       least === 0 ? 'no message polled yet' : 'ago, nothing is missing before',
       gaps > 0,
     ],
@@ -115,7 +116,9 @@ function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: Syn
     <ul className="tiles" aria-label="Summary">
       {tiles.map(([name, value, words, isBad]) => (
         <li key={name} className="card" data-bad={isBad}>
-          <span>{name}</span> <b>{value}</b> <span className="soft">{words}</span>
+          <Figure name={name} value={value}>
+            {words}
+          </Figure>
         </li>
       ))}
     </ul>
