@@ -46,7 +46,7 @@ export default defineConfig({
             },
             {
               name: 'page',
-              test: /console\/(?:main|start|data\/(?!(?:use-)?live-list)|shell|ui\/(?:cards|copy-text|count|keys|states|times|tokens|ui))/,
+              test: /console\/(?:main|start|data\/(?!(?:use-)?live-list)|shell|ui\/(?:cards|chip|copy-text|count|figure|keys|states|times|tokens|ui))/,
               priority: 2,
             },
             { name: 'screens', test: /console\/(?:screens\/(?!overview)|ui|data)|virtual/, priority: 1 },

@@ -6,21 +6,19 @@ import { launchChromium, openPage } from '../support/chromium.ts';
 import { createLoopClient } from '../support/loop-client.ts';
 import { createCaller } from '../support/read-lists.ts';
 import { ROOT } from '../support/root.ts';
+import { shownInSandbox, tellStory } from './tell-story.ts';
 
-const HELP = `Usage: npm run screenshots -- URL
+const HELP = `Usage: npm run screenshots -- URL [--all FOLDER]
 
 Takes the pictures of the README from the sandbox at URL (after \`npm start\`: http://127.0.0.1:4000), and writes a few
-messages there first. Start the loop with a data folder of its own: npm start -- --data-dir .data/screenshots
+messages there first. With --all, writes a picture of every screen to FOLDER, light and dark, 1440 pixels wide. Start the loop with a data folder of its own: npm start -- --data-dir .data/screenshots
 `;
 
 const FOLDER = join(ROOT, 'docs/images');
-const GUEST = '447700900201';
-const OTHER = '447700900202';
-
 async function main(): Promise<number> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { help: { type: 'boolean', default: false } },
+    options: { help: { type: 'boolean', default: false }, all: { type: 'string' } },
   });
   const [url] = positionals;
   if (values.help || url === undefined) {
@@ -35,26 +33,25 @@ async function main(): Promise<number> {
     connectorUrl: `${base}/connector`,
     connectorToken: '',
   });
-  const connectionId = await client.qrConnection();
-  const say = (from: string, text: string): Promise<unknown> =>
-    sandbox('POST', `/contacts/${from}/messages`, { connectionId, text });
-  let references = 0;
-  const answer = (to: string, text: string): Promise<unknown> =>
-    connector('POST', '/messages', { reference: `${Date.now()}-${references++}`, connectionId, to, text });
-  await say(GUEST, 'Hello, is the table for four still free tonight?');
-  await answer(GUEST, 'Yes, it is. Shall I put it down for eight?');
-  await say(OTHER, 'Where do I park?');
-  await answer(OTHER, 'Behind the house.');
-  await sandbox('POST', '/clock/advance', { ms: 20_000 });
-  await client.dropWebhooks();
-  const lost = await client.write(connectionId, 'Half past seven would be better.');
-  await sandbox('POST', '/clock/advance', { ms: 5_000 });
-  await client.clearFaults();
-  await client.sync();
-  await client.arrival(lost);
+  const story = await tellStory(client, sandbox, (body) => connector('POST', '/messages', body));
+  const { lost } = story;
 
   mkdirSync(FOLDER, { recursive: true });
   const browser = await launchChromium();
+  if (values.all !== undefined) {
+    mkdirSync(values.all, { recursive: true });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page } = await openPage(base, { browser, colorScheme, viewport: { width: 1440, height: 900 } });
+      for (const [path, text] of shownInSandbox(story)) {
+        await page.goto(`${base}${path}`);
+        await page.getByText(text).filter({ visible: true }).first().waitFor();
+        const name = path.replaceAll(/\W+/g, '-').slice(1);
+        await page.screenshot({ path: join(values.all, `${name}-${colorScheme}.png`) });
+      }
+    }
+    await browser.close();
+    return 0;
+  }
   const options = { browser, colorScheme: 'light', viewport: { width: 1280, height: 720 } } as const;
   const { page } = await openPage(`${base}/deliveries`, options);
   // Its attempts last for a second and a half, in real time.

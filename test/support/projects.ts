@@ -43,7 +43,7 @@ export const PROJECTS = {
   process: [
     'test/index.test.ts',
     'test/console/{access,built-page,calls-and-journey,command,connections,deliveries,dock,door,host}.test.ts',
-    'test/console/{hostile-texts,inbox,journeys,overview,own-name,phone,production,server-gone,sync}.test.ts',
+    'test/console/{hostile-texts,inbox,journeys,layout,overview,own-name,phone,production,server-gone,sync}.test.ts',
     'test/cli/{connector,doctor,platform,programs,quick-imports,scenario,start,supervisor}.test.ts',
     'test/package/dependencies.test.ts',
     'packages/conformance/test/command.test.ts',

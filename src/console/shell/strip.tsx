@@ -36,11 +36,11 @@ export function Strip({
     <header className="strip">
       <span className="world" data-mode={mode().mode}>
         {mode().mode === 'sandbox' ? <Sandbox /> : <Mark />}
-        {describeMode(mode())}
+        <span className="cut">{describeMode(mode())}</span>
       </span>
       <button type="button" className="find" aria-keyshortcuts="/" onClick={onSearch}>
         <Find />
-        <span>Find a number, an id or a text</span> <kbd>/</kbd>
+        <span className="cut">Find a number, an id or a text</span> <kbd>/</kbd>
       </button>
       {mode().mode === 'sandbox' ? <SandboxFacts /> : null}
       <span className="end">
