@@ -36,7 +36,11 @@ describe('a call', () => {
   it('that was refused by nothing passed every check, and a reset has no status', async () => {
     await openPage('/calls/1', {
       answers: {
-        'GET /sandbox/v1/calls': { entries: [{ ...CALL, status: null, code: null, messageIds: ['m1'] }] },
+        'GET /sandbox/v1/calls': {
+          entries: [
+            { ...CALL, status: null, code: null, messageIds: ['m1'], credential: 'c2pkvldvn1nephp7j4bd22jnu' },
+          ],
+        },
         'GET /sandbox/v1/calls/1': {
           ...CALL,
           status: null,
@@ -47,6 +51,7 @@ describe('a call', () => {
       },
     });
     await screen.findByRole('heading', { name: 'Passed every check' });
+    expect((await screen.findByText('c2pk…2jnu')).title).toBe('c2pkvldvn1nephp7j4bd22jnu');
     await screen.findByRole('link', { name: /^reset ?GET ?\/account/ });
     const list = within(screen.getByRole('list', { name: 'Calls' }));
     expect(list.getByRole('link', { name: 'Journey' }).getAttribute('href')).toBe('/journey/m1');

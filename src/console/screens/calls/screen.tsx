@@ -59,7 +59,12 @@ const COLUMNS: readonly Column<ApiCall>[] = [
     heading: 'Credential',
     width: 'minmax(60px, 0.8fr)',
     isMinor: true,
-    cell: ({ credential }) => <span className="mono faint">{credential ?? 'none'}</span>,
+    cell: ({ credential }) => (
+      <span className="mono faint" title={credential ?? undefined}>
+        {/* Ids begin alike, so they keep their ends. */}
+        {credential?.replace(/^(.{4}).{5,}(.{4})$/, '$1…$2') ?? 'none'}
+      </span>
+    ),
   },
   { heading: 'Took', width: '62px', isMinor: true, align: 'end', cell: ({ ms }) => showDuration(ms) },
   { heading: 'Time', width: '60px', align: 'end', cell: ({ at }) => <Time iso={at} kind="virtual" /> },
