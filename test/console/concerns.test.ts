@@ -138,6 +138,21 @@ describe('the concerns of a connector', () => {
     expect(concerns({}, 0, { ok: true, error: null })).toEqual([]);
   });
 
+  it('name the numbers that must be paired again', () => {
+    const connections = [
+      { id: 'c1', label: 'Front desk', phoneNumber: '447700900101', health: 'needs_reconnect' },
+      { id: 'c2', label: null, phoneNumber: null, health: 'working' },
+    ];
+    expect(connectorConcerns({ connections } as never)).toEqual([
+      {
+        tone: 'bad',
+        title: '1 number must be paired again',
+        hint: 'Front desk. Restart it and show its owner the QR code.',
+        to: '/sync',
+      },
+    ]);
+  });
+
   it('link to the screen where they can be resolved', () => {
     expect(concerns({}, 1)).toEqual([['1 dead letter', '/sync']]);
     expect(concerns({}, 100)).toEqual([['100 or more dead letters', '/sync']]);

@@ -1,7 +1,20 @@
 // @vitest-environment happy-dom
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeadLetter } from '../../src/contract/connector/changes.ts';
-import { ACCOUNT, ACCOUNT_SYNC, at, CONSUMER, DESK, EMPTY, letter, POINT, pageOf, SEND } from './answers.tsx';
+import type { PairingEvent } from '../../src/contract/connector/pairing.ts';
+import {
+  ACCOUNT,
+  ACCOUNT_SYNC,
+  at,
+  CONSUMER,
+  DESK,
+  EMPTY,
+  KNOWN_DESK,
+  letter,
+  POINT,
+  pageOf,
+  SEND,
+} from './answers.tsx';
 import {
   type Answers,
   openPage,
@@ -413,5 +426,69 @@ describe('beside a connector in production', () => {
     await screen.findByText('Nothing. Polls succeed, credentials are accepted, and no change was set aside.');
     expect(screen.queryByRole('region', { name: 'First steps' })).toBeNull();
     expect(page.reads.filter(({ path }) => path.startsWith('/sandbox'))).toEqual([]);
+  });
+});
+
+describe('numbers that must be paired again', () => {
+  const broken = {
+    ...KNOWN_DESK,
+    health: 'needs_reconnect' as const,
+    needsReconnect: true,
+    reason: 'AUTH_LOST',
+  };
+  const answers: Answers = {
+    'GET /connector/v1/sync': SYNC,
+    'GET /connector/v1/connections': pageOf('connections', [broken]),
+    'POST /connector/v1/connections/{id}/restart': { ok: true, recreated: false },
+  };
+  /** The streams that the page opened. */
+  class Source {
+    static all: Source[] = [];
+    onmessage: ((message: { data: string }) => void) | undefined;
+    isClosed = false;
+    readonly url: string;
+    constructor(url: string) {
+      this.url = url;
+      Source.all.push(this);
+    }
+    close() {
+      this.isClosed = true;
+    }
+    say(event: PairingEvent) {
+      this.onmessage?.({ data: JSON.stringify(event) });
+    }
+  }
+
+  it('are restarted, and show each new QR code until they are paired', async () => {
+    vi.stubGlobal('EventSource', Source);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const page = await openPage('/sync', { mode: { ...PRODUCTION, write: true }, answers });
+    const numbers = within(await screen.findByRole('region', { name: 'Numbers to pair' }));
+    numbers.getByText('AUTH_LOST');
+    await page.user.click(numbers.getByRole('button', { name: 'Restart and show QR code' }));
+    const open = () => Source.all.filter(({ isClosed }) => !isClosed);
+    await waitFor(() => expect(open()).toHaveLength(1));
+    expect(page.writes.map(({ path }) => path)).toEqual(['/connector/v1/connections/c1/restart']);
+    const [source] = open();
+    expect(source?.url).toBe('/connector/v1/connections/c1/pairing');
+    const code = () => numbers.getByRole('img', { name: 'QR code for pairing' }).getAttribute('src');
+    for (const qr of ['data:image/png;base64,AA', 'data:image/png;base64,BB']) {
+      source?.say({ type: 'qr', status: 'connecting', qr });
+      await waitFor(() => expect(code()).toBe(qr));
+    }
+    source?.say({ type: 'waiting', reason: 'no_picture', message: 'The service shows none now.' });
+    await numbers.findByText('The service shows none now.');
+    expect([numbers.queryByRole('img'), source?.isClosed]).toEqual([null, false]);
+    source?.say({ type: 'connected', status: 'connected' });
+    await numbers.findByText('Paired.');
+    expect(source?.isClosed).toBe(true);
+  });
+
+  it('are only shown by a page that may not write, and none are shown if all work', async () => {
+    await openPage('/sync', { mode: PRODUCTION, answers });
+    expect((await button('Restart and show QR code')).getAttribute('disabled')).not.toBeNull();
+    await openPage('/sync', { mode: PRODUCTION, answers: { 'GET /connector/v1/sync': SYNC } });
+    await screen.findByRole('list', { name: 'Summary' });
+    expect(screen.queryByRole('region', { name: 'Numbers to pair' })).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import type { ConnectorAccount } from '../../../contract/connector/accounts.ts';
+import type { ConnectorConnection } from '../../../contract/connector/connections.ts';
 import type { SyncStatus } from '../../../contract/connector/sync.ts';
-import type { ListedConnection } from '../../../contract/sandbox/connections.ts';
 import type { RegisteredWebhook } from '../../../contract/sandbox/deliveries.ts';
 import type { Faults } from '../../../contract/sandbox/faults.ts';
 import { showCount } from '../../ui/count.ts';
@@ -19,7 +19,7 @@ export interface Concern {
 
 /** The first connections of a list, and whether there are more. */
 export interface Found {
-  readonly entries: readonly ListedConnection[];
+  readonly entries: readonly Pick<ConnectorConnection, 'id' | 'label' | 'phoneNumber'>[];
   readonly nextCursor?: string | undefined;
 }
 
@@ -148,10 +148,18 @@ export function connectorConcerns(connector: {
   readonly accounts?: readonly ConnectorAccount[];
   readonly sync?: SyncStatus | undefined;
   readonly deadLetters?: { readonly count: number; readonly hasMore: boolean };
+  readonly connections?: readonly ConnectorConnection[];
 }): Concern[] {
-  const { accounts = [], sync, deadLetters } = connector;
+  const { accounts = [], sync, deadLetters, connections = [] } = connector;
+  const broken = connections.filter(({ health }) => health === 'needs_reconnect');
   const { count, hasMore } = deadLetters ?? { count: 0, hasMore: false };
   const concerns: (Concern | false)[] = [
+    broken.length > 0 && {
+      tone: 'bad',
+      title: `${showCount(broken.length, 'number')} must be paired again`,
+      hint: `${namesOf({ entries: broken })}. Restart it and show its owner the QR code.`,
+      to: '/sync',
+    },
     count > 0 && {
       tone: 'bad',
       title: hasMore ? `${count} or more dead letters` : showCount(count, 'dead letter'),

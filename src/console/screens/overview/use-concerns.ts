@@ -23,11 +23,20 @@ async function readConnectionConcerns(): Promise<readonly Concern[]> {
 }
 
 async function readConnector() {
-  const [{ accounts }, letters] = await Promise.all([
+  // The sandbox tells of the connections of the service itself.
+  const isAlone = mode().mode !== 'sandbox';
+  const query = { limit: '1000' };
+  const [{ accounts }, letters, mirrored] = await Promise.all([
     connector('GET', '/v1/accounts', { query: { limit: '100' } }),
     connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
+    isAlone ? connector('GET', '/v1/connections', { query }) : { connections: [] },
   ]);
-  return { accounts, deadLetters: { count: letters.deadLetters.length, hasMore: letters.hasMore } };
+  const { connections } = mirrored;
+  return {
+    accounts,
+    connections,
+    deadLetters: { count: letters.deadLetters.length, hasMore: letters.hasMore },
+  };
 }
 
 /** What waits for a person, the gravest first, and the figures that it was derived from. */

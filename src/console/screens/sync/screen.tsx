@@ -26,6 +26,7 @@ import { showDateTime, showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
 import { Consumers } from './consumers.tsx';
 import { Findings } from './findings.tsx';
+import { PairAgain } from './pair-again.tsx';
 import './sync.css';
 
 const route = getRouteApi('/sync');
@@ -69,6 +70,7 @@ export function SyncScreen() {
         <>
           <Tiles status={data} />
           <Findings />
+          <PairAgain />
           {data.accounts.map((account) => (
             <Account key={account.accountId} account={account} />
           ))}
