@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -141,6 +142,9 @@ describe('npm run certify', () => {
     const server = createServer((_request, response) => void response.end('none'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
+    // As one whose process ends while it reads a request.
+    const crashing = createServer((request) => request.socket.resetAndDestroy()).listen(0, '127.0.0.1');
+    await once(crashing, 'listening');
     const ended = await Promise.all([
       certify('nowhere'),
       certify('http://127.0.0.1:9/webhooks'),
@@ -150,10 +154,15 @@ describe('npm run certify', () => {
       certify(right.url, '--batch', '1'),
       certify('http://receiver.invalid/webhooks'),
       certify('http://receiver.invalid/webhooks', '--only', 'nothing'),
+      certify(right.url, '--level', 'E'),
+      certify(`http://127.0.0.1:${(crashing.address() as AddressInfo).port}/webhooks`),
     ]);
     server.close();
-    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2, 2, 2, 2]);
-    const [use, none, only, observer, patience, batch, elsewhere, onlyElsewhere] = ended;
+    crashing.close();
+    expect(ended.map(({ code }) => code)).toEqual(ended.map(() => 2));
+    const [use, none, only, observer, patience, batch, elsewhere, onlyElsewhere, nothing, crashed] = ended;
+    expect(nothing?.stdout).toContain('Not everything could be judged: 0 of 0 checks kept');
+    expect(crashed?.stderr).toContain('Has its process ended? Look at its log.');
     expect(onlyElsewhere?.stderr).toContain('--only matches no check');
     expect(use?.stderr).toContain('The address of the receiver is missing');
     expect(none?.stderr).toContain('does not answer (none: ECONNREFUSED)');

@@ -18,7 +18,8 @@ function comment(text: string): string {
 }
 
 function describe(setting: Setting<unknown>): string {
-  return `${setting.description}. Must be ${setting.allowed}. If unset: ${setting.unset}.`;
+  const make = setting.make === '' ? '' : ` ${setting.make}.`;
+  return `${setting.description}. Must be ${setting.allowed}.${make} If unset: ${setting.unset}.`;
 }
 
 /**

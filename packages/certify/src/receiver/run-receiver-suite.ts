@@ -56,7 +56,9 @@ export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<R
   await context.attempt({ body: '', method: 'GET', headers: () => [], as: 'GET' }).catch((error: unknown) => {
     const why = error instanceof Violation ? error.actual : String(error);
     throw new NoReceiver(
-      `${inputs.url} does not answer (${why}). Is the receiver running, and is this its address?`,
+      /ECONNRESET|hang up|closed/i.test(why)
+        ? `${inputs.url} closes the connection of a GET without a body (${why}). Has its process ended? Look at its log.`
+        : `${inputs.url} does not answer (${why}). Is the receiver running, and is this its address?`,
     );
   });
   return await runSuite(options, {

@@ -25,7 +25,7 @@ export interface Report {
   readonly results: readonly CheckResult[];
 }
 
-/** `unknown`: something could not be judged; `harness`: a check itself failed. */
+/** `unknown`: something, or everything, could not be judged; `harness`: a check itself failed. */
 export type Verdict = 'conforms' | 'violates' | 'harness' | 'unknown' | 'interrupted';
 
 /** The input of a report. */
@@ -46,8 +46,10 @@ export function createReport(parts: ReportParts, { demandsAll = false }: Conclus
   const count = (result: Result): number => results.filter((one) => one.result === result).length;
   const failed = results.filter(({ result }) => result === 'fail');
   const violations = failed.filter(({ level }) => level === 'must').length;
+  const isNothing = results.length > 0 && count('skip') === results.length;
   const isOpen =
-    demandsAll && results.some(({ result, unlock }) => result === 'skip' && unlock === undefined);
+    isNothing ||
+    (demandsAll && results.some(({ result, unlock }) => result === 'skip' && unlock === undefined));
   const verdict =
     violations > 0
       ? 'violates'

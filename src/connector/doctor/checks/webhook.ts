@@ -10,7 +10,7 @@ const LONG_PENDING_MS = 60_000;
 
 type Stored = SubscriptionState | undefined;
 
-/** The service delivers to this connector, and the connector has its secret. */
+/** The webhook at the service is that of this connector, and the connector has its secret. */
 export const webhookCheck: Check<ServiceCheckInput> = {
   id: 'webhook',
   title: 'webhook at the service',
@@ -91,7 +91,7 @@ function judgeSecret(
   url: string,
 ): Finding {
   if (stored === undefined)
-    return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
+    return ok('The webhook at the service is that of this connector.', { evidence: [scrubUrl(url)] });
   const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, input.clock.now())}.`];
   if (secretSet === false || !stored.hasSecret) {
     return problem('The webhook is registered, but its signing secret is missing.', {
@@ -107,5 +107,5 @@ function judgeSecret(
       ],
     });
   }
-  return ok('The service delivers to this connector.', { evidence });
+  return ok('The webhook at the service is that of this connector.', { evidence });
 }
