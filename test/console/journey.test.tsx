@@ -38,7 +38,13 @@ describe('a call', () => {
       answers: {
         'GET /sandbox/v1/calls': {
           entries: [
-            { ...CALL, status: null, code: null, messageIds: ['m1'], credential: 'c2pkvldvn1nephp7j4bd22jnu' },
+            {
+              ...CALL,
+              status: null,
+              code: null,
+              messageIds: ['m1'],
+              credential: 'c2pkvldvn1nephp7j4bd22jnu',
+            },
           ],
         },
         'GET /sandbox/v1/calls/1': {
