@@ -54,7 +54,7 @@ export const shownInSandbox = ({
   ['/deliveries', 'message.received'],
   ['/calls', '/messages'],
   ['/sync', 'Nothing missing until'],
-  ['/access', 'OAuth apps'],
+  ['/access', 'slots used'],
   ['/journey', 'Half past seven'],
   [`/journey/${lost}`, 'Polling repaired it.'],
 ];
