@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { moveTo, openPage, watchPage } from '../support/chromium.ts';
 import { KEYBOARD, tabTo } from '../support/keyboard.ts';
@@ -18,6 +18,54 @@ const open = async (path: string) => {
 afterEach(async () => {
   await test.client.clearFaults();
   await test.sandbox('POST', '/clock/run');
+});
+
+describe('in the sandbox, with the mouse', () => {
+  /** Opens a screen; `click` counts. */
+  async function openCounting(path: string) {
+    const opened = await open(path);
+    let clicks = 0;
+    const click = async (target: Locator): Promise<void> => {
+      clicks += 1;
+      await target.click();
+    };
+    return { ...opened, click, clicks: () => clicks };
+  }
+
+  it('a webhook is lost and its message followed until polling has repaired it, in at most 4 clicks', async () => {
+    await test.client.write(await test.client.qrConnection(), 'Hello');
+    await test.loop.settle();
+    const { page, click, clicks } = await openCounting('/overview');
+    // A first step, which is offered until polling has repaired something.
+    await click(button(page, 'Lose one'));
+    await page.getByText('Its webhook was dropped, and the connector does not know it yet.').waitFor();
+    await test.client.sync();
+    await page.getByText('Its webhook was dropped. Polling repaired it.').waitFor();
+    expect(clicks()).toBeLessThanOrEqual(4);
+  });
+
+  it('the agent answers a contact in at most 4 clicks', async () => {
+    await test.client.write(await test.client.qrConnection(), 'Is anybody there?');
+    await test.loop.settle();
+    const { page, click, clicks } = await openCounting('/overview');
+    await click(page.getByRole('link', { name: 'Inbox', exact: true }).first());
+    await click(page.getByRole('link', { name: /Is anybody there\?/ }));
+    await page.getByRole('textbox', { name: /^Answer to / }).fill('Yes.');
+    await click(button(page, 'Send'));
+    const tick = { name: /^(?:sent|delivered|read)$/ };
+    await page.getByRole('log').getByRole('img', tick).first().waitFor();
+    expect(clicks()).toBeLessThanOrEqual(4);
+  });
+
+  it('a number is created and paired in at most 5 clicks', async () => {
+    const { page, click, clicks } = await openCounting('/connections');
+    await click(button(page, 'New connection'));
+    await click(page.getByRole('form', { name: 'New connection' }).getByRole('button', { name: 'Create' }));
+    await click(page.getByRole('link', { name: 'Scan it with the phone' }));
+    await click(button(page, 'Scan'));
+    await page.getByText('No chats yet').waitFor();
+    expect(clicks()).toBeLessThanOrEqual(5);
+  });
 });
 
 describe('in the sandbox, by keyboard alone', () => {
@@ -55,7 +103,9 @@ describe('in the sandbox, by keyboard alone', () => {
 
   it('a connection is created, paired with a picture of its QR code, and has its first message in the inbox', async () => {
     const { page, complaints } = await open('/connections');
+    await button(page, 'New connection').waitFor();
     await page.keyboard.press('c');
+    await page.getByRole('textbox', { name: 'Label' }).waitFor();
     await page.keyboard.insertText('Warehouse');
     await page.keyboard.press('Enter');
     await page.waitForURL('**/connections/c*');

@@ -118,9 +118,11 @@ function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: Syn
     <ul className="tiles" aria-label="Summary">
       {tiles.map(([name, value, words, isBad]) => (
         <li key={name} className="card" data-bad={isBad}>
-          <Figure name={name} value={value}>
-            {words}
-          </Figure>
+          <div>
+            <Figure name={name} value={value}>
+              {words}
+            </Figure>
+          </div>
         </li>
       ))}
     </ul>
