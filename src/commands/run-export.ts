@@ -89,7 +89,7 @@ export async function runExport(words: readonly string[], streams?: CommandStrea
       print(
         isJson
           ? `${JSON.stringify(exported)}\n`
-          : `${exported.entries} ${what} in ${file}, ${exported.bytes} bytes, sha256 ${exported.sha256}\n`,
+          : `${exported.entries} ${exported.entries === 1 ? what.slice(0, -1) : what} in ${file}, ${exported.bytes} bytes, sha256 ${exported.sha256}\n`,
       );
     },
     words,

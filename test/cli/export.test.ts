@@ -70,6 +70,10 @@ describe('npm run export', () => {
     expect(lines()).toEqual(changes);
 
     rmSync(file);
+    const one = await run('messages', '--out', file, '--person', '447700900202');
+    expect(one.stdout).toMatch(/^1 message in /);
+
+    rmSync(file);
     await run('messages', '--out', file, '--person', '+447700900201');
     expect(lines()).toMatchObject(['three ünï', 'two\nlines', 'one'].map((text) => ({ text })));
   });
