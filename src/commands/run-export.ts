@@ -32,23 +32,19 @@ FILE.sha256 has its checksum. An export that was interrupted leaves FILE.progres
 `,
 } as const;
 
-type Query = Readonly<Record<'accountId' | 'connectionId', string | undefined>>;
-type Read = (
-  call: CallConnector,
-  query: Query & { person?: string },
-  cursor: string | null,
-) => Promise<ExportPage>;
+type Query = Readonly<Record<string, string>>;
+type Read = (call: CallConnector, query: Query, cursor: string | null) => Promise<ExportPage>;
 
 const READ: Readonly<Record<string, Read>> = {
   async messages(call, query, cursor) {
     const { messages, nextCursor } = await call('listMessages', {
-      query: givenFields({ ...query, limit: String(PAGE), cursor: cursor ?? undefined }),
+      query: { ...query, limit: String(PAGE), ...(cursor === null ? {} : { cursor }) },
     });
     return { entries: messages, next: nextCursor };
   },
   async changes(call, query, cursor) {
     const { changes, nextCursor } = await call('listChanges', {
-      query: givenFields({ ...query, limit: String(PAGE), after: cursor ?? '0' }),
+      query: { ...query, limit: String(PAGE), after: cursor ?? '0' },
     });
     return { entries: changes, next: nextCursor };
   },
@@ -79,7 +75,7 @@ export async function runExport(words: readonly string[], streams?: CommandStrea
       const exported = await writeExport({
         file,
         subject: { url, what, ...query },
-        readPage: (cursor) => read(call, query as never, cursor),
+        readPage: (cursor) => read(call, query, cursor),
         onPage(entries) {
           if (isJson || entries < said + STEP) return;
           said = entries;
