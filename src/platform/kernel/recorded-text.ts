@@ -16,15 +16,18 @@ function cut(bytes: Buffer, most: number, length: number, clean = (text: string)
 
 /** Keeps the beginning of bytes that arrive in pieces, and counts the rest. */
 export class Beginning {
-  #kept = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  /** One more, to know where a character ends. */
+  #room = RECORDED_BYTES + 1;
   #length = 0;
 
   add(chunk: Uint8Array): void {
     this.#length += chunk.length;
-    // One more, to know where a character ends.
-    const part = chunk.subarray(0, RECORDED_BYTES + 1 - this.#kept.length);
+    if (this.#room === 0) return;
     // A copy: the piece may be a part of something large.
-    if (part.length > 0) this.#kept = Buffer.concat([this.#kept, part]);
+    const part = Buffer.from(chunk.subarray(0, this.#room));
+    this.#chunks.push(part);
+    this.#room -= part.length;
   }
 
   /**
@@ -32,14 +35,16 @@ export class Beginning {
    * NUL, which Postgres does not store.
    */
   text(clean?: (text: string) => string): string {
-    return cut(this.#kept, RECORDED_BYTES, this.#length, clean);
+    return cut(Buffer.concat(this.#chunks), RECORDED_BYTES, this.#length, clean);
   }
 }
 
+/** The same of a whole text, however long: only its beginning is encoded. */
 export function beginningOf(text: Uint8Array | string, clean?: (text: string) => string): string {
-  const beginning = new Beginning();
-  beginning.add(typeof text === 'string' ? Buffer.from(text) : text);
-  return beginning.text(clean);
+  const most = RECORDED_BYTES + 1;
+  const bytes =
+    typeof text === 'string' ? Buffer.from(text.slice(0, most)) : Buffer.from(text.subarray(0, most));
+  return cut(bytes, RECORDED_BYTES, Buffer.byteLength(text), clean);
 }
 
 /** What lists and streams show of a recorded text: at most 2 kB, marked in the same way. */
