@@ -8,8 +8,9 @@ import { promisify } from 'node:util';
 
 /** The package or the checkout, from the sources as well as from what is compiled from them. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const SOURCES = ['src/console', 'src/contract/console'].map((folder) => join(ROOT, folder));
-const SETTINGS = ['package-lock.json', 'vite.config.ts'].map((file) => join(ROOT, file));
+const CONFIG = 'packages/console/vite.config.ts';
+const SOURCES = ['packages/console/src', 'src/contract/console'].map((folder) => join(ROOT, folder));
+const SETTINGS = ['package-lock.json', CONFIG].map((file) => join(ROOT, file));
 const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
 const NO_VITE = 'The page is not built, and Vite, which builds it, is not installed. Run `npm ci`.';
 const NOT_PACKED = 'This package was packed without its page. Install it again.';
@@ -34,7 +35,7 @@ async function changedAt(path: string): Promise<number> {
 
 /** When the newest source of the page was changed. */
 async function sourcesChangedAt(): Promise<number> {
-  const list = (folder: string) => readdir(folder, { recursive: true, withFileTypes: true });
+  const list = (folder: string) => readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const entries = (await Promise.all(SOURCES.map(list))).flat();
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   return Math.max(...(await Promise.all([...files, ...SETTINGS].map(changedAt))));
@@ -63,7 +64,7 @@ async function build(): Promise<void> {
   }
   const fresh = `${BUILT_PAGE}.${process.pid}`;
   const old = `${fresh}.old`;
-  const words = [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
+  const words = [vite, 'build', '--config', CONFIG, '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
   try {
     await promisify(execFile)(process.execPath, words, { cwd: ROOT });
     // Another process has built the same page in the meantime. Its readers are not affected.

@@ -14,7 +14,7 @@ function findUnmarked(source: string): string[] {
     );
 }
 
-const screens = readSources('src/console').filter(({ source }) => source.includes('useAction('));
+const screens = readSources('packages/console/src').filter(({ source }) => source.includes('useAction('));
 
 describe('the buttons of the console', () => {
   it('are marked while their action is running, because it ignores further clicks', () => {

@@ -6,7 +6,7 @@ import { lineAt, splitSource } from './source-parts.ts';
 /**
  * The clock itself, and the page, which runs in a browser. `setImmediate` is free for all: it waits for no time.
  */
-const EXEMPT = /^src\/(?:runtime\/clock|console)\//;
+const EXEMPT = /^(?:src\/runtime\/clock|packages\/console\/src)\//;
 
 const CLOCK_READS = [
   /\bDate\s*\.\s*now\b/g,

@@ -32,8 +32,6 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   sandbox: { folders: ['platform', 'console-host', 'contract', 'runtime'] },
   scenario: { folders: ['contract', 'runtime'] },
   client: { folders: ['contract', 'runtime'], packages: /^zod$/ },
-  // Browser code. It imports only types and `contract/console` of the contract: a test checks the build.
-  console: { folders: ['contract'], packages: /^(?:react|react-dom|lucide-react|@tanstack|zod)(?:\/|$)/ },
   'console-host': { folders: ['contract', 'runtime'] },
   cli: { folders: ['commands', 'runtime'], packages: /^$/ },
   testing: {
@@ -57,6 +55,11 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   'packages/certify': {
     folders: [...OF_TOOLS, 'src/sandbox/deliveries/sign-wrongly.ts'],
     packages: /^(?:node:|(?:postgres|zod)$)/,
+  },
+  // Browser code. It imports only types and `contract/console` of the contract: a test checks the build.
+  'packages/console': {
+    folders: ['contract'],
+    packages: /^(?:react|react-dom|lucide-react|@tanstack|zod)(?:\/|$)/,
   },
   'packages/conformance': { folders: [...OF_TOOLS, 'packages/certify'], packages: /^(?:node:|zod$)/ },
 };

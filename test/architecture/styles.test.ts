@@ -29,7 +29,7 @@ function classesOf(text: string): {
   };
 }
 
-const sheets = globSync('src/console/**/*.css', { cwd: ROOT }).map((path) => ({
+const sheets = globSync('packages/console/src/**/*.css', { cwd: ROOT }).map((path) => ({
   name: basename(path),
   ...classesOf(readFileSync(join(ROOT, path), 'utf8')),
 }));

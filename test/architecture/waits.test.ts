@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'packages/conformance/test/broken-courier.ts': 'a sender with a timeout of a second',
   'packages/certify/test/integration-gallery.test.ts': 'the clock of a service, which waits in real time',
   'packages/certify/test/own-integration.test.ts': 'the clock of a loop, which advances by itself',
-  'test/console/shell.test.tsx': 'a limit of the browser, in the time of the test',
+  'packages/console/test/shell.test.tsx': 'a limit of the browser, in the time of the test',
   'test/runtime/clock/system-clock.test.ts': 'the system clock itself',
   'test/runtime/http-server/http-server.test.ts': 'a client that sends a byte periodically',
   'test/runtime/lifecycle/signal-fixture.ts': 'a process that waits for a signal',

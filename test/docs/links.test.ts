@@ -48,7 +48,10 @@ describe('the documents of the project', () => {
     const prose = readProse(readProjectFile(file));
     const tests = [...prose.matchAll(/`(?:test\/)?((?:[\w-]+\/)+[\w-]+\.test\.ts)`/g)];
     const sources = [...prose.matchAll(/`(src\/[\w./-]+)`/g)];
-    const named = [...tests.map(([, path]) => `test/${path}`), ...sources.map(([, path = '']) => path)];
+    const named = [
+      ...tests.map(([, path = '']) => (path.startsWith('packages/') ? path : `test/${path}`)),
+      ...sources.map(([, path = '']) => path),
+    ];
     expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 

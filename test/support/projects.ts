@@ -5,8 +5,8 @@ export const PROJECTS = {
   /** Starts no process and opens no connection. */
   unit: [
     'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
-    'test/console/*.test.tsx',
-    'test/console/{build-journey,chats,concerns,conversations,live-list,reading}.test.ts',
+    'packages/console/test/*.test.tsx',
+    'packages/console/test/{build-journey,chats,concerns,conversations,live-list,reading}.test.ts',
     'test/patterns/{message-status,pairing-poll,phone-variants,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'packages/*/test/{judgement,reports,requests}.test.ts',
     'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
@@ -42,8 +42,8 @@ export const PROJECTS = {
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
     'test/index.test.ts',
-    'test/console/{access,built-page,calls-and-journey,command,connections,deliveries,dock,door,host}.test.ts',
-    'test/console/{hostile-texts,inbox,journeys,layout,overview,own-name,phone,production,server-gone,sync}.test.ts',
+    'packages/console/test/{access,built-page,calls-and-journey,command,connections,deliveries,dock,door,host}.test.ts',
+    'packages/console/test/{hostile-texts,inbox,journeys,layout,overview,own-name,phone,production,server-gone,sync}.test.ts',
     'test/cli/{connector,doctor,platform,programs,quick-imports,scenario,start,supervisor}.test.ts',
     'test/package/dependencies.test.ts',
     'packages/conformance/test/command.test.ts',

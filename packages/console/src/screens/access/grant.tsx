@@ -1,0 +1,102 @@
+import { Link } from '@tanstack/react-router';
+import type { Scope } from '../../../../../src/contract/service/scopes.ts';
+import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
+import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
+import { Chip } from '../../ui/chip.tsx';
+import { showCount } from '../../ui/count.ts';
+import { Form, FormFailure, Ticked } from '../../ui/form.tsx';
+import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
+import { showDateTime } from '../../ui/times.tsx';
+import { CredentialHeader } from './credential.tsx';
+import { GRANTS, type Grant } from './lists.ts';
+
+/** What a customer granted to an app, and the family of its refresh tokens. */
+export function GrantDetail({ id }: { readonly id: string }) {
+  const { data, error } = useRead(GRANTS);
+  const reread = (): Promise<void> => queries.invalidateQueries(GRANTS);
+  const narrow = useAction({
+    mutationFn: (form: FormData) =>
+      sandbox('PATCH', '/grants/{id}', {
+        params: { id },
+        body: {
+          scopes: form.getAll('scopes').map(String) as Scope[],
+          connectionIds: form.getAll('connectionIds').map(String),
+        },
+      }),
+    onSuccess: reread,
+  });
+  if (error !== null) return <ReadFailure error={error} />;
+  if (data === undefined) return <Loading label="Loading the grant" />;
+  const grant = data.find((each) => each.id === id);
+  if (grant === undefined)
+    return <EmptyState title="There is no such grant" hint="Press Esc to return to the list." />;
+  const isRevoked = grant.revokedAt !== null;
+  return (
+    <div className="detail">
+      <CredentialHeader
+        id={id}
+        revokedAt={grant.revokedAt}
+        calls="Calls with this grant"
+        question="Its tokens end with the next call. The customer must consent again."
+        revoke={() => sandbox('DELETE', '/grants/{id}', { params: { id } }).then(reread)}
+      >
+        <Link to="/access/$id" params={{ id: `app-${grant.clientId}` }} className="mono">
+          {grant.clientId}
+        </Link>{' '}
+        in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
+      </CredentialHeader>
+      {isRevoked ? null : (
+        <Form label="What it may do" onSubmit={narrow.mutate}>
+          <Ticked
+            key={grant.scopes.join()}
+            name="scopes"
+            label="Scopes"
+            values={grant.scopes}
+            ticked={grant.scopes}
+            error={narrow.error}
+          />
+          <Ticked
+            key={grant.connectionIds.join('')}
+            name="connectionIds"
+            label="Connections"
+            values={grant.connectionIds}
+            ticked={grant.connectionIds}
+            error={narrow.error}
+          />
+          <FormFailure error={narrow.error} fields={['scopes', 'connectionIds']} />
+          <div className="line">
+            <Button type="submit" kind="main" isPending={narrow.isPending}>
+              Narrow
+            </Button>
+            <span className="soft">A grant can only be reduced; more needs another consent.</span>
+          </div>
+        </Form>
+      )}
+      <Family grant={grant} />
+    </div>
+  );
+}
+
+function Family({ grant: { refreshTokens, refreshes } }: { readonly grant: Grant }) {
+  return (
+    <section aria-label="Refresh tokens">
+      <h2>Refresh tokens, refreshed {showCount(refreshes, 'time')}</h2>
+      {refreshTokens.length === 0 ? <p className="soft">None was issued.</p> : null}
+      <ol className="family">
+        {refreshTokens.map(({ expiresAt, usedAt }) => (
+          <li key={`${expiresAt}${usedAt}`}>
+            <Chip tone={usedAt === null ? 'good' : 'plain'}>{usedAt === null ? 'usable' : 'replaced'}</Chip>
+            <span className="soft">
+              {usedAt === null
+                ? `until ${showDateTime(Date.parse(expiresAt))}`
+                : `at ${showDateTime(Date.parse(usedAt))}`}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

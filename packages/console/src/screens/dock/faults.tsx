@@ -1,0 +1,261 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { FaultActionType, FaultRule, FaultSurface, Faults } from '../../../../../src/contract/sandbox/faults.ts';
+import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
+import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
+import { CopyAs } from '../../ui/copy-as.tsx';
+import { showCount } from '../../ui/count.ts';
+import { Field, Form, FormFailure, type InputProps } from '../../ui/form.tsx';
+import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { takeFocus } from '../../ui/take-focus.ts';
+import { EVENTS } from '../deliveries/describe.ts';
+import {
+  actionsOf,
+  describeRule,
+  hitsOf,
+  LABELS,
+  MATCHES,
+  PARAMETERS,
+  PRESETS,
+  type Preset,
+  readRule,
+  SURFACES,
+} from './rules.ts';
+import './dock.css';
+
+const store = (faults: Faults | undefined): void => {
+  if (faults !== undefined) queries.setQueryData(['faults'], faults);
+};
+
+const remove = (id: string): Promise<Faults> => sandbox('DELETE', '/faults/{id}', { params: { id } });
+
+/** The fault rules: the active ones with their hits, presets, and a custom rule. */
+export function FaultsPane() {
+  const { data, error } = useRead({
+    queryKey: ['faults'],
+    queryFn: () => sandbox('GET', '/faults'),
+  });
+  if (error !== null) return <ReadFailure error={error} />;
+  if (data === undefined) return <Loading label="Loading the faults" />;
+  return (
+    <div className="dock-grid faults" ref={takeFocus}>
+      <Presets armed={data.rules} />
+      <Armed rules={data.rules} />
+      <OwnRule />
+    </div>
+  );
+}
+
+function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
+  const isArmed = ({ rules }: Preset): boolean =>
+    rules.every((wanted) =>
+      armed.some((rule) => rule.id === wanted.id && describeRule(rule) === describeRule(wanted)),
+    );
+  const toggle = useAction({
+    mutationFn: async (preset: Preset) => {
+      let faults: Faults | undefined;
+      const wasArmed = isArmed(preset);
+      for (const rule of preset.rules)
+        faults = wasArmed ? await remove(rule.id) : await sandbox('POST', '/faults', { body: rule });
+      return faults;
+    },
+    onSuccess: store,
+  });
+  return (
+    <section aria-label="Presets">
+      <h2>Presets</h2>
+      <ul className="presets">
+        {PRESETS.map((preset) => (
+          <li key={preset.label}>
+            <Button
+              aria-pressed={isArmed(preset)}
+              isPending={toggle.isPending}
+              onClick={() => toggle.mutate(preset)}
+            >
+              {preset.label}
+            </Button>
+            <span className="soft">{preset.says}</span>
+          </li>
+        ))}
+      </ul>
+      <Failure error={toggle.error} />
+    </section>
+  );
+}
+
+function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
+  const off = useAction({ mutationFn: remove, onSuccess: store });
+  const allOff = useAction({ mutationFn: () => sandbox('DELETE', '/faults'), onSuccess: store });
+  const error = off.error ?? allOff.error;
+  return (
+    <section aria-label="Armed rules">
+      <div className="line">
+        <h2>Armed rules</h2>
+        {rules.length === 0 ? null : <Button action={allOff}>All off</Button>}
+      </div>
+      {rules.length === 0 ? (
+        <p className="soft">Nothing goes wrong. Arm a preset or a rule of your own.</p>
+      ) : (
+        <ul className="rules">
+          {rules.map((rule) => (
+            <li key={rule.id}>
+              <bdi className="mono">{rule.id}</bdi>
+              <span className="hits">{showCount(rule.hits, 'hit')}</span>
+              <Link {...hitsOf(rule)} aria-label={`Show what ${rule.id} has hit`}>
+                Show
+              </Link>
+              <Button
+                kind="quiet"
+                isPending={off.isPending}
+                aria-label={`Turn ${rule.id} off`}
+                onClick={() => off.mutate(rule.id)}
+              >
+                Off
+              </Button>
+              <bdi className="soft">{describeRule(rule)}</bdi>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Failure error={error} />
+    </section>
+  );
+}
+
+/** The values of a field that has few; an empty one matches all of them. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  event: ['', ...EVENTS],
+  method: ['', 'GET', 'POST', 'PUT', 'DELETE'],
+};
+
+function OwnRule() {
+  const [surface, setSurface] = useState<FaultSurface>('webhook');
+  const [chosen, setAction] = useState<FaultActionType>('drop');
+  const [rule, setRule] = useState(readRule([]));
+  const actions = actionsOf(surface);
+  const action = actions.find((type) => type === chosen) ?? actions[0] ?? 'drop';
+  const arm = useAction({
+    mutationFn: () => sandbox('POST', '/faults', { body: rule }),
+    onSuccess: store,
+  });
+  const parts = [
+    ...(PARAMETERS[action] ?? []).map((key) => [`action.${key}`, key] as const),
+    ...MATCHES[surface].map((key) => [`match.${key}`, key] as const),
+  ];
+  const { error } = arm;
+  const shown = [
+    'id',
+    'match.surface',
+    'action.type',
+    'first',
+    'probability',
+    'per',
+    ...parts.map(([name]) => name),
+  ];
+  return (
+    <Form
+      label="A rule of your own"
+      onChange={({ currentTarget }) => setRule(readRule(new FormData(currentTarget)))}
+      onSubmit={() => arm.mutate()}
+      ref={(form) => {
+        // The choices that are made at the beginning belong to the rule as well.
+        if (form !== null && rule.action.type === undefined) setRule(readRule(new FormData(form)));
+      }}
+    >
+      <h2>A rule of your own</h2>
+      <div className="form-grid">
+        <Field name="id" label="Id" error={error}>
+          {(input) => <Text input={input} defaultValue="my-rule" />}
+        </Field>
+        <Field name="match.surface" label="Applies to" error={error}>
+          {(input) => (
+            <select
+              {...input}
+              className="field"
+              value={surface}
+              onChange={({ target }) => setSurface(target.value as FaultSurface)}
+            >
+              {Object.entries(SURFACES).map(([value, label]) => (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Field name="action.type" label="What happens" error={error}>
+          {(input) => (
+            <select
+              {...input}
+              className="field"
+              value={action}
+              onChange={({ target }) => setAction(target.value as FaultActionType)}
+            >
+              {actions.map((type) => (
+                <option key={type} value={type}>
+                  {type.replaceAll('_', ' ')}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {parts.map(([name, key]) => (
+          <Field key={name} name={name} label={LABELS[key] ?? key} error={error}>
+            {(input) => {
+              const choices = CHOICES[key];
+              return choices === undefined ? (
+                <Text input={input} placeholder={name.startsWith('match.') ? 'all' : ''} />
+              ) : (
+                <Choice input={input} choices={choices} />
+              );
+            }}
+          </Field>
+        ))}
+        <Field name="first" label="Only the first" error={error}>
+          {(input) => <Text input={input} placeholder="all" />}
+        </Field>
+        <Field name="probability" label="Probability, 0 to 1" error={error}>
+          {(input) => <Text input={input} placeholder="1" />}
+        </Field>
+        {surface === 'webhook' ? (
+          <Field name="per" label="Drawn for each" error={error}>
+            {(input) => <Choice input={input} choices={['attempt', 'event']} />}
+          </Field>
+        ) : null}
+      </div>
+      <div className="line">
+        <Button type="submit" kind="main" isPending={arm.isPending}>
+          Arm
+        </Button>
+        <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', '/faults', { body: rule })} />
+      </div>
+      <FormFailure error={error} fields={shown} />
+    </Form>
+  );
+}
+
+function Text({
+  input,
+  ...given
+}: {
+  readonly input: InputProps;
+  readonly defaultValue?: string;
+  readonly placeholder?: string;
+}) {
+  return <input {...input} {...given} className="field mono wide" autoComplete="off" spellCheck={false} />;
+}
+
+function Choice({ input, choices }: { readonly input: InputProps; readonly choices: readonly string[] }) {
+  return (
+    <select {...input} className="field wide">
+      {choices.map((value) => (
+        <option key={value} value={value}>
+          {value === '' ? 'all' : value}
+        </option>
+      ))}
+    </select>
+  );
+}

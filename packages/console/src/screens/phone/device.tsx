@@ -1,0 +1,124 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { z } from 'zod';
+import type { connectionDetail, OwnerPhoneRequest } from '../../../../../src/contract/sandbox/connections.ts';
+import { sandbox } from '../../data/client.ts';
+import { queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
+import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
+import { ConnectionState } from '../../ui/connection-state.tsx';
+import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import type { StoredMessage } from './chats.ts';
+import { ChatList, ChatView, Handset } from './handset.tsx';
+import { LinkDevice } from './link-device.tsx';
+
+const route = getRouteApi('/phone');
+
+type ConnectionDetail = z.output<typeof connectionDetail>;
+
+const isOutgoing = ({ direction }: StoredMessage): boolean => direction === 'outgoing';
+const peerOf = ({ peer }: StoredMessage): string => peer;
+const showNumber = (phone: string): string => `+${phone}`;
+
+export function DevicePhone({ id }: { readonly id: string }) {
+  const { with: other } = route.useSearch();
+  const { data, error } = useRead({
+    queryKey: ['connections', id],
+    queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
+  });
+  const set = useAction({
+    mutationFn: (body: OwnerPhoneRequest) =>
+      sandbox('POST', '/connections/{id}/phone', { params: { id }, body }),
+    onSuccess: (phone) =>
+      queries.setQueryData(
+        ['connections', id],
+        (before?: ConnectionDetail) => before && { ...before, phone },
+      ),
+  });
+  if (error !== null) return <ReadFailure error={error} />;
+  if (data === undefined) return <Loading label="Loading the phone" />;
+  const { phone, label, phoneNumber } = data;
+  const isOn = phone?.on ?? true;
+  const blocked = phone?.blocked ?? [];
+  return (
+    <div className="phone">
+      <header>
+        <h1>
+          <bdi>{label || (phoneNumber ?? id)}</bdi>
+        </h1>
+        <div className="line">
+          <ConnectionState connection={data} />
+          {phone === null ? null : (
+            <Button isPending={set.isPending} onClick={() => set.mutate({ on: !isOn })}>
+              {isOn ? 'Switch off' : 'Switch on'}
+            </Button>
+          )}
+        </div>
+        <Failure error={set.error} />
+      </header>
+      <Handset name={phoneNumber === null ? 'Not linked' : showNumber(phoneNumber)}>
+        {!isOn ? (
+          <EmptyState
+            title="This phone is off"
+            hint="After a while the service reports the connection as disconnected. Messages of contacts wait until the phone is on."
+          />
+        ) : data.provider === 'qr' && data.status !== 'connected' ? (
+          <LinkDevice connection={data} />
+        ) : other === undefined ? (
+          <ChatList
+            id={id}
+            q={`connection:${id}`}
+            otherOf={peerOf}
+            nameOf={showNumber}
+            empty={
+              <EmptyState title="No chats yet" hint="Open the phone of a contact and write to this number." />
+            }
+          />
+        ) : (
+          <ChatView
+            key={other}
+            id={id}
+            q={`connection:${id} contact:${other}`}
+            other={{ phone: other, chat: id }}
+            name={showNumber(other)}
+            isOwn={isOutgoing}
+            actions={() =>
+              phone === null ? null : (
+                <Button
+                  isPending={set.isPending}
+                  onClick={() =>
+                    set.mutate({
+                      blocked: blocked.includes(other)
+                        ? blocked.filter((each) => each !== other)
+                        : [...blocked, other],
+                    })
+                  }
+                >
+                  {blocked.includes(other) ? 'Unblock' : 'Block'}
+                </Button>
+              )
+            }
+          >
+            <p className="chat-hint soft">
+              {blocked.includes(other) ? (
+                'This contact is blocked: what it writes never arrives.'
+              ) : (
+                <>
+                  The agent answers in the{' '}
+                  <Link to="/inbox/$id" params={{ id: `${id}~${other}` }}>
+                    inbox
+                  </Link>
+                  , the contact on{' '}
+                  <Link to="/phone/$id" params={{ id: other }} search={{ list: 'contacts', with: id }}>
+                    its own phone
+                  </Link>
+                  .
+                </>
+              )}
+            </p>
+          </ChatView>
+        )}
+      </Handset>
+    </div>
+  );
+}

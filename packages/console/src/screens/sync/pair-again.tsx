@@ -1,0 +1,75 @@
+import { useEffect, useState } from 'react';
+import type { ConnectorConnection } from '../../../../../src/contract/connector/connections.ts';
+import type { PairingEvent } from '../../../../../src/contract/connector/pairing.ts';
+import { connector } from '../../data/client.ts';
+import { nameOf, useConnections } from '../../data/connections.ts';
+import { mode } from '../../data/live.ts';
+import { useAction } from '../../data/use-action.ts';
+import { Button } from '../../ui/button.tsx';
+import { Failure } from '../../ui/states.tsx';
+
+/** The numbers that their owners must pair again, with the QR code to show to them. */
+export function PairAgain() {
+  const broken = [...useConnections().values()].filter(({ health }) => health === 'needs_reconnect');
+  if (broken.length === 0) return null;
+  return (
+    <section aria-label="Numbers to pair">
+      <h2>Numbers to be paired again</h2>
+      <ul className="card rows">
+        {broken.map((connection) => (
+          <Broken key={connection.id} connection={connection} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Broken({ connection }: { readonly connection: ConnectorConnection }) {
+  const { id, reason } = connection;
+  const restart = useAction({
+    mutationFn: () => connector('POST', '/v1/connections/{id}/restart', { params: { id } }),
+  });
+  return (
+    <li>
+      <div>
+        <b>
+          <bdi>{nameOf(connection, id)}</bdi>
+        </b>{' '}
+        {reason === null ? null : <span className="chip">{reason}</span>}
+        {restart.isSuccess ? <LiveCode id={id} /> : null}
+        <Failure error={restart.error} />
+      </div>
+      <Button disabled={!mode().write} action={restart}>
+        Restart and show QR code
+      </Button>
+    </li>
+  );
+}
+
+/** Each new QR code of a connection, until its number has paired. */
+function LiveCode({ id }: { readonly id: string }) {
+  const [event, setEvent] = useState<PairingEvent>();
+  useEffect(() => {
+    const source = new EventSource(`/connector/v1/connections/${encodeURIComponent(id)}/pairing`);
+    source.onmessage = ({ data }: MessageEvent<string>) => {
+      const next = JSON.parse(data) as PairingEvent;
+      setEvent(next);
+      // An event source would open the stream again.
+      if (next.type === 'connected' || next.type === 'ended') source.close();
+    };
+    return () => source.close();
+  }, [id]);
+  switch (event?.type) {
+    case 'qr':
+      return (
+        <div className="qr">
+          <img src={event.qr} alt="QR code for pairing" />
+          <p className="soft">The owner scans it with the phone. It is replaced by each new one.</p>
+        </div>
+      );
+    case 'connected':
+      return <p>Paired.</p>;
+    default:
+      return <p className="soft">{event?.message ?? 'Waiting for the QR code.'}</p>;
+  }
+}

@@ -1,0 +1,439 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import type { ConnectorAccount } from '../../../../../src/contract/connector/accounts.ts';
+import type { DeadLetter } from '../../../../../src/contract/connector/changes.ts';
+import type { Outbound } from '../../../../../src/contract/connector/outbound.ts';
+import type { AccountSync, SyncStatus, WebhookHealth } from '../../../../../src/contract/connector/sync.ts';
+import { connector } from '../../data/client.ts';
+import { useRealNow } from '../../data/clock.ts';
+import { useNames } from '../../data/connections.ts';
+import { mode, queries } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
+import { syncStatus } from '../../data/sync-status.ts';
+import { useAction } from '../../data/use-action.ts';
+import { Facts } from '../../ui/about.tsx';
+import { AsOf, ReadHeading } from '../../ui/as-of.tsx';
+import { Bulk } from '../../ui/bulk.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Chip } from '../../ui/chip.tsx';
+import { showCount } from '../../ui/count.ts';
+import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
+import { Figure } from '../../ui/figure.tsx';
+import { NamedRow } from '../../ui/named-row.tsx';
+import { PageHead } from '../../ui/page-head.tsx';
+import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { showDateTime, showSpan } from '../../ui/times.tsx';
+import type { Tone } from '../../ui/tone.ts';
+import { Consumers } from './consumers.tsx';
+import { Findings } from './findings.tsx';
+import { PairAgain } from './pair-again.tsx';
+import './sync.css';
+
+const route = getRouteApi('/sync');
+
+/** Reads everything of the connector again. */
+async function readAgain(): Promise<void> {
+  await Promise.all(['connector', 'sync'].map((list) => queries.invalidateQueries({ queryKey: [list] })));
+}
+
+export function SyncScreen() {
+  const { data, error, ...figure } = useRead({ ...syncStatus(), enabled: mode().connector });
+  const poll = useAction({
+    mutationFn: () => connector('POST', '/v1/sync', { body: {} }),
+    onSettled: readAgain,
+  });
+  if (!mode().connector)
+    return (
+      <EmptyState
+        title="No connector is attached"
+        hint="npm start runs the service with a connector. npm run platform runs the service alone."
+      />
+    );
+  if (error !== null) return <ReadFailure error={error} />;
+  if (data === undefined) return <Loading label="Loading the state of synchronization" />;
+  return (
+    <div className="detail sync">
+      <PageHead>
+        <ReadOnly />
+        <AsOf figures={[figure]} />
+        <Button kind="main" disabled={!mode().write} action={poll}>
+          {poll.isPending ? 'Polling' : 'Poll now'}
+        </Button>
+      </PageHead>
+      <Failure error={poll.error} />
+      {data.accounts.length === 0 ? (
+        <EmptyState
+          title="The connector has no account"
+          hint="Add one with POST /v1/accounts, or set SERVICE_API_KEY."
+        />
+      ) : (
+        <>
+          <Tiles status={data} />
+          <Findings />
+          <PairAgain />
+          {data.accounts.map((account) => (
+            <Account key={account.accountId} account={account} />
+          ))}
+        </>
+      )}
+      <Consumers />
+      <Letters />
+      <Sends status={data} />
+    </div>
+  );
+}
+
+/** The three questions of this screen, over all accounts: what is covered, what was repaired, what waits. */
+function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: SyncStatus }) {
+  const now = useRealNow();
+  const covered = accounts.map(({ coveredUntil }) => Date.parse(coveredUntil ?? '') || 0);
+  const gaps = accounts.reduce((sum, { openGaps }) => sum + openGaps, 0);
+  const count = (kind: 'messages' | 'statuses'): number =>
+    accounts.reduce((sum, { repaired }) => sum + repaired[kind], 0);
+  const since = (iso: string | null | undefined): number =>
+    iso == null ? 0 : Math.max(0, now - Date.parse(iso));
+  const lag = Math.max(since(sends.oldestAt), since(dispatch?.oldestAt));
+  const least = Math.min(...covered);
+  const tiles = [
+    [
+      'Coverage',
+      least === 0 ? undefined : showSpan(now - least),
+      least === 0 ? 'no message polled yet' : 'ago, nothing is missing before',
+      gaps > 0,
+    ],
+    [
+      'Repaired',
+      (count('messages') + count('statuses')).toLocaleString('en'),
+      `${showCount(count('messages'), 'message')}, ${showCount(count('statuses'), 'status', 'statuses')} that webhooks lost`,
+      false,
+    ],
+    [
+      'Lag',
+      lag === 0 ? 'none' : showSpan(lag),
+      `${showCount(dispatch?.waiting ?? 0, 'change')} and ${showCount(sends.waiting, 'send')} wait`,
+      lag > LATE_MS,
+    ],
+  ] as const;
+  return (
+    <ul className="tiles" aria-label="Summary">
+      {tiles.map(([name, value, words, isBad]) => (
+        <li key={name} className="card" data-bad={isBad}>
+          <div>
+            <Figure name={name} value={value}>
+              {words}
+            </Figure>
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The doctor calls a consumer late that has not taken a change for so long. */
+const LATE_MS = 300_000;
+
+/** Why buttons are disabled. */
+function ReadOnly() {
+  if (mode().write) return null;
+  return <span className="faint">Read only. Start the console with --write to change anything.</span>;
+}
+
+export const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
+  healthy: 'good',
+  lossy: 'warn',
+  silent: 'bad',
+  unknown: 'plain',
+};
+
+/** A time, and how long ago it was. */
+export function Ago({ iso, none }: { readonly iso: string | null; readonly none: string }) {
+  const now = useRealNow();
+  if (iso === null) return <span className="faint">{none}</span>;
+  const at = Date.parse(iso);
+  return (
+    <>
+      <time dateTime={iso}>{showDateTime(at)}</time>
+      {at > now ? null : <span className="faint"> {showSpan(now - at)} ago</span>}
+    </>
+  );
+}
+
+function Journey({ id }: { readonly id: string }) {
+  return (
+    <Link to="/journey/$id" params={{ id }}>
+      Journey
+    </Link>
+  );
+}
+
+export function LastPoll({ lastPoll, pollOverdue }: Pick<AccountSync, 'lastPoll' | 'pollOverdue'>) {
+  if (lastPoll === null) return <span className="faint">none yet</span>;
+  const { startedAt, ok, error, notBefore } = lastPoll;
+  return (
+    <>
+      <Chip tone={ok && !pollOverdue ? 'good' : 'bad'}>{ok ? 'succeeded' : (error ?? 'failed')}</Chip>{' '}
+      <Ago iso={startedAt} none="" />
+      {pollOverdue ? <b className="bad"> · the next one is late</b> : null}
+      {notBefore === null ? '' : ` · not before ${showDateTime(Date.parse(notBefore))}`}
+    </>
+  );
+}
+
+/** The credential of an account, its slots and its webhook. */
+function ofCredential(account: ConnectorAccount): readonly (readonly [name: string, value: ReactNode])[] {
+  const { kind, label, state, baseUrl, quota, webhookUrl, secretInDoubt, endingLicenses, reauth } = account;
+  const slots = quota?.slots;
+  return [
+    [
+      'Credential',
+      <span key="c">
+        <Chip tone={state === 'active' ? 'good' : state === 'webhook_only' ? 'plain' : 'bad'}>
+          {state.replaceAll('_', ' ')}
+        </Chip>{' '}
+        {kind === 'oauth' ? 'OAuth grant' : 'API key'} <bdi>{label}</bdi> {reauth?.reason}
+      </span>,
+    ],
+    ['Service', baseUrl ?? 'never called'],
+    [
+      'Webhook',
+      `${webhookUrl ?? 'not registered by this connector'}${secretInDoubt ? ', secret in doubt' : ''}`,
+    ],
+    ['Slots', slots === undefined ? 'not read yet' : `${slots.used} of ${slots.total} used`],
+    ['Licenses that end soon', endingLicenses.length],
+  ];
+}
+
+function Account({ account }: { readonly account: AccountSync }) {
+  const { data: accounts } = useRead({
+    queryKey: ['connector', 'accounts'],
+    queryFn: () => connector('GET', '/v1/accounts', { query: { limit: '1000' } }),
+  });
+  const nameOf = useNames();
+  const credential = accounts?.accounts.find(({ id }) => id === account.accountId);
+  const { accountId, coveredUntil, oldestOpenStatus, repaired, connections, webhookHealth } = account;
+  return (
+    <section aria-label={`Account ${accountId}`}>
+      <div className="line">
+        <h2>
+          Account <bdi className="mono">{accountId}</bdi>
+        </h2>
+        <Chip tone={HEALTH[webhookHealth]}>webhooks {webhookHealth}</Chip>
+        {account.reauthRequired ? <Chip tone="bad">new consent required</Chip> : null}
+      </div>
+      <Facts
+        facts={[
+          ...(credential === undefined ? [] : ofCredential(credential)),
+          ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
+          ['Last poll', <LastPoll key="p" {...account} />],
+          ['Last success', <Ago key="g" iso={account.lastGoodPollAt} none="none yet" />],
+          ['Last webhook', <Ago key="w" iso={account.lastWebhookAt} none="none yet" />],
+          [
+            'Oldest open status',
+            oldestOpenStatus === null ? (
+              'none'
+            ) : (
+              <span key="o">
+                <Ago iso={oldestOpenStatus.createdAt} none="" /> <Journey id={oldestOpenStatus.messageId} />
+              </span>
+            ),
+          ],
+          [
+            'Repaired by polling',
+            `${showCount(repaired.messages, 'message')}, ${showCount(repaired.statuses, 'status', 'statuses')}${
+              account.undecidedRepairs === 0
+                ? ''
+                : `; ${account.undecidedRepairs} more unless a webhook still arrives`
+            }`,
+          ],
+          ['Open gaps', account.openGaps],
+          ['No longer checked', `${account.unresolvedStatuses} statuses older than seven days`],
+          ['Read and failed', showCount(account.statusConflicts, 'message')],
+        ]}
+      />
+      <ul className="sync-rows" aria-label="Connections">
+        {connections.map(({ connectionId, coveredUntil: covered, repaired: own, ...each }) => (
+          <NamedRow key={connectionId} id={`connection-${connectionId}`}>
+            {mode().mode === 'sandbox' ? (
+              <Link to="/connections/$id" params={{ id: connectionId }} title={connectionId}>
+                <bdi>{nameOf(connectionId)}</bdi>
+              </Link>
+            ) : (
+              <bdi title={connectionId}>{nameOf(connectionId)}</bdi>
+            )}
+            <Chip tone={HEALTH[each.webhookHealth]}>{each.webhookHealth}</Chip>
+            <span className="soft">
+              {own.messages + own.statuses === 0
+                ? 'nothing repaired'
+                : `${showCount(own.messages, 'message')} and ${showCount(own.statuses, 'status', 'statuses')} repaired`}
+            </span>
+            <span className="faint">
+              {covered === coveredUntil ? '' : 'behind: '}
+              {covered === null
+                ? 'no message polled yet'
+                : `covered until ${showDateTime(Date.parse(covered))}`}
+            </span>
+          </NamedRow>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
+  const { state } = route.useSearch();
+  const chosen = SEND_STATES.find((each) => each === state);
+  const { data, error, ...figure } = useRead({
+    queryKey: ['connector', 'outbound', chosen],
+    queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
+  });
+  return (
+    <section aria-label="Sends">
+      <ReadHeading title="Sends" figures={[figure]} />
+      <Facts
+        facts={[
+          ['Queued or running', sends.waiting],
+          ['Oldest', <Ago key="o" iso={sends.oldestAt} none="none waits" />],
+        ]}
+      />
+      <nav className="line" aria-label="States of sends">
+        {[undefined, ...SEND_STATES].map((each) => (
+          <Link
+            key={each ?? 'all'}
+            to="/sync"
+            search={each === undefined ? {} : { state: each }}
+            className="chip"
+            aria-current={each === chosen ? 'true' : undefined}
+          >
+            {each?.replaceAll('_', ' ') ?? 'all'}
+          </Link>
+        ))}
+      </nav>
+      {chosen === undefined ? null : (
+        <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
+      )}
+      <ReadFailure error={error} />
+      {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
+      <ul className="sync-rows" aria-label="Latest sends">
+        {data?.outbound.map((send) => (
+          <Send key={send.id} send={send} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Send({ send }: { readonly send: Outbound }) {
+  const { state, to, text, media, messageId, lastError, attempts, updatedAt } = send;
+  const { tone, certain } = describeSend(send);
+  return (
+    <li>
+      <span>
+        <Chip tone={tone}>{state.replaceAll('_', ' ')}</Chip>
+      </span>
+      <span>
+        <bdi>
+          +{to} {text ?? media?.filename}
+        </bdi>
+      </span>
+      <span className="soft" title={certain}>
+        {showCount(attempts, 'attempt')}
+        {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
+      </span>
+      <span>{messageId === null ? null : <Journey id={messageId} />}</span>
+    </li>
+  );
+}
+
+const LETTER_FILTERS = ['consumer', 'connection', 'error'] as const;
+const ANY = 'any';
+
+const valuesOf = ({ consumer, change, lastError }: DeadLetter) => ({
+  consumer,
+  connection: change.connectionId,
+  error: lastError,
+});
+
+/** Changes that the handler failed to process. A replayed one comes back if the handler fails again. */
+function Letters() {
+  const [filter, setFilter] = useState<Partial<Record<(typeof LETTER_FILTERS)[number], string>>>({});
+  const { data, error, ...figure } = useRead({
+    queryKey: ['sync', 'letters'],
+    queryFn: () => connector('GET', '/v1/dead-letters', { query: { limit: '1000' } }),
+  });
+  const replay = (id: string) => connector('POST', '/v1/dead-letters/{id}/replay', { params: { id } });
+  const one = useAction({ mutationFn: replay, onSettled: readAgain });
+  const all = data?.deadLetters ?? [];
+  const letters = all.filter((letter) =>
+    LETTER_FILTERS.every((key) => (filter[key] ?? ANY) === ANY || filter[key] === valuesOf(letter)[key]),
+  );
+  const count = letters.length;
+  return (
+    <section aria-label="Dead letters">
+      <ReadHeading title="Dead letters" figures={[figure]} />
+      <ReadFailure error={error} />
+      <Failure error={one.error} />
+      {data !== undefined && all.length === 0 ? (
+        <p className="faint">None. A change that the handler fails to process is set aside here.</p>
+      ) : null}
+      <div className="line">
+        {all.length < 2
+          ? null
+          : LETTER_FILTERS.map((key) => (
+              <label key={key} className="line">
+                <span className="faint">{key}</span>
+                <select
+                  className="field"
+                  value={filter[key] ?? ANY}
+                  onChange={({ target }) => setFilter({ ...filter, [key]: target.value })}
+                >
+                  {[ANY, ...new Set(all.map((letter) => valuesOf(letter)[key]))].map((value) => (
+                    <option key={value}>{value}</option>
+                  ))}
+                </select>
+              </label>
+            ))}
+        <Bulk
+          label={count === 1 ? 'Replay it' : `Replay all ${count}`}
+          question={`The handler is called again with ${showCount(count, 'change')}, oldest first.`}
+          count={count}
+          isDisabled={!mode().write}
+          isBusy={one.isPending}
+          items={() => letters.map(({ id }) => id).toReversed()}
+          act={replay}
+          onEnd={readAgain}
+        />
+        {data?.hasMore === true ? <span className="faint">More follow when these are gone.</span> : null}
+        {count === 0 ? null : <ReadOnly />}
+      </div>
+      <ul className="sync-rows" aria-label="Dead letters">
+        {letters.map((letter) => (
+          <Letter key={letter.id} letter={letter}>
+            <Button disabled={!mode().write} isPending={one.isPending} onClick={() => one.mutate(letter.id)}>
+              Replay
+            </Button>
+          </Letter>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Letter({ letter, children }: { readonly letter: DeadLetter; readonly children: ReactNode }) {
+  const { id, change, attempts, lastError, at } = letter;
+  const messageId = 'messageId' in change ? change.messageId : undefined;
+  return (
+    <NamedRow id={`letter-${id}`}>
+      <span className="mono">
+        {change.seq} {change.type}
+      </span>
+      <bdi className="bad">{lastError}</bdi>
+      <span className="soft">
+        {showCount(attempts, 'call')} · {showDateTime(Date.parse(at))}
+      </span>
+      <span className="line">
+        {children}
+        {messageId === undefined ? null : <Journey id={messageId} />}
+      </span>
+    </NamedRow>
+  );
+}

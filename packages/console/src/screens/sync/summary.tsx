@@ -1,0 +1,44 @@
+import type { SyncStatus } from '../../../../../src/contract/connector/sync.ts';
+import type { Figure } from '../../data/reading.ts';
+import { Facts } from '../../ui/about.tsx';
+import { ReadHeading } from '../../ui/as-of.tsx';
+import { Chip } from '../../ui/chip.tsx';
+import { Ago, HEALTH, LastPoll } from './screen.tsx';
+
+/** Whether the connector keeps up, account by account. */
+export function Summary({
+  status: { accounts, sends, dispatch },
+  figure,
+}: {
+  readonly status: SyncStatus;
+  readonly figure: Figure;
+}) {
+  return (
+    <section aria-label="Connector">
+      <ReadHeading title="Connector" figures={[figure]} />
+      <Facts
+        facts={[
+          ['Sends', `${sends.waiting} waiting`],
+          ['Changes for the CRM', dispatch === null ? 'read from the feed' : `${dispatch.waiting} waiting`],
+        ]}
+      />
+      {accounts.map(({ accountId, webhookHealth, coveredUntil, lastPoll, pollOverdue, lastWebhookAt }) => (
+        <section key={accountId} aria-label={`Account ${accountId}`}>
+          <div className="line">
+            <h3>
+              Account <bdi className="mono">{accountId}</bdi>
+            </h3>
+            <Chip tone={HEALTH[webhookHealth]}>webhooks {webhookHealth}</Chip>
+          </div>
+          <Facts
+            facts={[
+              ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
+              ['Last poll', <LastPoll key="p" {...{ lastPoll, pollOverdue }} />],
+              ['Last webhook', <Ago key="w" iso={lastWebhookAt} none="none yet" />],
+            ]}
+          />
+        </section>
+      ))}
+    </section>
+  );
+}

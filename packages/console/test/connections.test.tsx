@@ -1,0 +1,305 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from 'vitest';
+import type { ShownConnection } from '../../../src/contract/sandbox/connections.ts';
+import { at, DESK, SHOWN_DESK, unpaired } from './answers.tsx';
+import { type Answers, hasFocus, openPage, Refusal, screen, waitFor, within } from './open-page.tsx';
+
+const button = (name: string | RegExp) => screen.findByRole('button', { name });
+const region = async (name: string) => within(await screen.findByRole('region', { name }));
+const open = (connection: ShownConnection = SHOWN_DESK, answers: Answers = {}) =>
+  openPage('/connections/c1', {
+    answers: {
+      'GET /sandbox/v1/connections': { entries: [DESK] },
+      'GET /sandbox/v1/connections/c1': connection,
+      ...answers,
+    },
+  });
+const DETAIL = unpaired();
+const connecting: ShownConnection = { ...SHOWN_DESK, status: 'connecting', phoneNumber: null, phone: null };
+
+describe('the connections', () => {
+  it('are asked for newest first, and show their state in one word', async () => {
+    const page = await openPage('/connections', {
+      answers: {
+        'GET /sandbox/v1/connections': {
+          entries: [
+            { ...DESK, id: '1', label: 'A', outage: 'zombie' },
+            { ...DESK, id: '2', label: 'B', status: 'disconnected', needsReconnect: true },
+            { ...DESK, id: '3', label: 'C', status: 'disconnected' },
+            { ...DESK, id: '4', label: 'D', status: 'connecting', phoneNumber: null, licenseStatus: 'none' },
+            { ...DESK, id: '5', label: 'E', licenseStatus: 'trial', licenseExpires: at(7 * 86_400 + 1_800) },
+          ],
+        },
+      },
+    });
+    const list = within(await screen.findByRole('list', { name: 'Connections' }));
+    await list.findByText('trial 7 d');
+    expect(list.getAllByRole('link').map(({ textContent }) => textContent)).toEqual([
+      'brokenA447700900101qractive',
+      'reconnectB447700900101qractive',
+      'disconnectedC447700900101qractive',
+      'connectingD–qrnone',
+      'connectedE447700900101qrtrial 7 d',
+    ]);
+    expect(page.reads.some(({ query }) => query['order'] === 'newest' && query['limit'] === '500')).toBe(
+      true,
+    );
+  });
+});
+
+describe('creating a connection', () => {
+  const CREATE = 'POST /service/connections';
+  const refused = new Refusal(400, {
+    error: 'invalid_request',
+    field: 'label',
+    hint: 'has more than 255 characters',
+  });
+
+  it('shows a refused label at its field, repeats with the same key, and opens what it created', async () => {
+    const page = await openPage('/connections', {
+      answers: {
+        [CREATE]: refused,
+        'GET /sandbox/v1/connections/c1': connecting,
+        'GET /service/connections/c1': DETAIL,
+      },
+    });
+    await button('New connection');
+    await page.user.keyboard('c');
+    await hasFocus('Label');
+    await page.user.keyboard('{Escape}');
+    await hasFocus('New connection');
+    await page.user.keyboard('{Enter}');
+    await hasFocus('Label');
+    await page.user.keyboard('Warehouse{Enter}');
+    expect((await screen.findByRole('alert')).textContent).toBe('has more than 255 characters');
+    const label = screen.getByLabelText('Label');
+    expect(label.getAttribute('aria-invalid')).toBe('true');
+    expect(document.getElementById(label.getAttribute('aria-describedby') ?? '')?.textContent).toBe(
+      'has more than 255 characters',
+    );
+    page.answer({ [CREATE]: { connection: { id: 'c1', status: 'connecting', qr: DETAIL.connection.qr } } });
+    await page.user.click(await button('Create'));
+    await screen.findByRole('heading', { name: 'Front desk' });
+    expect(location.pathname).toBe('/connections/c1');
+    expect(screen.queryByRole('button', { name: 'Create' })).toBeNull();
+    expect(page.writes.map(({ body }) => body)).toEqual([{ label: 'Warehouse' }, { label: 'Warehouse' }]);
+    const [first, second] = page.writes.map(({ headers }) => headers['idempotency-key']);
+    expect([first?.length ?? 0, second]).toEqual([expect.any(Number), first]);
+    expect(first).toMatch(/.{16}/);
+  });
+
+  it('offers the workspaces if there are several', async () => {
+    const slots = { total: 10, used: 1, available: 9, nextExpiry: null };
+    const workspace = (id: string) => ({ id, kind: 'standalone', createdAt: at(), slots, apiKeys: [] });
+    const page = await openPage('/connections', {
+      answers: {
+        'GET /sandbox/v1/workspaces': { entries: [workspace('w1'), workspace('w2')] },
+        [CREATE]: refused,
+      },
+    });
+    await page.user.click(await button('New connection'));
+    await page.user.selectOptions(await screen.findByLabelText('Workspace'), 'w2');
+    await page.user.click(await button('Create'));
+    await screen.findByRole('alert');
+    expect(page.writes).toMatchObject([{ body: {}, headers: { 'x-workspace-id': 'w2' } }]);
+  });
+});
+
+describe('a connection that waits for its owner', () => {
+  it('shows its QR code, and a refused number for a pairing code at its field', async () => {
+    const CODE = 'POST /service/connections/c1/pairing-code';
+    const page = await open(connecting, {
+      'GET /service/connections/c1': DETAIL,
+      [CODE]: new Refusal(400, { error: 'invalid_phone_number' }),
+    });
+    expect((await screen.findByAltText('QR code for pairing')).getAttribute('src')).toBe(
+      DETAIL.connection.qr,
+    );
+    const number = screen.getByLabelText('Phone number for a pairing code');
+    await page.user.type(number, '+44{Enter}');
+    expect((await screen.findByRole('alert')).textContent).toBe(
+      'Enter international digits without a plus sign.',
+    );
+    expect(number.getAttribute('aria-invalid')).toBe('true');
+    page.answer({ [CODE]: { code: 'ABCD-1234' } });
+    await page.user.clear(number);
+    await page.user.type(number, '447700900161{Enter}');
+    await screen.findByText('ABCD-1234');
+    expect(screen.queryByRole('alert')).toBeNull();
+    expect(page.writes).toMatchObject([
+      { body: { phoneNumber: '+44' }, headers: { 'x-workspace-id': 'w1' } },
+      { body: { phoneNumber: '447700900161' } },
+    ]);
+  });
+});
+
+describe('a connection', () => {
+  it.each([
+    ['Session lost', { cause: 'session_lost', heals: false }],
+    ['Zombie session', { cause: 'zombie', heals: false }],
+    ['Session ageing, heals by itself', { cause: 'session_ageing', heals: true }],
+  ])('gets an outage: %s', async (name, body) => {
+    const page = await open(SHOWN_DESK, { 'POST /sandbox/v1/connections/c1/outage': { ok: true } });
+    await page.user.click(await button('Cause an outage'));
+    await page.user.click(await button(name));
+    await waitFor(() =>
+      expect(page.writes).toMatchObject([{ path: '/sandbox/v1/connections/c1/outage', body }]),
+    );
+  });
+
+  it('says when an outage is found, moves the time there, and is healed', async () => {
+    const broken: ShownConnection = { ...SHOWN_DESK, outage: 'zombie' };
+    const page = await open(broken, {
+      'GET /service/connections/c1': DETAIL,
+      'GET /sandbox/v1/clock/due': {
+        entries: [
+          { at: at(60), what: 'receipt.read', id: 'c1' },
+          { at: at(300), what: 'outage.found', id: 'c9' },
+          { at: at(600), what: 'outage.found', id: 'c1' },
+        ],
+        total: 3,
+      },
+      'POST /sandbox/v1/clock/advance': { now: at(600), fired: [] },
+      'POST /sandbox/v1/connections/c1/recover': { ok: true },
+    });
+    await screen.findByText(/Outage: zombie session\. The service still shows the connection as connected/);
+    await screen.findByText(/The probe runs at .*12:10:00\./);
+    await page.user.click(await button('Move the time to then'));
+    await waitFor(() => expect(page.writes).toHaveLength(1));
+    page.answer({
+      'GET /sandbox/v1/connections/c1': { ...broken, status: 'disconnected', needsReconnect: true },
+    });
+    page.hear({ type: 'changed', what: 'connections' });
+    await screen.findByText(/The service has found it and waits for the owner/);
+    await page.user.click(await button('Heal'));
+    await waitFor(() => expect(page.writes).toMatchObject([{ body: { to: at(600) } }, {}]));
+    expect(page.writes[1]?.path).toBe('/sandbox/v1/connections/c1/recover');
+  });
+
+  it('shows every transition with its cause and the event that reported it', async () => {
+    const step = { needsReconnect: false, reason: null, event: null };
+    await open({
+      ...SHOWN_DESK,
+      transitions: [
+        {
+          ...step,
+          at: at(30),
+          from: 'disconnected',
+          to: 'connected',
+          cause: 'recovered',
+          event: 'connection.connected',
+        },
+        {
+          ...step,
+          at: at(20),
+          from: 'connected',
+          to: 'disconnected',
+          cause: 'outage_found',
+          reason: 'AUTH_LOST',
+          event: 'connection.disconnected',
+        },
+        { ...step, at: at(0), from: null, to: 'connecting', cause: 'created' },
+      ],
+    });
+    const items = (await region('Transitions'))
+      .getAllByRole('listitem')
+      .map(({ textContent }) => textContent);
+    expect(items).toEqual([
+      '2026-01-15 12:00:30disconnected → connectedRecovered, reported by connection.connected',
+      '2026-01-15 12:00:20connected → disconnectedThe status probe found an outage (AUTH_LOST), reported by connection.disconnected',
+      '2026-01-15 12:00:00connectingCreated',
+    ]);
+    expect(screen.getByRole('link', { name: 'connection.connected' }).getAttribute('href')).toBe(
+      '/deliveries?q=connection%3Ac1+type%3Aconnection.connected',
+    );
+    const states = within(screen.getByRole('list', { name: 'States' })).getAllByRole('listitem');
+    expect(states.map(({ textContent }) => textContent?.split(':')[0])).toEqual([
+      'connecting',
+      'connected (now)',
+      'disconnected',
+      'logged out',
+      'removed',
+    ]);
+  });
+
+  it('that was logged out is in the state "logged out"', async () => {
+    await open(
+      {
+        ...SHOWN_DESK,
+        status: 'disconnected',
+        phone: null,
+        transitions: [
+          {
+            at: at(),
+            from: 'connected',
+            to: 'disconnected',
+            cause: 'logged_out',
+            reason: null,
+            needsReconnect: true,
+            event: null,
+          },
+        ],
+      },
+      { 'GET /service/connections/c1': DETAIL },
+    );
+    expect((await screen.findByRole('list', { name: 'States' })).textContent).toContain('logged out (now)');
+  });
+
+  it('offers no other action while one runs, and keeps a question open until then', async () => {
+    const restarting = Promise.withResolvers<object>();
+    const page = await open(SHOWN_DESK, {
+      'POST /service/connections/c1/restart': () => restarting.promise,
+      'DELETE /service/connections/c1': { ok: true },
+    });
+    await page.user.click(await button('Restart'));
+    await waitFor(async () => expect((await button('Log out')).getAttribute('aria-disabled')).toBe('true'));
+    await page.user.click(await button('Delete'));
+    await screen.findByText(/^Delete “Front desk”\? This cannot be undone/);
+    const confirm = screen.getAllByRole('button', { name: 'Delete' }).at(-1) as HTMLElement;
+    await page.user.click(confirm);
+    expect(page.writes).toHaveLength(1);
+    restarting.resolve({ ok: true, recreated: false });
+    await waitFor(() => expect(confirm.getAttribute('aria-disabled')).toBe('false'));
+    await page.user.click(confirm);
+    await waitFor(() => expect(location.pathname).toBe('/connections'));
+    expect(page.writes[1]).toMatchObject({ method: 'DELETE', headers: { 'x-workspace-id': 'w1' } });
+  });
+
+  it('ends or renews its license, after a preview of what moving the time does', async () => {
+    const trial: ShownConnection = { ...SHOWN_DESK, license: { status: 'trial', expiresAt: at(7 * 86_400) } };
+    const page = await open(trial, {
+      'GET /sandbox/v1/clock': { now: at(), frozen: true },
+      'GET /sandbox/v1/connections': { entries: [{ ...DESK, licenseExpires: at(7 * 86_400) }] },
+      'GET /sandbox/v1/clock/due': { entries: [{ at: at(60), what: 'receipt.read', id: 'm1' }], total: 1 },
+      'POST /sandbox/v1/clock/advance': { now: at(7 * 86_400), fired: [] },
+      'PUT /sandbox/v1/connections/c1/licence': { status: 'active', expiresAt: null },
+    });
+    const license = await region('License');
+    await page.user.click(await license.findByRole('button', { name: 'Let it end …' }));
+    await license.findByText('The license of +447700900101 ends');
+    expect(license.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
+      expect.stringContaining('A message is read'),
+      '2026-01-22 12:00:00in 7 dThe license of +447700900101 ends',
+    ]);
+    await page.user.click(license.getByRole('button', { name: 'Move the time' }));
+    await waitFor(() => expect(page.writes).toMatchObject([{ body: { to: at(7 * 86_400) } }]));
+    page.answer({
+      'GET /sandbox/v1/connections/c1': {
+        ...trial,
+        license: { status: 'expired', expiresAt: at(7 * 86_400) },
+      },
+    });
+    page.hear({ type: 'changed', what: 'connections' });
+    await page.user.click(await license.findByRole('button', { name: 'Renew' }));
+    await waitFor(() => expect(page.writes[1]?.body).toMatchObject({ status: 'active' }));
+  });
+
+  it('shows how much of its hourly limit is used', async () => {
+    await open({
+      ...SHOWN_DESK,
+      warmup: { sentLastHour: 3, perHour: 30, stepEndsAt: at(60), endsAt: at(120) },
+    });
+    const bar = await screen.findByRole('progressbar', { name: '3 of 30 messages sent in the last hour' });
+    expect([bar.getAttribute('value'), bar.getAttribute('max')]).toEqual(['3', '30']);
+  });
+});

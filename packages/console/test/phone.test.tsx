@@ -1,0 +1,290 @@
+// @vitest-environment happy-dom
+import { describe, expect, it } from 'vitest';
+import type { StoredMessage } from '../../../src/contract/sandbox/messages.ts';
+import { at, DESK, SHOWN_DESK, STORED, unpaired } from './answers.tsx';
+import {
+  type Answers,
+  hasFocus,
+  invalid,
+  openPage,
+  type Page,
+  Refusal,
+  type Sent,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
+
+const CONTACT = '447700900201';
+const stored = (id: string, seconds: number, changed: Partial<StoredMessage> = {}): StoredMessage => ({
+  ...STORED,
+  id,
+  text: `Text ${id}`,
+  createdAt: at(seconds),
+  ...changed,
+});
+const world = (messages: readonly StoredMessage[] = [], more: Answers = {}): Answers => ({
+  'GET /sandbox/v1/connections': {
+    entries: [DESK, { ...DESK, id: 'c2', label: 'Sales', phoneNumber: '447700900102' }],
+  },
+  'GET /sandbox/v1/connections/c1': SHOWN_DESK,
+  'GET /sandbox/v1/messages': { entries: messages },
+  [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: { entries: [] },
+  'GET /sandbox/v1/contacts/{phone}': BEHAVIOR,
+  ...more,
+});
+const BEHAVIOR = {
+  onNetwork: true,
+  deliverAfterMs: 300,
+  readAfterMs: 1_500,
+  failAfterMs: null,
+  autoReply: null,
+};
+const SILENT = { phone: CONTACT, ...BEHAVIOR, readAfterMs: null };
+const button = (name: string | RegExp) => screen.findByRole('button', { name });
+const chat = () => screen.findByRole('log');
+const texts = async () =>
+  within(await chat())
+    .getAllByRole('listitem')
+    .map(({ textContent }) => /Text [a-z]+/.exec(textContent ?? '')?.[0]);
+
+describe('the phones', () => {
+  it('are those of connections or of contacts, and of any number', async () => {
+    const page = await openPage('/phone', {
+      answers: world([], {
+        'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
+          entries: query['q'] === undefined ? [SILENT] : [],
+        }),
+      }),
+    });
+    await screen.findByRole('link', { name: /^\+447700900101 ?Front desk ?connected$/ });
+    await page.user.click(await button('Contacts'));
+    await screen.findByRole('link', { name: /never reads/ });
+    await page.user.type(screen.getByLabelText('Number of any contact'), '+44 7700 900299{Enter}');
+    await screen.findByText(/reads after 1\.5 s/);
+    expect([location.pathname, location.search]).toEqual(['/phone/447700900299', '?list=contacts']);
+  });
+});
+
+describe('the phone of a contact', () => {
+  it('lists its chats, the newest first, and then whom it has not written to, which opens a chat', async () => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts`, {
+      answers: world([stored('b', 20, { direction: 'outgoing' }), stored('a', 10)]),
+    });
+    const first = await screen.findByRole('link', { name: /Front desk \+447700900101.*Text b/ });
+    expect(first.getAttribute('href')).toBe(`/phone/${CONTACT}?list=contacts&with=c1`);
+    await page.user.click(
+      await screen.findByRole('link', { name: /Sales \+447700900102 ?Write the first message/ }),
+    );
+    await screen.findByRole('textbox', { name: 'Message to Sales +447700900102' });
+    expect(location.search).toBe('?list=contacts&with=c2');
+    expect(page.reads.some(({ query }) => query['q'] === `contact:${CONTACT} connection:c2`)).toBe(true);
+  });
+
+  it('shows a chat in the order of time, and what the service has not recorded', async () => {
+    await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
+      answers: world([stored('c', 30, { direction: 'outgoing' }), stored('a', 10)], {
+        [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: {
+          entries: [{ messageId: 'b', connectionId: 'c1', from: '447700900101', text: 'Text b', at: at(20) }],
+        },
+      }),
+    });
+    await within(await chat()).findByText('Text b');
+    expect(await texts()).toEqual(['Text a', 'Text b', 'Text c']);
+    await screen.findByText('Received, but the service has no record of it.');
+    const own = within(await chat()).getAllByRole('img', { name: 'delivered' });
+    expect(own).toHaveLength(1);
+  });
+
+  it('writes a message, which is shown until the service has it, and says why it may be missing', async () => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
+      answers: world([], { [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm7' } }),
+    });
+    await screen.findByText('Nothing was written yet');
+    await page.user.type(
+      await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
+      'Text new{Enter}',
+    );
+    await screen.findByText('Not delivered yet. Is the other phone off, or does it block this number?');
+    expect(page.writes).toMatchObject([{ body: { connectionId: 'c1', text: 'Text new' } }]);
+    page.answer({ 'GET /sandbox/v1/messages': { entries: [stored('m7', 10, { text: 'Text new' })] } });
+    page.hear({ type: 'changed', what: 'messages' });
+    await waitFor(() => expect(screen.queryByText(/Not delivered yet/)).toBeNull());
+    expect(await texts()).toEqual(['Text new']);
+  });
+
+  it('reads what it has not read', async () => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
+      answers: world(
+        [
+          stored('c', 30, { direction: 'outgoing', status: 'sent' }),
+          stored('b', 20, { direction: 'outgoing', status: 'read' }),
+          stored('a', 10),
+        ],
+        { 'POST /sandbox/v1/messages/c/status': { changed: true, status: 'read' } },
+      ),
+    });
+    await page.user.click(await button('Read 1'));
+    await waitFor(() =>
+      expect(page.writes).toMatchObject([
+        { path: '/sandbox/v1/messages/c/status', body: { status: 'read' } },
+      ]),
+    );
+  });
+});
+
+describe('the behavior of a contact', () => {
+  const PUT = `PUT /sandbox/v1/contacts/${CONTACT}`;
+  const open = async (more: Answers) => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts`, { answers: world([], more) });
+    (await button('Change the behavior')).focus();
+    await page.user.keyboard('{Enter}');
+    await hasFocus('Has an account on the network');
+    return page;
+  };
+  const fill = async (page: Page, label: string, text: string) => {
+    await page.user.clear(screen.getByLabelText(label));
+    await page.user.type(screen.getByLabelText(label), text);
+  };
+
+  it('is changed by keyboard: delays in seconds, nothing for never', async () => {
+    const now = { ...BEHAVIOR, onNetwork: false };
+    const page = await open({ [PUT]: now });
+    await page.user.keyboard(' ');
+    expect(screen.getByLabelText<HTMLInputElement>('Read after, in seconds').value).toBe('1.5');
+    await page.user.clear(screen.getByLabelText('Read after, in seconds'));
+    await fill(page, 'Delivered after, in seconds', '0');
+    await fill(page, 'Fails after, in seconds', '0.25');
+    await fill(page, 'Replies to each message', 'Thank you{Enter}');
+    await screen.findByText('not on the network');
+    expect(page.writes.map(({ body }) => body)).toEqual([
+      { onNetwork: false, deliverAfterMs: 0, readAfterMs: null, failAfterMs: 250, autoReply: 'Thank you' },
+    ]);
+    expect(screen.queryByRole('form', { name: 'Behavior' })).toBeNull();
+  });
+
+  it('says at the field what the server refuses', async () => {
+    const page = await open({ [PUT]: invalid('failAfterMs', "'failAfterMs': must be a number.") });
+    await fill(page, 'Fails after, in seconds', 'soon{Enter}');
+    await screen.findByText("'failAfterMs': must be a number.");
+    expect(screen.getByLabelText('Fails after, in seconds').getAttribute('aria-invalid')).toBe('true');
+    expect(page.writes[0]?.body).toMatchObject({ failAfterMs: 'soon' });
+  });
+});
+
+describe('the phone of a connection', () => {
+  const PHONE = 'POST /sandbox/v1/connections/c1/phone';
+
+  it('lists chats by contact, and reads older ones', async () => {
+    const page = await openPage('/phone/c1', {
+      answers: world([], {
+        'GET /sandbox/v1/messages': ({ query }: Sent) =>
+          query['cursor'] === undefined
+            ? { entries: [stored('b', 20)], nextCursor: 'p2' }
+            : { entries: [stored('a', 10, { peer: '447700900202' })] },
+      }),
+    });
+    await screen.findByRole('link', { name: /\+447700900201.*Text b/ });
+    await page.user.click(await button('Show older chats'));
+    await screen.findByRole('link', { name: /\+447700900202.*Text a/ });
+    expect(screen.queryByRole('button', { name: 'Show older chats' })).toBeNull();
+  });
+
+  it('is switched off and on', async () => {
+    let phone = { on: true, blocked: [] as string[] };
+    const page = await openPage('/phone/c1', {
+      answers: world([], {
+        'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
+        [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
+      }),
+    });
+    await page.user.click(await button('Switch off'));
+    await screen.findByText('This phone is off');
+    await page.user.click(await button('Switch on'));
+    await screen.findByText('No chats yet');
+    expect(page.writes.map(({ body }) => body)).toEqual([{ on: false }, { on: true }]);
+  });
+
+  it('blocks a contact beside those that are blocked, and unblocks it', async () => {
+    let phone = { on: true, blocked: ['447700900299'] };
+    const page = await openPage(`/phone/c1?with=${CONTACT}`, {
+      answers: world([stored('a', 10)], {
+        'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
+        [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
+      }),
+    });
+    await page.user.click(await button('Block'));
+    await screen.findByText(/This contact is blocked/);
+    await page.user.click(await button('Unblock'));
+    await button('Block');
+    expect(page.writes.map(({ body }) => body)).toEqual([
+      { blocked: ['447700900299', CONTACT] },
+      { blocked: ['447700900299'] },
+    ]);
+    const links = ['inbox', 'its own phone'].map((name) =>
+      screen.getByRole('link', { name }).getAttribute('href'),
+    );
+    expect(links).toEqual([`/inbox/c1~${CONTACT}`, `/phone/${CONTACT}?list=contacts&with=c1`]);
+  });
+});
+
+describe('a phone that is not linked', () => {
+  const QR = 'data:image/png;base64,AAAA';
+  const unlinked = { ...SHOWN_DESK, phoneNumber: null, status: 'connecting' as const, phone: null };
+  const link = (more: Answers): Answers =>
+    world([], {
+      'GET /sandbox/v1/connections/c1': unlinked,
+      'GET /service/connections/c1': unpaired(QR),
+      'GET /sandbox/v1/clock': { now: at(), frozen: true },
+      ...more,
+    });
+
+  it('scans the code with a number of its own, and shows why an old code is refused', async () => {
+    const page = await openPage('/phone/c1', {
+      answers: link({
+        'POST /sandbox/v1/connections/c1/scan': new Refusal(409, {
+          error: 'qr_expired',
+          message: 'The QR code has expired; scan the newest one.',
+        }),
+      }),
+    });
+    await screen.findByText('valid for 20 s');
+    await page.user.type(screen.getByLabelText('Number of this phone'), '+44 7700-900161');
+    page.answer({ 'GET /sandbox/v1/clock': { now: at(25), frozen: true } });
+    page.hear({ type: 'clock', now: at(25), frozen: true });
+    await screen.findByText('too old');
+    await page.user.click(await button('Scan it anyway'));
+    expect((await screen.findByRole('alert')).textContent).toContain('409 qr_expired');
+    expect(page.writes).toMatchObject([{ body: { qr: QR, phoneNumber: '447700900161' } }]);
+    page.answer({ 'GET /service/connections/c1': unpaired(`${QR}BBBB`) });
+    await page.user.click(await button('Show next code'));
+    await screen.findByText('valid for 20 s');
+    expect(screen.getByAltText('QR code for pairing').getAttribute('src')).toBe(`${QR}BBBB`);
+  });
+
+  it('types a pairing code', async () => {
+    const page = await openPage('/phone/c1', {
+      answers: link({
+        'POST /sandbox/v1/connections/c1/enter-code': new Refusal(409, {
+          error: 'code_expired',
+          message: 'No connection has this pairing code.',
+        }),
+      }),
+    });
+    await page.user.type(await screen.findByRole('textbox', { name: 'Pairing code' }), 'AAAA-AAAA');
+    await page.user.click(await button('Link with code'));
+    await screen.findByText('No connection has this pairing code.');
+    expect(page.writes).toMatchObject([{ body: { code: 'AAAA-AAAA' } }]);
+  });
+
+  it('asks for a restart if its session has ended', async () => {
+    const page = await openPage('/phone/c1', {
+      answers: link({
+        'GET /sandbox/v1/connections/c1': { ...unlinked, status: 'disconnected' },
+        'POST /service/connections/c1/restart': { ok: true, recreated: true },
+      }),
+    });
+    await page.user.click(await button('Restart connection'));
+    await waitFor(() => expect(page.writes).toMatchObject([{ headers: { 'x-workspace-id': 'w1' } }]));
+  });
+});

@@ -1,0 +1,494 @@
+// @vitest-environment happy-dom
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { DeadLetter } from '../../../src/contract/connector/changes.ts';
+import type { PairingEvent } from '../../../src/contract/connector/pairing.ts';
+import {
+  ACCOUNT,
+  ACCOUNT_SYNC,
+  at,
+  CONSUMER,
+  DESK,
+  EMPTY,
+  KNOWN_DESK,
+  letter,
+  POINT,
+  pageOf,
+  SEND,
+} from './answers.tsx';
+import {
+  type Answers,
+  openPage,
+  PRODUCTION,
+  Refusal,
+  type Sent,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
+
+const SYNC = { ...EMPTY['GET /connector/v1/sync'], accounts: [ACCOUNT_SYNC] };
+const button = (name: string | RegExp) => screen.findByRole('button', { name });
+const rows = (name: string) => within(screen.getByRole('list', { name })).getAllByRole('listitem');
+const consumers = (changed: object = {}) => pageOf('consumers', [{ ...CONSUMER, ...changed }]);
+
+describe('dead letters', () => {
+  /** A connector that takes back what is replayed. */
+  function letters(...all: readonly DeadLetter[]): Answers {
+    let left = all;
+    return {
+      'GET /connector/v1/dead-letters': () => pageOf('deadLetters', left),
+      'POST /connector/v1/dead-letters/{id}/replay': ({ path }: Sent) => {
+        left = left.filter(({ id }) => !path.includes(`/${id}/`));
+        return { ok: true };
+      },
+    };
+  }
+  const replayed = (writes: readonly Sent[]) => writes.map(({ path }) => path.split('/').at(-2));
+
+  it('are replayed one by one, and all of them, oldest first, after one confirmation', async () => {
+    const page = await openPage('/sync', {
+      answers: letters(letter('c', 3), letter('b', 2), letter('a', 1)),
+    });
+    await screen.findByText('RangeError: no room for c', { selector: 'bdi' });
+    expect(rows('Dead letters').map(({ textContent }) => textContent)).toEqual([
+      expect.stringMatching(/^3 message\.created.*1 call · 2026-01-15 12:00:00ReplayJourney$/),
+      expect.stringMatching(/^2 /),
+      expect.stringMatching(/^1 /),
+    ]);
+    await page.user.click(
+      within(rows('Dead letters')[1] as HTMLElement).getByRole('button', { name: 'Replay' }),
+    );
+    await waitFor(() => expect(rows('Dead letters')).toHaveLength(2));
+    await page.user.click(await button('Replay all 2'));
+    expect(replayed(page.writes)).toEqual(['b']);
+    await screen.findByText('The handler is called again with 2 changes, oldest first.');
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay all 2' }).at(-1) as HTMLElement);
+    await screen.findByText('None. A change that the handler fails to process is set aside here.');
+    expect(replayed(page.writes)).toEqual(['b', 'a', 'c']);
+    screen.getByText('Done: 2 of 2');
+  });
+
+  it('are replayed by consumer, connection and error, and a replay can be stopped', async () => {
+    const crm = { ...letter('d', 4), consumer: 'crm' };
+    const same = [letter('c', 3), letter('b', 2), letter('a', 1)].map((each) => ({
+      ...each,
+      lastError: 'RangeError: no room',
+    }));
+    const first = Promise.withResolvers<object>();
+    const page = await openPage('/sync', {
+      answers: {
+        ...letters(crm, ...same),
+        'POST /connector/v1/dead-letters/a/replay': () => first.promise,
+      },
+    });
+    await page.user.selectOptions(await screen.findByLabelText('error'), 'RangeError: no room');
+    expect(rows('Dead letters')).toHaveLength(3);
+    await page.user.selectOptions(screen.getByLabelText('consumer'), 'handler');
+    await page.user.click(await button('Replay all 3'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay all 3' }).at(-1) as HTMLElement);
+    await screen.findByText('0 of 3');
+    await page.user.click(await button('Stop'));
+    first.resolve({ ok: true });
+    await screen.findByText('Stopped: 1 of 3');
+    expect(replayed(page.writes)).toEqual(['a']);
+  });
+
+  it('keep a question open, and its button disabled, until the replay before it has ended', async () => {
+    const first = Promise.withResolvers<object>();
+    const page = await openPage('/sync', {
+      answers: {
+        ...letters(letter('b', 2), letter('a', 1)),
+        'POST /connector/v1/dead-letters/b/replay': () => first.promise,
+      },
+    });
+    await screen.findByText('RangeError: no room for b', { selector: 'bdi' });
+    await page.user.click(
+      within(rows('Dead letters')[0] as HTMLElement).getByRole('button', { name: 'Replay' }),
+    );
+    await page.user.click(await button('Replay all 2'));
+    const confirm = screen.getAllByRole('button', { name: 'Replay all 2' }).at(-1) as HTMLElement;
+    await waitFor(() => expect(confirm.getAttribute('aria-disabled')).toBe('true'));
+    await page.user.click(confirm);
+    expect(replayed(page.writes)).toEqual(['b']);
+    expect(confirm.closest('[popover]')?.hasAttribute('data-shown')).toBe(true);
+    first.resolve({ ok: true });
+    await waitFor(() => expect(confirm.getAttribute('aria-disabled')).toBe('false'));
+    await page.user.click(confirm);
+    await waitFor(() => expect(replayed(page.writes)).toEqual(['b', 'a', 'b']));
+  });
+
+  it('show why a replay failed', async () => {
+    const page = await openPage('/sync', {
+      answers: {
+        ...letters(letter('a', 1)),
+        'POST /connector/v1/dead-letters/a/replay': new Refusal(503, {
+          error: 'unavailable',
+          message: 'Retry later.',
+        }),
+      },
+    });
+    await page.user.click(await button('Replay it'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay it' }).at(-1) as HTMLElement);
+    await screen.findByText('Done: 0 of 1, 1 failed: Retry later.');
+  });
+});
+
+describe('what the connector says of itself', () => {
+  const finding = {
+    check: 'signatures',
+    title: 'signatures of deliveries',
+    accountId: 'default',
+    verdict: 'problem',
+    code: 'wrong_secret',
+    says: 'Deliveries are refused.',
+    evidence: ['3 in the last hour.'],
+    advice: ['Rotate the secret.'],
+  } as const;
+
+  it('is the findings of the doctor, with evidence and advice, and when it was examined', async () => {
+    const fine = { ...finding, check: 'feed', verdict: 'ok', code: null, says: 'No delay.' };
+    const page = await openPage('/sync', {
+      answers: {
+        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/doctor': { at: at(), findings: [fine, finding] },
+      },
+    });
+    const findings = within(await screen.findByRole('region', { name: 'Findings' }));
+    const [first] = await findings.findAllByRole('listitem');
+    expect(first?.textContent).toBe(
+      'Deliveries are refused. wrong_secret default3 in the last hour.Rotate the secret.',
+    );
+    findings.getByText('1 check fine, 0 not possible · examined at 12:00:00');
+    expect(findings.queryByText(/^Nothing is wrong/)).toBeNull();
+    page.answer({ 'GET /connector/v1/doctor': { at: at(30), findings: [fine] } });
+    await findings.findByText('Nothing is wrong, as far as the database shows.');
+  });
+
+  it('is how much is covered, repaired and late, in one line', async () => {
+    await openPage('/sync', {
+      answers: {
+        'GET /connector/v1/sync': {
+          ...SYNC,
+          accounts: [{ ...ACCOUNT_SYNC, openGaps: 2, coveredUntil: null }],
+          dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
+        },
+      },
+    });
+    const tiles = within(await screen.findByRole('list', { name: 'Summary' })).getAllByRole('listitem');
+    expect(tiles.map((tile) => [tile.textContent?.split(' ')[0], tile.dataset['bad']])).toEqual([
+      ['Coverage', 'true'],
+      ['Repaired', 'false'],
+      ['Lag', 'true'],
+    ]);
+    expect(tiles[1]?.textContent).toBe('Repaired 3 2 messages, 1 status that webhooks lost');
+    expect(tiles[2]?.textContent).toContain('7 changes and 0 sends wait');
+  });
+});
+
+describe('received webhooks in production', () => {
+  it('are listed with their answers, and the refused ones by reason', async () => {
+    const accepted = {
+      id: '2',
+      at: at(),
+      ms: 12,
+      status: 200,
+      reason: null,
+      says: null,
+      subscriptionId: 'default',
+      event: 'message.received',
+      connectionId: 'c1',
+      messageId: 'm1',
+    };
+    const refused = {
+      ...accepted,
+      id: '1',
+      status: 401,
+      reason: 'wrong_signature',
+      says: 'X-Service-Signature does not match the body and the secret.',
+      event: null,
+      connectionId: null,
+      messageId: null,
+    };
+    const page = await openPage('/deliveries', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/deliveries': ({ query }: Sent) => ({
+          deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused],
+        }),
+        'GET /connector/v1/statistics': { at: at(), stepSeconds: 900, from: at(), points: [POINT] },
+      },
+    });
+    await screen.findByText('Refused in 24 hours: 2 wrong signature, 1 stale timestamp');
+    await waitFor(() => expect(rows('Received webhooks')).toHaveLength(2));
+    expect(rows('Received webhooks')[0]?.textContent).toBe(
+      '200message.receivedc12026-01-15 12:00:00 · 12 msJourney',
+    );
+    await page.user.click(screen.getByRole('link', { name: 'refused' }));
+    await waitFor(() => expect(rows('Received webhooks')).toHaveLength(1));
+    expect(rows('Received webhooks')[0]?.textContent).toBe(
+      '401wrong signatureX-Service-Signature does not match the body and the secret.2026-01-15 12:00:00 · 12 ms',
+    );
+    expect(location.search).toBe('?q=refused');
+  });
+});
+
+describe('consumers', () => {
+  const LIST = 'GET /connector/v1/consumers';
+
+  it('show how far each is, and are paused and resumed', async () => {
+    let state = { state: 'running' };
+    const page = await openPage('/sync', {
+      answers: {
+        [LIST]: () =>
+          consumers({
+            ...state,
+            lag: { changes: 1, seconds: 90 },
+            deadLetters: 1,
+            parked: {
+              count: 2,
+              first: [
+                {
+                  connectionId: 'c1',
+                  seq: 4,
+                  attempts: 1,
+                  nextAttemptAt: at(),
+                  lastError: 'It was busy.',
+                  since: at(),
+                },
+              ],
+            },
+          }),
+        'POST /connector/v1/consumers/handler/pause': () => {
+          state = { state: 'paused' };
+          return { ...CONSUMER, ...state };
+        },
+        'POST /connector/v1/consumers/handler/resume': () => {
+          state = { state: 'running' };
+          return { ...CONSUMER, ...state };
+        },
+      },
+    });
+    const text = () => rows('Consumers')[0]?.textContent;
+    await page.user.click(await button('Pause'));
+    await button('Resume');
+    expect(text()).toMatch(
+      /^handler handler paused1 change behind, 1 min2 parked, 1 dead letter It was busy\.Resume/,
+    );
+    await page.user.click(await button('Resume'));
+    await button('Pause');
+    expect(text()).toContain('running');
+  });
+
+  it('are given changes again, from a number, a word or a time, and say what cannot be read', async () => {
+    const REPLAY = 'POST /connector/v1/consumers/handler/replay';
+    const page = await openPage('/sync', {
+      answers: {
+        [LIST]: consumers(),
+        [REPLAY]: new Refusal(400, { error: 'invalid_request', message: 'from: must be a time.' }),
+      },
+    });
+    await page.user.click(await button('Replay'));
+    const from = await screen.findByLabelText('Deliver changes to handler again, from');
+    await page.user.type(from, 'yesterday{Enter}');
+    await screen.findByText('from: must be a time.');
+    page.answer({ [REPLAY]: CONSUMER });
+    await page.user.clear(from);
+    await page.user.type(from, ' 12 {Enter}');
+    await waitFor(() => expect(from.closest('[popover]')?.hasAttribute('data-shown')).toBe(false));
+    expect(page.writes.map(({ body }) => body)).toEqual([{ from: 'yesterday' }, { from: 12 }]);
+  });
+});
+
+describe('an account', () => {
+  const world = (changed: object): Answers => ({
+    'GET /connector/v1/sync': { ...SYNC, accounts: [{ ...ACCOUNT_SYNC, ...changed }] },
+    'GET /connector/v1/accounts': pageOf('accounts', [ACCOUNT]),
+    'GET /sandbox/v1/connections': { entries: [DESK] },
+  });
+  const facts = async () =>
+    (await screen.findByRole('region', { name: 'Account default' })).textContent ?? '';
+
+  it('shows its credential, how far polling has come and what it repaired', async () => {
+    const page = await openPage('/sync', {
+      answers: {
+        ...world({
+          coveredUntil: at(60),
+          oldestOpenStatus: { messageId: 'm9', connectionId: 'c1', createdAt: at() },
+          undecidedRepairs: 3,
+          openGaps: 1,
+          connections: [
+            {
+              connectionId: 'c1',
+              coveredUntil: at(),
+              oldestOpenStatus: null,
+              repaired: { messages: 1, statuses: 0 },
+              webhookHealth: 'lossy',
+              lastWebhookAt: null,
+            },
+          ],
+        }),
+        'POST /connector/v1/sync': new Refusal(502, {
+          error: 'service_unreachable',
+          message: 'The service did not answer.',
+        }),
+      },
+    });
+    await screen.findByText('active');
+    const text = await facts();
+    for (const words of [
+      'webhooks healthy',
+      'Credentialactive API key Acme',
+      'Servicehttps://service.example.com/api/v1',
+      'Repaired by polling2 messages, 1 status; 3 more unless a webhook still arrives',
+      'Open gaps1',
+      'succeeded',
+      'Front desklossy1 message and 0 statuses repairedbehind: covered until 2026-01-15 12:00:00',
+    ])
+      expect(text).toContain(words);
+    await page.user.click(await button('Poll now'));
+    await screen.findByText('The service did not answer.');
+    expect(page.writes).toMatchObject([{ path: '/connector/v1/sync', body: {} }]);
+  });
+
+  it.each([
+    [{ lastPoll: null }, 'Last pollnone yet'],
+    [
+      { lastPoll: { startedAt: at(), ok: false, error: 'rate_limited', notBefore: at(60) } },
+      /rate_limited.*not before 2026-01-15 12:01:00/,
+    ],
+    [{ pollOverdue: true }, 'the next one is late'],
+    [{ reauthRequired: true }, 'new consent required'],
+    [{ webhookHealth: 'silent' }, 'webhooks silent'],
+    [{ coveredUntil: null }, 'Nothing missing untilno message polled yet'],
+  ])('with %j says so', async (changed, words) => {
+    await openPage('/sync', { answers: world(changed) });
+    expect(await facts()).toMatch(words);
+  });
+});
+
+describe('sends', () => {
+  it('are filtered by what is certain about them', async () => {
+    const page = await openPage('/sync?state=unknown');
+    await screen.findByText(/^Uncertain: it may have been sent\./);
+    await screen.findByText('There are no such sends.');
+    page.answer({
+      'GET /connector/v1/outbound': pageOf('outbound', [
+        { ...SEND, state: 'sent', messageId: 'm1', lastError: 'rate_limited', attempts: 2 },
+      ]),
+    });
+    await page.user.click(screen.getByRole('link', { name: 'sent' }));
+    await screen.findByText('+447700900201 Good morning');
+    expect(location.search).toBe('?state=sent');
+    expect(rows('Latest sends')[0]?.textContent).toMatch(
+      /^sent.*2 attempts, rate_limited · 2026-01-15 12:01:00Journey$/,
+    );
+    expect(
+      page.reads.filter(({ path }) => path.endsWith('/outbound')).map(({ query }) => query['state']),
+    ).toEqual(expect.arrayContaining(['unknown', 'sent']));
+  });
+});
+
+describe('beside a connector in production', () => {
+  it('nothing can be changed without --write, and the page says so', async () => {
+    await openPage('/sync', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
+        'GET /connector/v1/consumers': consumers(),
+      },
+    });
+    await screen.findByText('RangeError: no room for a');
+    for (const name of ['Poll now', 'Pause', 'Replay it'])
+      expect([name, (await button(name)).hasAttribute('disabled')]).toEqual([name, true]);
+    for (const each of screen.getAllByRole('button', { name: 'Replay' }))
+      expect(each.hasAttribute('disabled')).toBe(true);
+    expect(screen.getAllByText('Read only. Start the console with --write to change anything.')).toHaveLength(
+      2,
+    );
+  });
+
+  it('the overview begins with whether the connector keeps up', async () => {
+    const page = await openPage('/', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/sync': {
+          ...SYNC,
+          sends: { waiting: 4, oldestAt: at() },
+          dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
+        },
+      },
+    });
+    const summary = within(await screen.findByRole('region', { name: 'Connector' }));
+    expect(summary.getByText('7 waiting')).toBeDefined();
+    expect(summary.getByText('4 waiting')).toBeDefined();
+    expect(summary.getByRole('region', { name: 'Account default' }).textContent).toContain('succeeded');
+    await screen.findByText('Nothing. Polls succeed, credentials are accepted, and no change was set aside.');
+    expect(screen.queryByRole('region', { name: 'First steps' })).toBeNull();
+    expect(page.reads.filter(({ path }) => path.startsWith('/sandbox'))).toEqual([]);
+  });
+});
+
+describe('numbers that must be paired again', () => {
+  const broken = {
+    ...KNOWN_DESK,
+    health: 'needs_reconnect' as const,
+    needsReconnect: true,
+    reason: 'AUTH_LOST',
+  };
+  const answers: Answers = {
+    'GET /connector/v1/sync': SYNC,
+    'GET /connector/v1/connections': pageOf('connections', [broken]),
+    'POST /connector/v1/connections/{id}/restart': { ok: true, recreated: false },
+  };
+  /** The streams that the page opened. */
+  class Source {
+    static all: Source[] = [];
+    onmessage: ((message: { data: string }) => void) | undefined;
+    isClosed = false;
+    readonly url: string;
+    constructor(url: string) {
+      this.url = url;
+      Source.all.push(this);
+    }
+    close() {
+      this.isClosed = true;
+    }
+    say(event: PairingEvent) {
+      this.onmessage?.({ data: JSON.stringify(event) });
+    }
+  }
+
+  it('are restarted, and show each new QR code until they are paired', async () => {
+    vi.stubGlobal('EventSource', Source);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const page = await openPage('/sync', { mode: { ...PRODUCTION, write: true }, answers });
+    const numbers = within(await screen.findByRole('region', { name: 'Numbers to pair' }));
+    numbers.getByText('AUTH_LOST');
+    await page.user.click(numbers.getByRole('button', { name: 'Restart and show QR code' }));
+    const open = () => Source.all.filter(({ isClosed }) => !isClosed);
+    await waitFor(() => expect(open()).toHaveLength(1));
+    expect(page.writes.map(({ path }) => path)).toEqual(['/connector/v1/connections/c1/restart']);
+    const [source] = open();
+    expect(source?.url).toBe('/connector/v1/connections/c1/pairing');
+    const code = () => numbers.getByRole('img', { name: 'QR code for pairing' }).getAttribute('src');
+    for (const qr of ['data:image/png;base64,AA', 'data:image/png;base64,BB']) {
+      source?.say({ type: 'qr', status: 'connecting', qr });
+      await waitFor(() => expect(code()).toBe(qr));
+    }
+    source?.say({ type: 'waiting', reason: 'no_picture', message: 'The service shows none now.' });
+    await numbers.findByText('The service shows none now.');
+    expect([numbers.queryByRole('img'), source?.isClosed]).toEqual([null, false]);
+    source?.say({ type: 'connected', status: 'connected' });
+    await numbers.findByText('Paired.');
+    expect(source?.isClosed).toBe(true);
+  });
+
+  it('are only shown by a page that may not write, and none are shown if all work', async () => {
+    await openPage('/sync', { mode: PRODUCTION, answers });
+    expect((await button('Restart and show QR code')).getAttribute('disabled')).not.toBeNull();
+    await openPage('/sync', { mode: PRODUCTION, answers: { 'GET /connector/v1/sync': SYNC } });
+    await screen.findByRole('list', { name: 'Summary' });
+    expect(screen.queryByRole('region', { name: 'Numbers to pair' })).toBeNull();
+  });
+});

@@ -1,8 +1,0 @@
-import type { Change } from '../../contract/connector/changes.ts';
-import type { SandboxEvent } from '../../contract/sandbox/calls.ts';
-
-/** What the stream carries: the sandbox's events, and the changes of an attached connector. */
-export type StreamEvent =
-  | SandboxEvent
-  | { readonly type: 'change'; readonly change: Change }
-  | { readonly type: 'changed'; readonly what: 'connector' };
