@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { buildJourney, type JourneyFacts, type Step } from '../src/screens/journey/journey.ts';
 import type { DeadLetter } from '../../../src/contract/connector/changes.ts';
 import type { MessageTrace, TraceEntry } from '../../../src/contract/connector/trace.ts';
 import type { ApiCall } from '../../../src/contract/sandbox/calls.ts';
 import type { Delivery } from '../../../src/contract/sandbox/deliveries.ts';
 import type { StoredMessage } from '../../../src/contract/sandbox/messages.ts';
+import { buildJourney, type JourneyFacts, type Step } from '../src/screens/journey/journey.ts';
 
 const HOUR_MS = 3_600_000;
 const at = (seconds: string): string => `2026-01-15T12:00:${seconds}Z`;

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  chatsOf,
-  describeContact,
-  type StoredMessage,
-  unrecorded,
-} from '../src/screens/phone/chats.ts';
+import { chatsOf, describeContact, type StoredMessage, unrecorded } from '../src/screens/phone/chats.ts';
 
 const stored = (id: string, peer: string, second: number): StoredMessage => ({
   id,

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { ConnectorMessage } from '../../../src/contract/connector/messages.ts';
+import { OUTBOUND_STATES } from '../../../src/contract/connector/outbound.ts';
 import { nameContact } from '../src/data/numbers.ts';
 import {
   conversationId,
@@ -7,8 +9,6 @@ import {
   readConversationId,
 } from '../src/screens/inbox/conversations.ts';
 import { describeSend } from '../src/ui/describe-send.ts';
-import type { ConnectorMessage } from '../../../src/contract/connector/messages.ts';
-import { OUTBOUND_STATES } from '../../../src/contract/connector/outbound.ts';
 
 const message = (id: string, peer: string | null, second: number): ConnectorMessage => ({
   id,

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
+import type { FaultRule } from '../../../src/contract/sandbox/faults.ts';
 import { mergeDue } from '../src/screens/dock/due.ts';
 import { PRESETS, readRule } from '../src/screens/dock/rules.ts';
-import type { FaultRule } from '../../../src/contract/sandbox/faults.ts';
 import { at, DELIVERY, DESK, EMPTY } from './answers.tsx';
 import {
   type Answers,

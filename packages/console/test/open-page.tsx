@@ -2,10 +2,10 @@ import { configure, screen, waitFor, within } from '@testing-library/dom';
 import { type UserEvent, userEvent } from '@testing-library/user-event';
 import { createRoot } from 'react-dom/client';
 import { afterEach, beforeEach, expect, onTestFinished, vi } from 'vitest';
-import type { StreamEvent } from '../src/data/stream-event.ts';
 import type { ConsoleMode } from '../../../src/contract/console/screens.ts';
 import type { EndpointDefinition } from '../../../src/contract/schema/endpoint.ts';
 import { CHECKED_APIS, checkAnswer } from '../../../test/support/check-answer.ts';
+import type { StreamEvent } from '../src/data/stream-event.ts';
 import { EMPTY } from './answers.tsx';
 
 export const SANDBOX: ConsoleMode = { mode: 'sandbox', write: true, connector: true };

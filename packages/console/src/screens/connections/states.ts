@@ -1,4 +1,8 @@
-import type { ConnectionCause, OutageCause, ShownConnection } from '../../../../../src/contract/sandbox/connections.ts';
+import type {
+  ConnectionCause,
+  OutageCause,
+  ShownConnection,
+} from '../../../../../src/contract/sandbox/connections.ts';
 
 /** The states of a connection in the specification. `logged_out` and `disconnected` have the same status. */
 export type StateName = 'connecting' | 'connected' | 'disconnected' | 'logged_out' | 'removed';

@@ -1,6 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useId, useRef, useState } from 'react';
-import type { Delivery, DeliveryAttempt, ResendRequest } from '../../../../../src/contract/sandbox/deliveries.ts';
+import type {
+  Delivery,
+  DeliveryAttempt,
+  ResendRequest,
+} from '../../../../../src/contract/sandbox/deliveries.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';

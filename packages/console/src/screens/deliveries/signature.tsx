@@ -1,6 +1,9 @@
 import { useRef } from 'react';
 import type { Delivery } from '../../../../../src/contract/sandbox/deliveries.ts';
-import type { ExplainSignatureRequest, SignatureExplanation } from '../../../../../src/contract/sandbox/signatures.ts';
+import type {
+  ExplainSignatureRequest,
+  SignatureExplanation,
+} from '../../../../../src/contract/sandbox/signatures.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';

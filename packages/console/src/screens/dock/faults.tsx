@@ -1,6 +1,11 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { FaultActionType, FaultRule, FaultSurface, Faults } from '../../../../../src/contract/sandbox/faults.ts';
+import type {
+  FaultActionType,
+  FaultRule,
+  FaultSurface,
+  Faults,
+} from '../../../../../src/contract/sandbox/faults.ts';
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';

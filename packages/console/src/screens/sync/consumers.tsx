@@ -1,5 +1,9 @@
 import { useId, useRef } from 'react';
-import type { Consumer, ConsumerPosition, ConsumerState } from '../../../../../src/contract/connector/consumers.ts';
+import type {
+  Consumer,
+  ConsumerPosition,
+  ConsumerState,
+} from '../../../../../src/contract/connector/consumers.ts';
 import { connector } from '../../data/client.ts';
 import { mode, queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
