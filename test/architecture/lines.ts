@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 27276],
+  ['src/connector', 27299],
   ['src/runtime', 8605],
   ['src/platform', 13710],
   ['src/sandbox', 4975],
@@ -21,7 +21,7 @@ const LIMITS: readonly (readonly [
   ['packages/console, src/console-host', 15590, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10293, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 91909, TESTS],
+  ['test, of packages too', 91970, TESTS],
   ['bench', 2640],
   ['drizzle', 6538, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -16,6 +16,7 @@ export const PROJECTS = {
     'test/runtime/http-server/{bound-json,charset,memory-budget}.test.ts',
     'test/runtime/public-network/{keeps-secrets,public-address}.test.ts',
     'test/cli/{command-line,connector-settings,env-example,load-handlers}.test.ts',
+    'test/connector/api/search-messages.test.ts',
     'test/connector/audit.test.ts',
     'test/connector/doctor/{checks,explain-unreachable}.test.ts',
     'test/connector/state/health.test.ts',

@@ -1,5 +1,5 @@
 import type { ConnectorConnection } from '../../contract/connector/connections.ts';
-import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contract/connector/messages.ts';
+import type { ConnectorMessage } from '../../contract/connector/messages.ts';
 import type { AccountSync } from '../../contract/connector/sync.ts';
 import type { ConnectorToolInput } from '../../contract/connector/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
@@ -8,6 +8,7 @@ import { readAccounts } from '../accounts/account-store.ts';
 import { readTallies } from '../state/deliveries.ts';
 import { ApiError } from './api-error.ts';
 import type { Operations } from './operations.ts';
+import { searchMessages } from './search-messages.ts';
 
 type Question = ConnectorToolInput<'why_is_it_missing'>;
 
@@ -44,7 +45,6 @@ export interface MissingOptions {
 const AROUND_MS = 15 * 60_000;
 /** A poll that began this long after a message was sent has seen it. */
 const SEEN_MS = 60_000;
-const PAGES = 5;
 const LIMIT = 1_000;
 const LIST = { id: '', body: undefined } as const;
 const REFUSALS = ['wrong_signature', 'stale_timestamp', 'future_timestamp', 'malformed_signature'] as const;
@@ -90,38 +90,19 @@ export function readContact(contact: string): string {
 async function findMessage(options: MissingOptions, given: Question) {
   const { contact, text, connectionId } = given;
   const time = given.at === undefined ? undefined : Date.parse(given.at);
-  const fits = (message: ConnectorMessage): boolean =>
-    (text === undefined || message.text?.toLowerCase().includes(text.toLowerCase()) === true) &&
-    (time === undefined || Math.abs(Date.parse(message.createdAt) - time) <= AROUND_MS);
-  const since = time === undefined ? 0 : time - AROUND_MS;
-  if (contact === undefined) return await scanMessages(options, { connectionId }, fits, since);
-  const person = readContact(contact);
-  const found = await scanMessages(options, { connectionId, person }, fits, since);
+  const findNewest = async (among: { readonly person?: string; readonly peer?: 'none' }) => {
+    for await (const page of searchMessages(options.operations, { connectionId, text, ...among })) {
+      const found = page.messages.find(
+        ({ createdAt }) => time === undefined || Math.abs(Date.parse(createdAt) - time) <= AROUND_MS,
+      );
+      if (found !== undefined || (time !== undefined && page.readUntil < time - AROUND_MS)) return found;
+    }
+    return undefined;
+  };
+  const found = await findNewest(contact === undefined ? {} : { person: readContact(contact) });
   // Any message of an unknown sender would fit without a text.
-  if (found !== undefined || text === undefined) return found;
-  return await scanMessages(options, { connectionId, peer: 'none' }, fits, since);
-}
-
-/** The newest message that fits, among the newest 5,000 of a list and not older than `since`, epoch ms. */
-async function scanMessages(
-  { operations }: MissingOptions,
-  query: Omit<ListConnectorMessagesQuery, 'limit'>,
-  fits: (message: ConnectorMessage) => boolean,
-  since: number,
-): Promise<ConnectorMessage | undefined> {
-  let cursor: string | undefined;
-  for (let page = 0; page < PAGES; page += 1) {
-    const { messages, nextCursor } = await operations.listMessages({
-      ...LIST,
-      query: { ...query, limit: LIMIT, cursor },
-    });
-    const found = messages.find(fits);
-    const oldest = messages.at(-1);
-    if (found !== undefined || oldest === undefined || nextCursor === null) return found;
-    if (Date.parse(oldest.createdAt) < since) return undefined;
-    cursor = nextCursor;
-  }
-  return undefined;
+  if (found !== undefined || contact === undefined || text === undefined) return found;
+  return await findNewest({ peer: 'none' });
 }
 
 /** The message is stored: it is held up on its way to the CRM, or has arrived. */
