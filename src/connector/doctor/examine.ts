@@ -96,13 +96,12 @@ async function reachDatabase({ database, clock, migrations, ...which }: ExamineO
   return { database: isWell(tables) ? queried : null, why, reports: [...named, ...tables] };
 }
 
-/** Errors of failed connections contain the advice. */
 function explainFailure(error: unknown): Finding {
   if (error instanceof QueryDeadlineExceeded) return DATABASE_HANGS;
   if (!(error instanceof DatabaseUnavailable)) throw error;
-  const [, what = error.message, advice] = /^(.*?)[:;] (.*)$/.exec(error.message) ?? [];
-  return problem(asSentence(what), {
-    evidence: [`Reason: ${error.reason}${error.code === undefined ? '' : ` (${error.code})`}.`],
+  const { reason, code, says, advice } = error;
+  return problem(asSentence(says), {
+    evidence: [`Reason: ${reason}${code === undefined ? '' : ` (${code})`}.`],
     advice: advice === undefined ? [] : [asSentence(advice)],
   });
 }

@@ -29,6 +29,8 @@ interface FailureDetails {
   readonly mayHaveCommitted?: boolean;
   /** SQLSTATE or socket code of the cause. */
   readonly code?: string;
+  /** What to do, as it stands at the end of the message. */
+  readonly advice?: string;
   readonly cause?: unknown;
 }
 
@@ -40,10 +42,16 @@ export class DatabaseUnavailable extends Error {
   readonly permanent: boolean;
   readonly mayHaveCommitted: boolean;
   readonly code: string | undefined;
+  /** The message without the advice. */
+  readonly says: string;
+  readonly advice: string | undefined;
 
-  constructor(reason: UnavailableReason, message: string, details: FailureDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+  constructor(reason: UnavailableReason, says: string, details: FailureDetails = {}) {
+    const { advice, cause } = details;
+    super(advice === undefined ? says : `${says}: ${advice}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
+    this.says = says;
+    this.advice = advice;
     this.permanent = PERMANENT.has(reason);
     this.mayHaveCommitted = details.mayHaveCommitted ?? false;
     this.code = details.code;

@@ -106,14 +106,11 @@ export function explainConnectFailure(error: unknown, url: string, host: Host): 
         : explainCode(code);
   const user = decodeURIComponent(parseUrl(url).username);
   const who = user === '' ? '' : ` as ${user}`;
-  return new DatabaseUnavailable(
-    reason,
-    `cannot use Postgres at ${describeLocation(url, [host])}${who}: ${advice}`,
-    {
-      ...(code === undefined ? {} : { code }),
-      cause: error,
-    },
-  );
+  return new DatabaseUnavailable(reason, `cannot use Postgres at ${describeLocation(url, [host])}${who}`, {
+    ...(code === undefined ? {} : { code }),
+    advice,
+    cause: error,
+  });
 }
 
 /**

@@ -117,7 +117,9 @@ export class Session {
     const stop = clock.after(deadlineMs, () => {
       const what = `no response from Postgres at ${describeLocation(url, [host])} within ${deadlineMs} ms`;
       session.end(
-        new DatabaseUnavailable('unreachable', `${what}; check that the host is correct and reachable`),
+        new DatabaseUnavailable('unreachable', what, {
+          advice: 'check that the host is correct and reachable',
+        }),
       );
     });
     try {

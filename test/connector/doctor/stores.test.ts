@@ -76,6 +76,10 @@ describe('a database', () => {
       /^problem: Cannot use Postgres at .*\n.*ECONNREFUSED[\s\S]*Nothing is listening there/,
     );
     expect(told(reports, 'rights')).toBe('not_checked: The database cannot be queried.');
+    // Of several hosts, each is named with what it says.
+    expect(await ask('database', away.href.replace(away.host, `${away.host},${away.host}`))).toMatch(
+      /^problem: Cannot use Postgres at .*nothing is listening there.*; cannot use Postgres at .*Postgres is running/,
+    );
     const missing = new URL(database.url);
     missing.pathname = '/nothing_of_this_name';
     expect(await ask('database', missing.href)).toMatch(/^problem[\s\S]*does not exist/);
