@@ -66,7 +66,7 @@ export async function runExport(words: readonly string[], streams?: CommandStrea
       const url = readConnectorUrl(options['connector']);
       const call = callConnectorAt(url, readToken(options, env));
       const query = givenFields({
-        person: text(options['person'])?.replace(/[+()\s.-]/g, ''),
+        person: text(options['person']),
         accountId: text(options['account']),
         connectionId: text(options['connection']),
       });

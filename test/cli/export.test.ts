@@ -74,7 +74,7 @@ describe('npm run export', () => {
     expect(one.stdout).toMatch(/^1 message in /);
 
     rmSync(file);
-    await run('messages', '--out', file, '--person', '+447700900201');
+    await run('messages', '--out', file, '--person', '+44 (7700) 900-201');
     expect(lines()).toMatchObject(['three ünï', 'two\nlines', 'one'].map((text) => ({ text })));
   });
 

@@ -1,6 +1,5 @@
 import { and, desc, eq, isNull, lte, sql } from 'drizzle-orm';
 import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contract/connector/messages.ts';
-import { variants } from '../../patterns/phone-variants.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
@@ -8,6 +7,7 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { shownFields } from '../db/message-tables.ts';
 import { namePeer } from '../db/name-peer.ts';
 import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
+import { addressesOf } from '../people/read-contact.ts';
 import { traceMessage } from '../trace/trace-message.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
@@ -49,7 +49,7 @@ function listsOf({ peer, person, direction }: ListConnectorMessagesQuery) {
   if (peer === 'none')
     return { lists: ONE_LIST, inList: and(isNull(m.peer), sql`${m.direction} = 'incoming'`) };
   if (person !== undefined) {
-    const spellings = variants(person).map((phone) => sql`(${phone}::text)`);
+    const spellings = addressesOf(person).map((phone) => sql`(${phone}::text)`);
     const lists = sql`(values ${sql.join(spellings, sql`, `)}) d(peer)`;
     return { lists, inList: and(sql`${m.peer} = d.peer`, peer === undefined ? undefined : eq(m.peer, peer)) };
   }
@@ -125,7 +125,7 @@ async function findText(database: Database, { text = '', ...query }: ListConnect
     eq(m.erased, false),
     peer === 'none' ? and(isNull(m.peer), eq(m.direction, 'incoming')) : undefined,
     peer === undefined || peer === 'none' ? undefined : eq(m.peer, peer),
-    person === undefined ? undefined : isAnyOf(m.peer, variants(person)),
+    person === undefined ? undefined : isAnyOf(m.peer, addressesOf(person)),
     direction === undefined ? undefined : eq(m.direction, direction),
     connectionId === undefined ? undefined : eq(m.connectionId, connectionId),
     accountId === undefined ? undefined : eq(c.accountId, accountId),

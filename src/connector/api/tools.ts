@@ -7,10 +7,11 @@ import {
   type ConnectorToolName,
 } from '../../contract/connector/tools.ts';
 import { personKey } from '../../patterns/phone-variants.ts';
+import { readContact } from '../people/read-contact.ts';
 import type { Operations } from './operations.ts';
 import { readInput } from './read-input.ts';
 import { SEARCHED, searchMessages } from './search-messages.ts';
-import { explainMissing, type MissingOptions, readContact } from './why-missing.ts';
+import { explainMissing, type MissingOptions } from './why-missing.ts';
 
 /** A tool for agents. */
 export interface Tool {
@@ -125,10 +126,9 @@ async function findConversations(
   operations: ToolOptions['operations'],
   { contact, text, connectionId }: ConnectorToolInput<'find_conversation'>,
 ) {
-  const person = contact === undefined ? undefined : readContact(contact);
   const found = new Map<string, ReturnType<typeof present>>();
   let complete = false;
-  for await (const page of searchMessages(operations, { connectionId, person, text })) {
+  for await (const page of searchMessages(operations, { connectionId, person: contact, text })) {
     for (const message of page.messages) {
       const key = `${message.connectionId} ${message.personKey ?? message.id}`;
       if (!found.has(key) && found.size < FOUND) found.set(key, present(message));

@@ -79,13 +79,6 @@ async function readTrace({ operations }: MissingOptions, id: string) {
   return (trace?.entries ?? []).map(({ at, explanation, seqs }) => ({ at, explanation, seqs }));
 }
 
-/** A contact as the API takes it: only the digits, if it is a number that is written with spaces and signs. */
-export function readContact(contact: string): string {
-  return /^\+?[\d\s()./-]+$/.test(contact) && !/^\d+-\d+$/.test(contact)
-    ? contact.replace(/\D/g, '')
-    : contact;
-}
-
 /** The newest stored message that fits: of the contact, or else one whose sender is unknown. */
 async function findMessage(options: MissingOptions, given: Question) {
   const { contact, text, connectionId } = given;
@@ -99,7 +92,7 @@ async function findMessage(options: MissingOptions, given: Question) {
     }
     return undefined;
   };
-  const found = await findNewest(contact === undefined ? {} : { person: readContact(contact) });
+  const found = await findNewest(contact === undefined ? {} : { person: contact });
   // Any message of an unknown sender would fit without a text.
   if (found !== undefined || contact === undefined || text === undefined) return found;
   return await findNewest({ peer: 'none' });

@@ -99,7 +99,9 @@ export const listConnectorMessagesQuery = z.strictObject({
     .string()
     .regex(/^[^\0]{1,64}$/, 'must be a `personKey` or the `peer` of a message')
     .optional()
-    .describe('Only messages with this person: a `personKey`, or the number in any of its spellings.'),
+    .describe(
+      'Only messages with this person: a `personKey`, or the number in any spelling, also with `+`, spaces and signs.',
+    ),
   direction: direction.optional().describe('Only `incoming` or only `outgoing` messages. If absent, both.'),
   text: z
     .string()

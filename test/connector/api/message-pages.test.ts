@@ -49,7 +49,7 @@ describe('a page of messages', () => {
     ['of one direction', { direction: 'outgoing' }],
     ['of one direction of a conversation', { peer: PEER, direction: 'outgoing' }],
     ['of a person', { person: PEER }],
-    ['of a person with two spellings', { person: '5511987654321' }],
+    ['of a person with two spellings', { person: '+55 (11) 98765-4321' }],
     ['of unknown senders', { peer: 'none' }],
     ['of nobody that ever wrote', { peer: '1' }],
   ] as const)('%s reads few pages of the database, even for the last page', async (_, filter) => {

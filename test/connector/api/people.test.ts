@@ -87,6 +87,15 @@ describe('the key of a person', () => {
     ]);
   });
 
+  it('of a group is its id as it is, with a hyphen and dots', async () => {
+    const connectionId = newId();
+    for (const peer of ['447700900201-1590000000@g.us', '447700900201-1590000000']) {
+      const id = newId();
+      await store(received(connectionId, id, { ...account, peer }));
+      expect(await list(`connectionId=${connectionId}&person=${encodeURIComponent(peer)}`)).toEqual([id]);
+    }
+  });
+
   it('lists the conversation over all spellings, page by page, and no other person', async () => {
     const connectionId = newId();
     const numbers = [OLD, NEW, '5511933334444', NEW, '551133334444', OLD];
@@ -97,7 +106,8 @@ describe('the key of a person', () => {
     }
     const hers = [ids[5], ids[3], ids[1], ids[0]];
     expect(await list(`connectionId=${connectionId}&person=${OLD}`)).toEqual(hers);
-    expect(await list(`connectionId=${connectionId}&person=${NEW}`)).toEqual(hers);
+    for (const person of [NEW, '+55 (11) 98765-4321', '+55 11 8765.4321'])
+      expect(await list(`connectionId=${connectionId}&person=${encodeURIComponent(person)}`)).toEqual(hers);
     expect(await list(`connectionId=${connectionId}&person=551133334444`)).toEqual([ids[4]]);
     expect(await list(`connectionId=${connectionId}&person=${NEW}&peer=${NEW}`)).toEqual([ids[3], ids[1]]);
     const { body } = await running.ask(
