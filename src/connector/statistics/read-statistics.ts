@@ -30,7 +30,7 @@ export async function readStatistics(
   for (const [at, counted] of Map.groupBy(rows, (row) => row.slot)) {
     const values = new Map(counted.map((row) => [row.series, row.value]));
     if (at >= from) points.push(pointOf(at, values, lastSeq));
-    lastSeq = values.get('lastSeq' satisfies SeriesName) ?? lastSeq;
+    lastSeq = values.get('lastSeq' satisfies SeriesName);
   }
   return { at: toIso(now), stepSeconds: stepMs / 1_000, from: toIso(from), points };
 }

@@ -13,6 +13,8 @@ import { silentLogger } from '../support/event-fixtures.ts';
 const OLD = '551187654321';
 const NEW = '5511987654321';
 const OTHER = '551133334444';
+/** Has no account on the network. */
+const UNREACHABLE = '447700900999';
 /** In every text, file name and reference of the person. */
 const MARK = 'canary-of-erasure';
 
@@ -27,6 +29,8 @@ beforeAll(async () => {
       onChange(change) {
         if (change.type === 'message.created' && change.data.text?.includes('fails'))
           throw new Error(`cannot store ${change.data.text} of ${change.data.peer}`);
+        if (change.type === 'outbound.updated' && change.data.state === 'rejected')
+          throw new Error(`cannot store ${change.data.text} to ${change.data.to}`);
       },
     },
   });
@@ -81,12 +85,13 @@ describe('erasing a person', () => {
     await running.loop.settle();
     const { deadLetters } = await running.connector<DeadLetterList>('GET', '/v1/dead-letters');
     expect(deadLetters.map(({ lastError }) => lastError)).toEqual([expect.stringContaining(MARK)]);
-    // A delivery that this version could not read.
+    // Deliveries that became no message.
     await changeDatabase(
       running.databaseUrl,
       `INSERT INTO connector.inbox (received_at, id, subscription_id, account_id, signed_at, body, outcome, change_mask)
-       SELECT received_at, id + 1000, subscription_id, account_id, signed_at, convert_to('{"from":"${OLD}"}', 'UTF8'), 'invalid', 0
-         FROM connector.inbox LIMIT 1`,
+       SELECT received_at, id + 1000 + n, subscription_id, account_id, signed_at, convert_to('{"from":"${OLD}"}', 'UTF8'), outcome, 0
+         FROM (SELECT received_at, id, subscription_id, account_id, signed_at FROM connector.inbox LIMIT 1) known,
+              unnest(ARRAY['invalid', 'unmergeable', 'unknown_event', 'foreign']) WITH ORDINALITY AS o (outcome, n)`,
     );
     expect(await found()).toEqual(TRACES);
 
@@ -119,6 +124,21 @@ describe('erasing a person', () => {
       data: { peer: null, text: null, personKey: null },
     });
     expect(await erase(NEW)).toEqual({ messages: 0, sends: 0 });
+  });
+
+  it('of whom only sends are known tells their ids, and replaces the errors about them', async () => {
+    await running.sandbox('PUT', `/contacts/${UNREACHABLE}`, { onNetwork: false });
+    const id = await send(UNREACHABLE, 'never sent');
+    await running.loop.settle();
+    const newestError = async () =>
+      (await running.connector<DeadLetterList>('GET', '/v1/dead-letters')).deadLetters[0]?.lastError;
+    expect(await newestError()).toContain(`never sent to ${UNREACHABLE}`);
+    expect(await erase(UNREACHABLE)).toEqual({ messages: 0, sends: 1 });
+    expect(await newestError()).toBe('Erased.');
+    expect((await changes()).at(-1)).toMatchObject({
+      type: 'person.erased',
+      data: { messageIds: [], outboundIds: [id] },
+    });
   });
 
   it('does not stop new messages of the person', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listMessages } from '../../../src/connector/api/messages.ts';
 import type { ListConnectorMessagesQuery } from '../../../src/contract/connector/messages.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import { withQuery } from '../consumers/consumer-bench.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { openConnectorDatabase } from '../support/event-fixtures.ts';
 
@@ -118,7 +119,7 @@ describe('a search for a text', () => {
       await database.query(statement, [], { deadlineMs: 60_000 });
     for (const [id, text] of [
       ['m000003', 'The INVOICE of May'],
-      ['m010000', 'Rechnung äöü 100%'],
+      ['m010000', 'Rechnung äöü 100%, Service'],
       ['m030001', 'my invoice, please'],
     ])
       await database.query(SET_TEXT, [id, text]);
@@ -127,12 +128,25 @@ describe('a search for a text', () => {
 
   it('finds it in any case, newest first, and pages through it', async () => {
     expect(await idsOf({ text: 'invoice' })).toEqual(['m030001', 'm000003']);
-    const { messages, nextCursor, hasMore } = await find({ text: 'Invoice', limit: 1 });
-    expect({ ids: messages.map(({ id }) => id), hasMore }).toEqual({ ids: ['m030001'], hasMore: true });
-    expect(await find({ text: 'Invoice', limit: 1, cursor: nextCursor ?? '' })).toMatchObject({
-      messages: [{ id: 'm000003' }],
-      hasMore: false,
+    const pages: unknown[] = [];
+    for (let cursor: string | null | undefined; cursor !== null && pages.length < 4; ) {
+      const page = await find({ text: 'Ice', limit: 1, ...(cursor && { cursor }) });
+      pages.push([page.messages.map(({ id }) => id), page.hasMore]);
+      cursor = page.nextCursor;
+    }
+    expect(pages).toEqual([
+      [['m030001'], true],
+      [['m010000'], true],
+      [['m000003'], false],
+    ]);
+  });
+
+  it('is refused as long as the index is being built', async () => {
+    const building = withQuery(database, async (text, ...others) => {
+      const rows = await database.query(text, ...others);
+      return text.includes('indisvalid') ? JSON.parse(JSON.stringify(rows).replace('true', 'false')) : rows;
     });
+    await expect(find({ text: 'invoice' }, building)).rejects.toMatchObject({ code: 'search_off' });
   });
 
   it('takes every character as it is', async () => {

@@ -69,7 +69,7 @@ describe('a consumer that is unavailable', () => {
     expect(await traces()).toEqual([0, 0, 0]);
   });
 
-  it('gets everything in order when a try ends well; a warning says it once, and a line that it is back', async () => {
+  it('gets everything in order when a try ends well; each outage has one warning, a line of its end, and the short waits', async () => {
     const connections = Array.from({ length: 5 }, newId);
     for (const connection of connections) await bench.tell(connection, 'a', 'b');
     let away = true;
@@ -85,10 +85,18 @@ describe('a consumer that is unavailable', () => {
     for (const connection of connections)
       expect(calls.filter(({ connectionId }) => connectionId === connection)).toHaveLength(2);
     expect(await traces()).toEqual([0, 0, 0]);
-    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+    away = true;
+    await bench.tell(newId(), 'c');
+    await consumer.settle();
+    away = false;
+    await bench.clock.advance(1_000);
+    await consumer.settle();
+    expect(calls).toHaveLength(12);
+    const both = [
       ['warn', 'a consumer is unavailable; its changes wait'],
       ['info', 'the consumer is available again'],
-    ]);
+    ];
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([...both, ...both]);
     expect((await metrics.render()).text).toMatch(
       /connector_consumer_calls_total\{consumer="handler",result="unavailable"\} [1-9]/,
     );

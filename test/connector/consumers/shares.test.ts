@@ -1,9 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import { partitionOf } from '../../../src/connector/consumers/partition-of.ts';
+import { createShares } from '../../../src/connector/consumers/shares.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { newId } from '../support/event-fixtures.ts';
+import { newId, silentLogger } from '../support/event-fixtures.ts';
 import { ConsumerBench, type HandingProcess, withQuery } from './consumer-bench.ts';
 
 let bench: ConsumerBench;
@@ -143,5 +146,35 @@ describe('the partitions of a consumer', () => {
     await settled;
     expect(bench.callsOf(early)).toEqual(['left 1']);
     expect(bench.callsOf(late)).toEqual(['left 1']);
+  });
+
+  it('keep out what was written under a lease that was lost and taken again since', async () => {
+    const { database, clock } = bench;
+    const presence = createPresence({ database, clock, logger: silentLogger, works: true });
+    onTestFinished(() => presence.stop());
+    await presence.start();
+    const [row] = await readConsumers(database);
+    if (row === undefined) throw new Error('there is no consumer');
+    const shares = createShares({
+      ...{ database, presence, row, limit: 1, quiet: false, isDue: () => true },
+      ...{ onReady: () => undefined, onFreed: () => undefined, giveBack: () => Promise.resolve() },
+    });
+    await shares.balance();
+    const [before] = shares.held;
+    const progress = before?.partition.plan({ now: 0, elapsed: 0, final: true });
+    if (before === undefined || !progress) throw new Error('nothing is to be written');
+    await database.query('delete from connector.processes where id = $1', [presence.id]);
+    await presence.beat();
+    await expect.poll(() => shares.balance().then(() => shares.held.length)).toBe(16);
+    const after = shares.of(progress.partition);
+    const placeId = after?.placeId;
+    shares.written([{ progress, lease: before.lease, placeId: before.placeId, open: true }], {
+      held: new Map([[progress.partition, -1]]),
+      ended: new Set(),
+      revisions: new Map(),
+    });
+    expect(shares.of(progress.partition)).toBe(after);
+    expect(after?.placeId).toBe(placeId);
+    await shares.close();
   });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { change as changeSchema } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -264,17 +265,41 @@ describe('the feed', () => {
     await expect(over).rejects.toThrow('full');
   });
 
+  it.each([1, 2, 3, 4])('ends rather than skip what is deleted before statement %i', async (at) => {
+    for (const id of ['a', 'b', 'c']) await write([id]);
+    await feed.settle();
+    const stop = new AbortController();
+    let statements = 0;
+    const deleting: Database = Object.assign(Object.create(database), {
+      async query(...statement: Parameters<Database['query']>) {
+        statements += 1;
+        if (statements === at)
+          await deleteOldChanges(database, { before: T0 + 1, needed: null, stopping: stop.signal });
+        return await database.query(...statement);
+      },
+    });
+    const cut = createFeed({ database: deleting, clock, logger: silentLogger });
+    const reader = collect();
+    await Promise.race([cut.subscribe(0, reader.take, stop.signal), reader.count(1)]);
+    expect(seqs(reader.seen)).toEqual([]);
+    expect(statements).toBe(4);
+    await cut.close();
+  });
+
   it('waits while the database fails, and then continues at its position', async () => {
     let broken = false;
     let failed = (): void => undefined;
     const sawFailure = new Promise<void>((resolve) => {
       failed = resolve;
     });
+    let asked = 0;
     const flaky: Database = Object.assign(Object.create(database), {
-      query: (...statement: Parameters<Database['query']>) => {
-        if (!broken) return database.query(...statement);
+      async query(...statement: Parameters<Database['query']>) {
+        if (!broken) return await database.query(...statement);
+        asked += 1;
         failed();
-        return Promise.reject(new Error('gone'));
+        await new Promise(setImmediate);
+        throw new Error('gone');
       },
     });
     const shaky = createFeed({ database: flaky, clock, logger: silentLogger });
@@ -285,8 +310,10 @@ describe('the feed', () => {
     const stop = new AbortController();
     const over = shaky.subscribe(0, reader.take, stop.signal);
     await sawFailure;
+    await clock.advance(999);
+    expect(asked).toBe(1);
     broken = false;
-    await clock.advance(1_000);
+    await clock.advance(1);
     await reader.count(3);
     expect(seqs(reader.seen)).toEqual([1, 2, 3]);
     stop.abort();

@@ -220,6 +220,11 @@ describe('a replay', () => {
 
   it('includes deliveries that named no message when they arrived, and counts those that still name none', async () => {
     await receiveMuch();
+    const seen = () =>
+      database.query(
+        `SELECT id, status, webhook_seen FROM connector.messages WHERE id IN ('m1', 'o1') ORDER BY id`,
+      );
+    const before = await seen();
     // As older code kept what it could not read.
     await database.query(
       `UPDATE connector.inbox SET message_id = NULL, outcome = 'invalid' WHERE message_id IN ('m1', 'o1')`,
@@ -229,6 +234,7 @@ describe('a replay', () => {
     const { differences, summary } = await run(true);
     expect(differences.map(({ messageId }) => messageId)).toEqual(['m1', 'o1']);
     expect(summary).toMatchObject({ messages: 9, invalid: 2, applied: 2 });
+    expect(await seen()).toEqual(before);
     expect((await run()).differences).toEqual([]);
   });
 
