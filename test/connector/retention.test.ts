@@ -67,6 +67,9 @@ const isDeletion = (text: string): boolean =>
   /^\s*delete from "?connector"?\."?(outbound|creations)/i.test(text);
 const isReleased = (text: string): boolean => text.startsWith('DELETE FROM connector.leases');
 const deletions = ({ sent }: ForgettingProcess): number => sent.filter(isDeletion).length;
+/** So many turns of it have ended. */
+const ended = (process: ForgettingProcess, count = 1): Promise<void> =>
+  expect.poll(() => process.answered.filter(isReleased).length, { timeout: 5_000 }).toBe(count);
 const turns = ({ sent }: ForgettingProcess): number =>
   sent.filter((text) => text.startsWith('INSERT INTO connector.leases')).length;
 
@@ -81,12 +84,12 @@ it('old data is deleted at the start and every hour', async () => {
   const count = async () => (await database.query('select from connector.creations')).length;
   await addOld();
   const process = await start();
-  await expect.poll(count).toBe(0);
+  await ended(process);
+  expect(await count()).toBe(0);
   await addOld();
-  // The next turn is an hour after the end of this one.
-  await expect.poll(() => process.answered.some(isReleased)).toBe(true);
   await process.clock.advance(HOUR);
-  await expect.poll(count).toBe(0);
+  await ended(process, 2);
+  expect(await count()).toBe(0);
 });
 
 it('old data is deleted by one process at a time, and the others skip their turn', async () => {
@@ -115,11 +118,10 @@ const run = (text: string) => opened.database.query(text);
 
 it('changes stay for ever without a setting, and for so many days with one', async () => {
   await writeDays(-10, 0);
-  const without = await start();
-  await expect.poll(() => without.answered.some(isReleased)).toBe(true);
+  await ended(await start());
   expect(await firstSeq()).toBe(1);
-  await start(Promise.resolve(), 7);
-  await expect.poll(firstSeq).toBe(5);
+  await ended(await start(Promise.resolve(), 7));
+  expect(await firstSeq()).toBe(5);
 });
 
 it.each([
@@ -141,20 +143,22 @@ it.each([
 ])('changes that %s are kept with those that follow', async (_what, hold) => {
   await writeDays(-10, 0);
   for (const statement of hold.split(';')) await run(statement);
-  const { clock } = await start(Promise.resolve(), 7);
-  await expect.poll(firstSeq).toBe(4);
+  const process = await start(Promise.resolve(), 7);
+  await ended(process);
+  expect(await firstSeq()).toBe(4);
   for (const table of ['consumer_places', 'parked_entries', 'dead_letters'])
     await run(`delete from connector.${table}`);
-  await clock.advance(HOUR);
-  await expect.poll(firstSeq).toBe(5);
+  await process.clock.advance(HOUR);
+  await ended(process, 2);
+  expect(await firstSeq()).toBe(5);
 });
 
 it('a process whose clock is a year ahead deletes no recent change', async () => {
   await writeDays(-10, 0);
   const { clock } = await start(Promise.resolve(), 7);
-  await expect.poll(firstSeq).toBe(5);
+  await expect.poll(firstSeq, { timeout: 5_000 }).toBe(5);
   await clock.advance(365 * DAY);
   await writeDays(1, 1);
   await clock.advance(HOUR);
-  await expect.poll(firstSeq).toBe(6);
+  await expect.poll(firstSeq, { timeout: 5_000 }).toBe(6);
 });

@@ -1,4 +1,9 @@
+import { within } from '../../src/runtime/clock/deadline.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { ManualClock } from './manual-clock.ts';
+
+/** Code that would wait has begun to by then, in real time, also on a busy machine. */
+const PATIENCE_MS = 10_000;
 
 /** A manual clock that reports when the code under test waits, so that a test knows when to move it. */
 export class WatchedClock extends ManualClock {
@@ -25,7 +30,10 @@ export class WatchedClock extends ManualClock {
   async timerSet(ms: number): Promise<void> {
     const seen = this.#set.get(ms) ?? 0;
     if (seen > 0) this.#set.set(ms, seen - 1);
-    else await new Promise<void>((resolve) => this.#waiters.push({ ms, resolve }));
+    else {
+      const isSet = new Promise<void>((resolve) => this.#waiters.push({ ms, resolve }));
+      await within(systemClock, PATIENCE_MS, isSet, () => new Error(`nothing waits for ${ms} ms`));
+    }
   }
 
   /** Waits until a timer of `ms` is set, and moves the clock by as much. */

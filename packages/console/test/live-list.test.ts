@@ -4,6 +4,7 @@ import type { StreamEvent } from '../src/data/stream-event.ts';
 
 interface Row {
   readonly id: number;
+  readonly text?: string;
 }
 
 describe('a live list', () => {
@@ -90,6 +91,15 @@ describe('a live list', () => {
     list.refresh();
     await vi.advanceTimersByTimeAsync(100);
   }
+
+  it('takes over what changed of its rows while it is paused; new ones wait', async () => {
+    await showTwo();
+    list.pause();
+    head = [{ id: 4 }, { id: 3, text: 'read' }, { id: 2 }];
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(list.snapshot()).toMatchObject({ rows: [{ id: 3, text: 'read' }, { id: 2 }], waiting: 1 });
+  });
 
   it('reads the newest page again if it changes while an older one is read', async () => {
     await showTwo();

@@ -217,7 +217,7 @@ function focused(): string {
 
 // A failure names what the page showed instead of its markup.
 configure({
-  asyncUtilTimeout: 60_000,
+  asyncUtilTimeout: 10_000,
   getElementError: (message) =>
     new Error(`${message?.split('\n')[0]}\nThe page shows: ${document.querySelector('main')?.textContent}`),
 });

@@ -193,9 +193,11 @@ describe('the overview', () => {
     const { consumers } = POINT;
     const none = { ...consumers, waiting: null, lagSeconds: null, parked: null, deadLetters: null };
     const points = [{ ...POINT, consumers: none }];
-    await openPage('/overview', {
+    // The present slot of a day began 14 minutes ago.
+    const day = { at: at(14 * 60), stepSeconds: 900, from: at(-95 * 900), points };
+    await openPage('/overview?range=day', {
       mode: PRODUCTION,
-      answers: { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
+      answers: { 'GET /connector/v1/statistics': day },
     });
     const figures = await region('Figures');
     await figures.findByText('the oldest waits, none parked');

@@ -68,7 +68,7 @@ describe('dead letters', () => {
     screen.getByText('Done: 2 of 2');
   });
 
-  it('are replayed by consumer, connection and error, and a replay can be stopped', async () => {
+  it('are replayed by consumer, connection and error, and a replay can be stopped and begun again', async () => {
     const crm = { ...letter('d', 4), consumer: 'crm' };
     const same = [letter('c', 3), letter('b', 2), letter('a', 1)].map((each) => ({
       ...each,
@@ -91,6 +91,10 @@ describe('dead letters', () => {
     first.resolve({ ok: true });
     await screen.findByText('Stopped: 1 of 3');
     expect(replayed(page.writes)).toEqual(['a']);
+    await page.user.click(await button('Replay all 3'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay all 3' }).at(-1) as HTMLElement);
+    await screen.findByText('Done: 3 of 3');
+    expect(replayed(page.writes)).toEqual(['a', 'a', 'b', 'c']);
   });
 
   it('keep a question open, and its button disabled, until the replay before it has ended', async () => {

@@ -63,6 +63,18 @@ describe('the polling period', () => {
     await late.close();
   });
 
+  it('shows how long it waits after a failure, and when it last succeeded, both in seconds', async () => {
+    const shown = async (name: string) => (await bench.metrics.read(name)).map(({ value }) => value);
+    bench.service.fault = () => 'reset';
+    await bench.poll();
+    expect(await shown('connector_poll_back_off_seconds')).toEqual([2]);
+    bench.service.fault = () => undefined;
+    await bench.clock.advance(2_000);
+    await bench.poll();
+    expect(await shown('connector_poll_back_off_seconds')).toEqual([0]);
+    expect(await shown('connector_poll_last_good_timestamp_seconds')).toEqual([bench.clock.now() / 1_000]);
+  });
+
   it('continues after a restart when it is due, and asks for no sweep of what was swept', async () => {
     await reconciler.start();
     await reconciler.settle();

@@ -41,7 +41,7 @@ describe('reading settings', () => {
     const settings = readSettings(definition, {
       APP_PORT: ' 8080 ',
       APP_MODE: 'web',
-      APP_URL: 'https://crm.example/hooks/',
+      APP_URL: 'https://crm.example/hooks//',
       APP_HOSTS: 'a, b,,c',
       APP_FILE: 'handlers.ts',
       APP_TOKEN: ' kept as it is ',

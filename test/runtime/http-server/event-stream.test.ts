@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EventStream, openEventStream } from '../../../src/runtime/http-server/event-stream.ts';
 import { readEvents } from '../../support/event-reader.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -41,6 +41,23 @@ describe('a stream of server-sent events', () => {
     expect(stream.over.aborted).toBe(true);
     expect(stream.write('data: 1\n\n')).toBeUndefined();
     expect(clock.pending).toBe(0);
+  });
+
+  it('says something every 15 s, unless the reader has not received what was written', async () => {
+    const reading = readEvents(url, (data) => data);
+    const response = await asked;
+    const stream = await open();
+    const { close } = await reading;
+    const write = vi.spyOn(response, 'write');
+    await clock.advance(14_999);
+    expect(write).not.toHaveBeenCalled();
+    await clock.advance(1);
+    expect(write.mock.calls).toEqual([[':\n\n']]);
+    vi.spyOn(response, 'writableNeedDrain', 'get').mockReturnValue(true);
+    await clock.advance(15_000);
+    expect(write).toHaveBeenCalledTimes(1);
+    close();
+    stream.end();
   });
 
   it('ends when the reader leaves, and leaves no timer', async () => {

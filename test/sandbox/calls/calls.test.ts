@@ -206,7 +206,12 @@ describe('calls to the service in the control API', () => {
     const long = { ...record, responseBody: 'x'.repeat(400), faults: [] };
     for (let at = 1; at <= 100; at += 1) board.onCall({ ...long, at, path: `/${at}` });
     expect(board.list({ limit: 10 }).entries.map(({ path }) => path)).toEqual(['/100', '/99']);
-    expect(board.save().kept).toHaveLength(2);
+    const saved = board.save();
+    expect(saved.kept).toHaveLength(2);
+    const loaded = createCallBoard();
+    loaded.load(saved);
+    loaded.onCall({ ...record, at: 101, path: '/101', faults: [] });
+    expect(loaded.list({ limit: 10 }).entries.map(({ id }) => id)).toEqual(['201', '200', '199']);
     await test.call('POST', '/reset');
     expect(await list()).toEqual({ entries: [] });
   });

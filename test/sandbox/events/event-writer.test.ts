@@ -48,16 +48,20 @@ describe('a writer of events', () => {
   it('buffers at most a megabyte, and reports which lists the reader must read again', async () => {
     const { writer, written, clock, beSlow, takeAll } = slowStream();
     const event = 'x'.repeat(400_000);
-    beSlow();
-    for (let index = 0; index < 50; index += 1) writer.event(event, 'deliveries');
-    writer.event(event, 'calls');
-    await takeAll();
-    await clock.advance(100);
-    expect(written).toEqual([
-      event,
-      `${event}${event}`,
-      toText({ type: 'changed', what: 'deliveries' }) + toText({ type: 'changed', what: 'calls' }),
-    ]);
+    // As much room each time.
+    for (let times = 0; times < 2; times += 1) {
+      written.length = 0;
+      beSlow();
+      for (let index = 0; index < 50; index += 1) writer.event(event, 'deliveries');
+      writer.event(event, 'calls');
+      await takeAll();
+      await clock.advance(100);
+      expect(written).toEqual([
+        event,
+        `${event}${event}`,
+        toText({ type: 'changed', what: 'deliveries' }) + toText({ type: 'changed', what: 'calls' }),
+      ]);
+    }
   });
 
   it('drops a change of time that does not fit, because the next one replaces it', async () => {

@@ -106,6 +106,8 @@ describe('a webhook rule', () => {
   it('forgets earlier lost events in a reset, because their ids are used again', () => {
     const faults = board({ seed: 5, rules: [{ ...drop, per: 'event' }] });
     expect(faults.webhook.decide(event(1), 1)).toHaveLength(1);
+    faults.clear();
+    expect(faults.webhook.decide(event(1), 2)).toHaveLength(1);
     faults.reset();
     expect(faults.webhook.decide(event(1), 2)).toEqual([]);
     expect(faults.read()).toEqual({ seed: 1, rules: [] });
@@ -214,8 +216,16 @@ describe('an API rule', () => {
       const hits = await Promise.all(numbers(50).map(() => faults.api.decide(get)));
       return hits.map(({ length }) => length);
     };
-    expect(await draws()).toEqual(await draws());
-    expect(new Set(await draws()).size).toBe(2);
+    const drawn = await draws();
+    expect(await draws()).toEqual(drawn);
+    expect(new Set(drawn).size).toBe(2);
+    const saved = board(request);
+    const ask = async (faults: ReturnType<typeof board>) =>
+      (await Promise.all(numbers(25).map(() => faults.api.decide(get)))).map(({ length }) => length);
+    const first = await ask(saved);
+    const loaded = createFaultBoard();
+    loaded.load(JSON.parse(JSON.stringify(saved.save())));
+    expect([...first, ...(await ask(loaded))]).toEqual(drawn);
   });
 
   it('does not apply to webhooks, and a webhook rule does not apply to calls', async () => {

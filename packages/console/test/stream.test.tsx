@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type EventStream, openEventStream } from '../src/data/stream.ts';
+import type { StreamEvent } from '../src/data/stream-event.ts';
+
+const EVERYTHING = { type: 'changed', what: 'everything' };
+
+describe('the stream of a page', () => {
+  let responses: ReadableStreamDefaultController<Uint8Array>[];
+  let heard: StreamEvent[];
+  beforeEach(() => {
+    vi.useFakeTimers();
+    responses = [];
+    heard = [];
+    vi.stubGlobal('navigator', {});
+    vi.stubGlobal('fetch', async (_url: string, { signal }: RequestInit) => {
+      const body = new ReadableStream<Uint8Array>({
+        start(response) {
+          responses.push(response);
+          signal?.addEventListener('abort', () => response.error(signal.reason));
+        },
+      });
+      return { ok: true, body };
+    });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  function open(): EventStream {
+    const stream = openEventStream('/events', (data) => JSON.parse(data));
+    stream.listen((event) => heard.push(event));
+    return stream;
+  }
+  async function say(text: string): Promise<void> {
+    await vi.advanceTimersByTimeAsync(0);
+    responses.at(-1)?.enqueue(new TextEncoder().encode(text));
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  it('passes on each event as a whole, also if it arrives in pieces', async () => {
+    const stream = open();
+    expect(stream.state()).toBe('connecting');
+    await say(': open\n\ndata: {"type":');
+    await say('"one"}\n\ndata: {"type":"two"}\n');
+    expect(stream.state()).toBe('live');
+    await say('\n');
+    expect(heard).toEqual([EVERYTHING, { type: 'one' }, { type: 'two' }]);
+  });
+
+  it('is opened again a second after it broke, and everything may have changed meanwhile', async () => {
+    const stream = open();
+    await say(': open\n\n');
+    responses[0]?.close();
+    await vi.advanceTimersByTimeAsync(999);
+    expect([stream.state(), responses.length]).toEqual(['gone', 1]);
+    await vi.advanceTimersByTimeAsync(1);
+    await say(': open\n\n');
+    expect(stream.state()).toBe('live');
+    expect(heard).toEqual([EVERYTHING, EVERYTHING]);
+  });
+
+  it('is not live, and opened again, if nothing was heard for 20 s, heartbeats included', async () => {
+    const stream = open();
+    await say(': open\n\n');
+    await vi.advanceTimersByTimeAsync(19_000);
+    await say(':\n\n');
+    await vi.advanceTimersByTimeAsync(19_999);
+    expect([stream.state(), responses.length]).toEqual(['live', 1]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(stream.state()).not.toBe('live');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(responses).toHaveLength(2);
+    expect(heard).toEqual([EVERYTHING]);
+  });
+});
