@@ -159,6 +159,8 @@ describe('a journey', () => {
         'GET /connector/v1/messages': ({ query: { person = '', text } }: Sent) => {
           if (text === 'PARK')
             return new Refusal(409, { error: 'search_off', message: 'It needs an index.' });
+          if (text === 'Do')
+            return new Refusal(400, { error: 'invalid_request', message: 'text: is too short.' });
           const found = text === undefined ? 'From one' : 'Found by the index';
           return pageOf(
             'messages',
@@ -178,6 +180,7 @@ describe('a journey', () => {
       ['+44 7700 900201', 'From one'],
       ['PARK', 'Where do I park?'],
       ['index', 'Found by the index'],
+      ['Do', 'Where do I park?'],
       ['cz0y9wyv', 'Old'],
     ] as const) {
       await page.user.clear(filter);
@@ -192,6 +195,8 @@ describe('a journey', () => {
       { text: 'PARK', limit: '100' },
       { limit: '1000' },
       { text: 'index', limit: '100' },
+      { text: 'Do', limit: '100' },
+      { limit: '1000' },
     ]);
   });
 

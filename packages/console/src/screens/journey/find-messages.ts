@@ -42,7 +42,7 @@ async function findAtConnector(q: string, cursor: string | undefined, limit: str
   if (known !== null) return { entries: [known] };
   // Without an index of texts, or for one that is too short for it, the page searches the newest ones.
   return read({ text: q, limit }).catch(async (error: unknown) => {
-    if (!(error instanceof ApiError && (error.code === 'search_off' || error.field === 'text'))) throw error;
+    if (!(error instanceof ApiError && ['search_off', 'invalid_request'].includes(error.code))) throw error;
     const { entries } = await read({ limit: String(NEWEST) });
     return { entries: entries.filter(({ text, peer }) => occursIn(q, [text, peer])) };
   });
