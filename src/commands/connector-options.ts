@@ -4,6 +4,7 @@ import { type Environment, readSettings } from '../runtime/config/read-settings.
 import type { Secret } from '../runtime/config/secret.ts';
 import type { LogLevel } from '../runtime/logger/logger.ts';
 import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
+import { readMediaStore } from './media-options.ts';
 import { readOauthApp } from './oauth-options.ts';
 import type { RunConnectorOptions } from './run-connector.ts';
 import { connectorSettings } from './settings.ts';
@@ -62,6 +63,8 @@ export function connectorOptions(
   }
   const oauth = readOauthApp(settings);
   problems.push(...oauth.problems);
+  const media = readMediaStore(settings);
+  problems.push(...media.problems);
   const namesApp = oauth.app !== undefined || oauth.problems.length > 0;
   if (baseUrl !== undefined && apiKey === undefined && !namesApp) {
     missing(
@@ -99,6 +102,7 @@ export function connectorOptions(
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
     changeRetentionDays: settings.CHANGE_RETENTION_DAYS,
     historyDays: settings.HISTORY_DAYS,
+    mediaStore: media.store,
     handlersModule: role === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
   };
 }

@@ -4,6 +4,7 @@ import { type Connector, createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { explainPath } from '../connector/inbox/webhook-path.ts';
+import type { MediaStoreSettings } from '../connector/media/open-media.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import { CONNECTOR_ERRORS } from '../contract/connector/errors.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
@@ -44,6 +45,8 @@ export interface RunConnectorOptions {
   readonly inboxRetentionDays: number;
   readonly changeRetentionDays?: number | undefined;
   readonly historyDays?: number | undefined;
+  /** Where files of messages are kept. Default: nowhere. */
+  readonly mediaStore?: MediaStoreSettings | undefined;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
   /** What sets the port, for the message printed when the port is in use. Default: `CONNECTOR_PORT`. */
@@ -142,6 +145,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         inboxRetentionDays: options.inboxRetentionDays,
         changeRetentionDays: options.changeRetentionDays,
         historyDays: options.historyDays,
+        mediaStore: options.mediaStore,
         ...(service === undefined ? {} : { service }),
         ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),
         ...(oauth === undefined ? {} : { oauth }),

@@ -249,6 +249,54 @@ export function connectorSettings(env: Environment) {
       unset: 'changes stay for ever',
       example: '90',
     }),
+    MEDIA_STORE: setting.oneOf({
+      description:
+        'Where the files of messages are kept, so that they outlive the addresses of the service: disk (MEDIA_FOLDER) or s3 (a bucket). Set it for all processes',
+      values: ['disk', 's3'],
+      unset: 'no file is kept; GET /v1/messages/{id}/media fetches it from the service',
+    }),
+    MEDIA_FOLDER: setting.path({
+      description: 'Folder of MEDIA_STORE=disk, which all processes share',
+      unset: 'MEDIA_STORE is not disk',
+      example: '/var/lib/messaging-connector/media',
+    }),
+    MEDIA_ENDPOINT: setting.url({
+      description:
+        'Address of the server of MEDIA_STORE=s3, without the bucket. Links to files lead there, so clients of the API must reach it as well',
+      protocols: ['https:', 'http:'],
+      unset: 'MEDIA_STORE is not s3',
+      example: 'https://s3.eu-central-1.amazonaws.com',
+    }),
+    MEDIA_REGION: setting.string({
+      description: 'Region of the bucket',
+      default: 'us-east-1',
+    }),
+    MEDIA_BUCKET: setting.string({
+      description: 'Name of the bucket',
+      pattern: /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+      allowed: '3 to 63 lower-case letters, digits, dots and hyphens',
+      unset: 'MEDIA_STORE is not s3',
+    }),
+    MEDIA_PREFIX: setting.string({
+      description: 'What the keys of all objects begin with',
+      pattern: /^([\w-][\w.-]*\/)+$/,
+      allowed: 'letters, digits, _, -, . and /, which ends with / and does not begin with it',
+      unset: 'nothing',
+      example: 'crm/',
+    }),
+    MEDIA_ACCESS_KEY_ID: setting.string({
+      description: 'Id of an access key that may put, read and delete objects of the bucket',
+      unset: 'MEDIA_STORE is not s3',
+    }),
+    MEDIA_SECRET_ACCESS_KEY: setting.secret({
+      description: 'Secret of the access key',
+      unset: 'MEDIA_STORE is not s3',
+    }),
+    MEDIA_ADDRESSING: setting.oneOf({
+      description: 'Where addresses contain the bucket: in the path, as most servers want it, or in the host',
+      values: ['path', 'host'],
+      default: 'path',
+    }),
     INBOX_RETENTION_DAYS: setting.integer({
       description: 'How long the raw inbox is kept',
       unit: 'days',

@@ -34,6 +34,7 @@ import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { createFileOpener, readOwnService } from './media/open-file.ts';
+import { type MediaStoreSettings, openMedia } from './media/open-media.ts';
 import { countRefreshes } from './oauth/grants.ts';
 import { createOauth, ensureAppSubscription } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
@@ -91,6 +92,8 @@ export interface ConnectorOptions extends Base {
   readonly changeRetentionDays?: number | undefined;
   /** The age of the oldest messages that polling stores of a new connection. Default: any age. */
   readonly historyDays?: number | undefined;
+  /** Where files of messages are kept. Default: nowhere. */
+  readonly mediaStore?: MediaStoreSettings | undefined;
   /** The CRM's own code, called with each change. Not called in role `web`. */
   readonly handlers?: ChangeHandlers | undefined;
   /** The Redis of this connector, for the queues of consumers without one of their own. */
@@ -209,6 +212,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     ownService: (accountId) => readOwnService(database, accountId),
   });
+  const media = await openMedia({ ...working, settings: options.mediaStore, openFile, works });
   const clientOf = (account: Account): ServiceClient | null =>
     mayUse(account) && account.hasCredential ? openClient(working, account) : null;
   // Thousands of sends may begin at once; others, such as heartbeats, must find a free connection.
@@ -319,6 +323,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       consumers,
       accounts,
       openFile,
+      mediaStore: media.store,
       oauth,
     };
     const calls = { clientOf, watches, closing: closing.signal, isConfigured, serviceHosts };
@@ -354,6 +359,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     ...(oauth === null ? [] : [{ ...oauth, start: () => (appTrial.isAccepted ? oauth.start() : undefined) }]),
     accounts,
     { ...outbox, start: works ? outbox.start : undefined },
+    ...(media.keeper === null ? [] : [media.keeper]),
     ...(works ? [{ start: finishing.start, settle: finishing.runNow, close: finishing.stop }] : []),
     {
       close() {

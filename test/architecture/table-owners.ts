@@ -18,6 +18,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'connector.inbox': 'src/connector/db/',
   'connector.inbox_default': 'src/connector/db/',
   'connector.leases': 'src/connector/work/',
+  'connector.media_keeping': 'src/connector/db/',
   'connector.messages': 'src/connector/db/',
   'connector.oauth_flows': 'src/connector/oauth/',
   'connector.oauth_grants': 'src/connector/oauth/',
@@ -103,6 +104,8 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/erase-messages.ts': 'updates rows by arrays of keys, and writes the changes',
   'src/connector/db/delete-old-changes.ts':
     'deletes batches with their changes and moves the position of the feed in one statement',
+  'src/connector/db/media-copies.ts':
+    'writes a row and its change in one statement; reads what is due, without what others work on',
   'src/connector/db/name-peer.ts': 'writes a row and its change in one statement',
   'src/connector/db/settle-origins.ts': 'writes rows and their changes in one statement',
   'src/connector/db/inbox-partitions.ts': 'makes, attaches and drops partitions',

@@ -7,6 +7,13 @@ const SECRETS = {
   CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
   CONNECTOR_SEALING_KEYS: generateSealingKey(),
 };
+const BUCKET = {
+  MEDIA_STORE: 's3',
+  MEDIA_ENDPOINT: 'https://s3.example',
+  MEDIA_BUCKET: 'crm-files',
+  MEDIA_ACCESS_KEY_ID: 'id',
+  MEDIA_SECRET_ACCESS_KEY: 'secret',
+};
 const OAUTH_WITHOUT_SECRET = {
   ...SECRETS,
   SERVICE_BASE_URL: 'https://service.example/api/v1',
@@ -51,6 +58,26 @@ describe('the settings of npm run connector', () => {
       { ...SECRETS, WEBHOOK_PUBLIC_URL: 'http://crm.example/' },
       'WEBHOOK_PUBLIC_URL',
     ],
+    ['files on a disk without a folder', { ...SECRETS, MEDIA_STORE: 'disk' }, 'MEDIA_FOLDER: is not set'],
+    [
+      'a folder without a store',
+      { ...SECRETS, MEDIA_FOLDER: '/tmp/files' },
+      'MEDIA_FOLDER: has no effect, because MEDIA_STORE is not set',
+    ],
+    ...['MEDIA_ENDPOINT', 'MEDIA_BUCKET', 'MEDIA_ACCESS_KEY_ID', 'MEDIA_SECRET_ACCESS_KEY'].map(
+      (name): [string, Record<string, string>, string] => [
+        `a bucket without ${name}`,
+        { ...SECRETS, ...BUCKET, [name]: '' },
+        `${name}: is not set, but MEDIA_STORE is s3`,
+      ],
+    ),
+    [
+      'a bucket in the address of its server',
+      { ...SECRETS, ...BUCKET, MEDIA_ENDPOINT: 'https://s3.example/crm-files' },
+      'MEDIA_ENDPOINT: has a path',
+    ],
+    ['a name that no bucket has', { ...SECRETS, ...BUCKET, MEDIA_BUCKET: 'Crm/../files' }, 'MEDIA_BUCKET'],
+    ['a prefix that leads elsewhere', { ...SECRETS, ...BUCKET, MEDIA_PREFIX: '../' }, 'MEDIA_PREFIX'],
     ['an OAuth app without its secret', OAUTH_WITHOUT_SECRET, 'SERVICE_CLIENT_SECRET'],
     [
       'the webhook secret of an app that is not named',

@@ -37,8 +37,8 @@ describe('docs/what-you-get.md', () => {
     expect(schema.parse(example)).toEqual(example);
     const fields = listFields(shape ?? {});
     expect(fields.filter(({ meaning }) => meaning === '')).toEqual([]);
-    // The example of a send is a text, which has no file.
-    const names = fields.map(({ name }) => name).filter((name) => !name.startsWith('data.media.'));
+    // The examples are texts, which have no file.
+    const names = fields.map(({ name }) => name).filter((name) => !/^data\.media(Copy)?\./.test(name));
     expect([...namesOf(example)].sort()).toEqual([...names].sort());
     for (const name of names) expect(page).toContain(`\`${name.replace(/^data\./, '')}\``);
   });

@@ -94,6 +94,7 @@ export const MESSAGE: ConnectorMessage = {
   text: 'Hello',
   mediaUrl: null,
   mediaType: null,
+  mediaCopy: null,
   status: null,
   errorMessage: null,
   createdAt: at(),

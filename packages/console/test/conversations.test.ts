@@ -19,6 +19,7 @@ const message = (id: string, peer: string | null, second: number): ConnectorMess
   text: id,
   mediaUrl: null,
   mediaType: null,
+  mediaCopy: null,
   status: 'sent',
   errorMessage: null,
   createdAt: `2026-01-01T00:00:0${second}.000Z`,

@@ -20,6 +20,7 @@ import type { Consumers } from '../consumers/consumers.ts';
 import type { Feed } from '../feed/feed.ts';
 import { readAnswers } from '../inbox/answer-log.ts';
 import type { Receiver } from '../inbox/receiver.ts';
+import type { MediaStore } from '../media/media-store.ts';
 import type { OpenFile } from '../media/open-file.ts';
 import { routeConsents } from '../oauth/consent-router.ts';
 import type { Oauth } from '../oauth/oauth.ts';
@@ -46,7 +47,7 @@ import { operateConsumers } from './consumers.ts';
 import { createConnection } from './create-connection.ts';
 import { listDeadLetters, removeLetter, replayLetter } from './dead-letters.ts';
 import { routeMedia } from './media.ts';
-import { getMessage, getMessageTrace, listMessages, renamePeer } from './messages.ts';
+import { getMessage, getMessageTrace, keepMedia, listMessages, renamePeer } from './messages.ts';
 import type { Operations } from './operations.ts';
 import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
 import { routePairing } from './pairing.ts';
@@ -102,6 +103,8 @@ export interface WebParts extends ProbeParts {
   readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
   readonly watches: PairingWatches;
   readonly openFile: OpenFile;
+  /** Where files are kept; null if they are not. */
+  readonly mediaStore: MediaStore | null;
   /** A client of the service for an account; null if this process must not use its credential. */
   readonly clientOf: (account: Account) => ServiceClient | null;
   /** Aborts calls when the process stops. */
@@ -118,7 +121,7 @@ export interface WebParts extends ProbeParts {
 /** Serves webhooks and the API. */
 export function createWebApp(parts: WebParts): RequestListener {
   const { database, clock, logger, audit, guard } = parts;
-  const { feed, reconciler, closing, clientOf, watches, openFile } = parts;
+  const { feed, reconciler, closing, clientOf, watches, openFile, mediaStore } = parts;
   const { pollSoon } = reconciler;
   const life = { database, clock, clientOf, closing, pollSoon, onChanged: () => feed.notify() };
   const operations = createOperations(parts, life);
@@ -138,7 +141,8 @@ export function createWebApp(parts: WebParts): RequestListener {
   if (parts.oauth !== null) app.use(routeConsents({ ...parts.oauth, logger, audit }));
   app.use(parts.changes.router);
   app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
-  app.use(routeMedia({ database, clock, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
+  const files = { database, clock, logger, openFile, mediaStore, closing };
+  app.use(routeMedia({ ...files, allow: guard.allow('getMessageMedia') }));
   app.use(routeOperations(operations, { guard, audit, clock }));
   app.use(routeTools({ ...parts, operations }));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH, '/docs'] }));
@@ -158,7 +162,7 @@ export function createWorkerApp(parts: ProbeParts): Express {
 }
 
 function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
-  const { database, clock, reconciler, feed, outbox, facts } = parts;
+  const { database, clock, reconciler, feed, outbox, facts, mediaStore } = parts;
   const sync = { database, clock, reconciler, facts, settleFeed: () => feed.settle() };
   const sends = { database, clock, notify: outbox.notify, onChanged: () => feed.notify() };
   return {
@@ -179,7 +183,13 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     listMessages: listMessages(database),
     getMessage: getMessage(database),
     getMessageTrace: getMessageTrace(database),
-    erasePerson: deletePerson({ database, clock, onChanged: () => feed.notify() }),
+    keepMessageMedia: keepMedia({
+      database,
+      clock,
+      keeps: mediaStore !== null,
+      onChanged: () => feed.notify(),
+    }),
+    erasePerson: deletePerson({ database, clock, mediaStore, onChanged: () => feed.notify() }),
     namePeer: renamePeer({ database, clock, onChanged: () => feed.notify() }),
     queueMessage: queueMessage(sends),
     listOutbound: listOutbound(database),

@@ -6,9 +6,12 @@ import { orm } from '../../runtime/database/orm.ts';
 import { INERT } from '../../runtime/http-server/safe-headers.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Base } from '../db/base.ts';
+import type { StoredCopy } from '../db/message-tables.ts';
 import { connections, messages } from '../db/schema.ts';
+import type { MediaStore, ReadableFile } from '../media/media-store.ts';
 import { FileUnavailable, type OpenedFile, type OpenFile } from '../media/open-file.ts';
-import { fileNameOf, safeTypeOf } from '../media/safe-type.ts';
+import { fileNameOf, type SafeType, safeTypeOf } from '../media/safe-type.ts';
+import { StoreFailure } from '../media/store-failure.ts';
 import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { readId } from './read-input.ts';
 
@@ -19,6 +22,8 @@ export interface MediaOptions extends Base {
   /** Passes only requests that are allowed to read files. */
   readonly allow: RequestHandler;
   readonly openFile: OpenFile;
+  /** Where files are kept; null if they are not. */
+  readonly mediaStore: MediaStore | null;
   /** Aborts downloads when the process stops. */
   readonly closing: AbortSignal;
 }
@@ -29,6 +34,7 @@ interface MessageFile {
   readonly accountId: string;
   readonly mediaUrl: string;
   readonly mediaType: string | null;
+  readonly mediaCopy: StoredCopy | null;
 }
 
 /** From the request to the first byte of the file, whatever it waits for. */
@@ -54,7 +60,10 @@ export function routeMedia(options: MediaOptions): Router {
         throw unavailable('Too many files are being downloaded; retry after `Retry-After`.');
       fetching += 1;
       try {
-        await fetchFor(options, message, { request, response, deadline });
+        const kept = await deadline.within(readKept(options, message));
+        const asked = { request, response, deadline };
+        if (kept !== null && 'url' in kept) sendLink(message, kept.url, asked);
+        else await fetchFor(options, message, kept, asked);
       } finally {
         fetching -= 1;
       }
@@ -71,9 +80,42 @@ interface Asked {
   readonly deadline: Deadline;
 }
 
+/** The copy in the store; null if there is none, or if the store does not answer. */
+async function readKept(
+  { mediaStore, logger }: MediaOptions,
+  { id, mediaType, mediaCopy }: MessageFile,
+): Promise<ReadableFile | null> {
+  if (mediaStore === null || mediaCopy?.state !== 'stored') return null;
+  const type = safeTypeOf(mediaType);
+  try {
+    return await mediaStore.read(mediaCopy.key ?? '', {
+      contentType: type.contentType,
+      disposition: dispositionOf(id, type),
+    });
+  } catch (err) {
+    if (!(err instanceof StoreFailure)) throw err;
+    logger.warn({ err, messageId: id }, 'the store of files failed; the file is fetched from the service');
+    return null;
+  }
+}
+
+/** Sends the reader to the store. The link is signed for this request. */
+function sendLink({ mediaCopy }: MessageFile, url: string, { request, response }: Asked): void {
+  response.set(SAFETY);
+  // The link is valid for GET only.
+  if (request.method === 'HEAD') response.set('Content-Length', String(mediaCopy?.size ?? 0)).end();
+  else response.status(302).set('Location', url).end();
+}
+
+/** A file of the disk, as one that is fetched. */
+function openKept({ size, bytes }: Exclude<ReadableFile, { url: string }>): OpenedFile {
+  return { contentType: null, length: size, bytes, close: () => undefined };
+}
+
 async function fetchFor(
   { openFile, closing, logger }: MediaOptions,
   message: MessageFile,
+  kept: Exclude<ReadableFile, { url: string }> | null,
   { request, response, deadline }: Asked,
 ): Promise<void> {
   const gone = new AbortController();
@@ -82,7 +124,8 @@ async function fetchFor(
   let file: OpenedFile;
   try {
     const { mediaUrl: url, accountId } = message;
-    file = await begin(openFile({ url, accountId, signal }), deadline);
+    const opening = kept === null ? openFile({ url, accountId, signal }) : Promise.resolve(openKept(kept));
+    file = await begin(opening, deadline);
   } catch (error) {
     // Nobody waits for what is still being downloaded.
     gone.abort();
@@ -147,12 +190,16 @@ async function serveMedia(
   response.setHeader('Content-Type', type.contentType);
   response.set({
     ...SAFETY,
-    'Content-Disposition': `attachment; filename="${fileNameOf(message.id, type)}"`,
+    'Content-Disposition': dispositionOf(message.id, type),
     ...(file.length === null ? {} : { 'Content-Length': String(file.length) }),
   });
   response.status(200);
   if (headOnly) response.end();
   else await pipeline(file.bytes, response);
+}
+
+function dispositionOf(messageId: string, type: SafeType): string {
+  return `attachment; filename="${fileNameOf(messageId, type)}"`;
 }
 
 async function findFile({ database }: MediaOptions, request: Request): Promise<MessageFile> {
@@ -161,6 +208,7 @@ async function findFile({ database }: MediaOptions, request: Request): Promise<M
     .select({
       mediaUrl: messages.mediaUrl,
       mediaType: messages.mediaType,
+      mediaCopy: messages.mediaCopy,
       accountId: sql<string>`coalesce(${connections.accountId}, ${messages.accountId})`,
     })
     .from(messages)
@@ -169,8 +217,8 @@ async function findFile({ database }: MediaOptions, request: Request): Promise<M
     .orderBy(desc(messages.createdAt))
     .limit(1);
   if (message === undefined) throw notFound('message');
-  const { mediaUrl, mediaType, accountId } = message;
-  if (mediaUrl !== null) return { id, accountId, mediaUrl, mediaType };
+  const { mediaUrl, mediaType } = message;
+  if (mediaUrl !== null) return { ...message, id, mediaUrl };
   const why =
     mediaType === null ? 'The message has no file.' : 'The service returned no address for this file.';
   throw new ApiError('no_media', why);

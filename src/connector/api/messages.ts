@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { askForCopy } from '../db/media-copies.ts';
 import { shownFields } from '../db/message-tables.ts';
 import { namePeer } from '../db/name-peer.ts';
 import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
@@ -21,6 +22,7 @@ const SHOWN = {
   text: m.text,
   mediaUrl: m.mediaUrl,
   mediaType: m.mediaType,
+  mediaCopy: m.mediaCopy,
   status: m.status,
   errorMessage: m.errorMessage,
   createdAt: m.createdAt,
@@ -181,6 +183,26 @@ export function renamePeer(options: {
     if (!peerNamed)
       throw new ApiError('peer_known', 'The service has named the other party of this message.');
     return message;
+  };
+}
+
+/** `POST /v1/messages/{id}/media`. */
+export function keepMedia(options: {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Whether files are kept. */
+  readonly keeps: boolean;
+  /** Called when a change may have been written. */
+  readonly onChanged: () => void;
+}): Operation<'keepMessageMedia'> {
+  const { database, clock, keeps, onChanged } = options;
+  return async ({ id }) => {
+    if (!keeps) throw new ApiError('media_store_off', 'No files are kept; set `MEDIA_STORE`.');
+    const { message } = await readMessage(database, id);
+    if (message.mediaUrl === null) throw new ApiError('no_media', 'The message has no file.');
+    await askForCopy(database, message, clock.now());
+    onChanged();
+    return (await readMessage(database, id)).message;
   };
 }
 

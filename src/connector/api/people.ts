@@ -1,7 +1,9 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import type { MediaStore } from '../media/media-store.ts';
+import { StoreFailure } from '../media/store-failure.ts';
 import { SendInProgress } from '../outbox/erase-sends.ts';
-import { erasePerson } from '../people/erase-person.ts';
+import { erasePerson, NoMediaStore } from '../people/erase-person.ts';
 import { ApiError, invalid } from './api-error.ts';
 import type { Operation } from './operations.ts';
 
@@ -9,16 +11,17 @@ import type { Operation } from './operations.ts';
 export function deletePerson(options: {
   readonly database: Database;
   readonly clock: Clock;
+  readonly mediaStore: MediaStore | null;
   /** Called when changes may have been written. */
   readonly onChanged: () => void;
 }): Operation<'erasePerson'> {
-  const { database, clock, onChanged } = options;
+  const { database, clock, mediaStore, onChanged } = options;
   return async ({ id }) => {
     // A number that is written in another way would erase nothing, and the caller would not notice.
     if (!/^[\w.@-]+$/.test(id))
       throw invalid('id', 'must be as `peer` is shown: international digits without `+`');
     try {
-      const erased = await erasePerson(database, id, clock.now());
+      const erased = await erasePerson({ database, mediaStore }, id, clock.now());
       onChanged();
       return erased;
     } catch (error) {
@@ -26,6 +29,16 @@ export function deletePerson(options: {
         throw new ApiError(
           'send_in_progress',
           'A send to this person is in progress. Try again in a minute.',
+        );
+      if (error instanceof NoMediaStore)
+        throw new ApiError(
+          'media_store_off',
+          'Files of this person are kept, and `MEDIA_STORE` is not set, so they cannot be removed.',
+        );
+      if (error instanceof StoreFailure)
+        throw new ApiError(
+          'media_store_unreachable',
+          'The files of this person could not be removed, so nothing was erased. Try again.',
         );
       throw error;
     }

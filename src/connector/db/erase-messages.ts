@@ -23,7 +23,10 @@ WITH locked AS (
    ORDER BY m.connection_id, m.id FOR UPDATE OF m
 ), erased AS (
   UPDATE connector.messages m
-     SET ${emptied(MESSAGE_TEXTS.map((name) => messages[name].name))}, origin = NULL, erased = true
+     SET ${emptied(MESSAGE_TEXTS.map((name) => messages[name].name))}, origin = NULL, erased = true,
+         media_due_at = NULL,
+         media_copy = CASE WHEN m.media_copy ->> 'key' IS NOT NULL AND m.media_copy ->> 'key' <> ALL ($2::text[])
+                           THEN jsonb_build_object('state', 'removing', 'key', m.media_copy ->> 'key') END
     FROM locked l WHERE m.connection_id = l.connection_id AND m.id = l.id
   RETURNING m.account_id, m.connection_id, m.id
 )
@@ -33,7 +36,7 @@ SELECT account_id AS "accountId", connection_id AS "connectionId", array_agg(id 
 const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[]) t(connection_id, id))`;
 
 const CHANGES = `
-UPDATE connector.changes SET ${emptied(CHANGE_TEXTS)}
+UPDATE connector.changes SET ${emptied([...CHANGE_TEXTS, changes.mediaCopy.name])}
  WHERE type <> 'outbound.updated' AND (connection_id, message_id) IN ${NAMED}`;
 
 // Sends that retention has deleted are in the feed only.
@@ -50,9 +53,16 @@ DELETE FROM connector.inbox i
  WHERE i.outcome IN ('invalid', 'unmergeable', 'unknown_event', 'foreign')
    AND EXISTS (SELECT FROM unnest($1::text[]) p WHERE position(convert_to('"' || p || '"', 'UTF8') IN i.body) > 0)`;
 
-/** Removes the number, texts, files and references of a person from messages, changes and the raw log. */
-export async function eraseMessages(tx: Queryable, phones: readonly string[]): Promise<ErasedMessages[]> {
-  const erased = await tx.query<ErasedMessages>(MESSAGES, [phones]);
+/**
+ * Removes the number, texts, files and references of a person from messages, changes and the raw log. The worker removes
+ * the kept files except for those that were removed before, by their keys.
+ */
+export async function eraseMessages(
+  tx: Queryable,
+  phones: readonly string[],
+  removedFiles: readonly string[],
+): Promise<ErasedMessages[]> {
+  const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles]);
   const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
   const named = [connections, erased.flatMap(({ ids }) => ids)];
   await tx.query(CHANGES, named);

@@ -3,7 +3,10 @@ import { bigint, boolean, index, integer, jsonb, primaryKey, text, uniqueIndex }
 import type { ChangeType } from '../../contract/connector/changes.ts';
 import type { MessageOrigin } from '../../contract/connector/messages.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
-import { messageStatusEnum } from './message-tables.ts';
+import { messageStatusEnum, type StoredCopy } from './message-tables.ts';
+
+/** What caused a change. `media`: the worker that keeps files. */
+export type ChangeSource = 'webhook' | 'poll' | 'send' | 'api' | 'media';
 
 /**
  * What changed, for the CRM. The number of a change results from its batch and its position in it. Only
@@ -20,7 +23,7 @@ export const changes = connectorSchema.table(
     accountId: text('account_id').notNull(),
     connectionId: text('connection_id').notNull(),
     messageId: text('message_id'),
-    source: text('source').$type<'webhook' | 'poll' | 'send' | 'api'>().notNull(),
+    source: text('source').$type<ChangeSource>().notNull(),
     /** For a change of a message without a delivery: the walk or the command. */
     via: text('via'),
     /** For a change of a message: the row after it; for a status change, only the two statuses. */
@@ -31,6 +34,7 @@ export const changes = connectorSchema.table(
     text: text('text'),
     mediaUrl: text('media_url'),
     mediaType: text('media_type'),
+    mediaCopy: jsonb('media_copy').$type<StoredCopy>(),
     errorMessage: text('error_message'),
     reference: text('reference'),
     origin: text('origin').$type<MessageOrigin>(),

@@ -180,6 +180,20 @@ export const ORIGIN: {
   },
 };
 
+/**
+ * The copy of a file. A message whose file becomes known waits for the worker that keeps it, if one does. A text costs
+ * nothing, because the table is only read for a file.
+ */
+export const MEDIA_COPY: { readonly name: string; readonly reported: string; readonly merge: Merge } = {
+  name: messages.mediaCopy.name,
+  reported: `CASE WHEN i.media_url IS NOT NULL AND EXISTS (SELECT FROM connector.media_keeping)
+              THEN '{"state": "pending"}'::jsonb END`,
+  merge: {
+    value: 'CASE WHEN m.media_url IS NULL THEN excluded.media_copy ELSE m.media_copy END',
+    changes: {},
+  },
+};
+
 /** The texts of which not simply the first reported value is kept. */
 const TEXT_MERGES: Partial<Record<keyof MessageTexts, (name: string) => Merge>> = {
   peer: address,

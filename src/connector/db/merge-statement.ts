@@ -10,6 +10,7 @@ import {
   DELIVERY_COLUMNS,
   EVENT_COLUMNS,
   type LoggedDelivery,
+  MEDIA_COPY,
   MESSAGE_COLUMNS,
   ORIGIN,
   PEER_NAMED,
@@ -85,7 +86,7 @@ export function mergeStatement(input: MergeInput): MergeStatement {
 }
 
 /** How the columns of a known message are updated, and when that is a change of this kind. */
-const MERGED = [...MESSAGE_COLUMNS, ORIGIN, PEER_NAMED].flatMap(({ name, merge }) =>
+const MERGED = [...MESSAGE_COLUMNS, ORIGIN, PEER_NAMED, MEDIA_COPY].flatMap(({ name, merge }) =>
   merge === undefined ? [] : [{ name, ...merge }],
 );
 const isChanged = (bit: keyof typeof CHANGE): string =>
@@ -232,9 +233,9 @@ moved AS (
 merged AS (
   INSERT INTO connector.messages AS m
     (${columnNames(MESSAGE_COLUMNS)},
-     origin, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
   SELECT ${columnNames(MESSAGE_COLUMNS, 'i')},
-         ${ORIGIN.reported(source, via)}, ${historic},
+         ${ORIGIN.reported(source, via)}, ${MEDIA_COPY.reported}, ${historic},
          ${source}, ${now}, NULL,
          ${CHANGE.created | CHANGE.fields | CHANGE.bookkeeping}
            | CASE WHEN i.status IS NULL THEN 0 ELSE ${CHANGE.status} END

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
-import type { MessageOrigin } from '../../contract/connector/messages.ts';
+import { boolean, index, jsonb, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import type { MediaCopy, MediaState, MessageOrigin } from '../../contract/connector/messages.ts';
 import { personKey } from '../../patterns/phone-variants.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
 
@@ -11,6 +11,30 @@ export const messageStatusEnum = connectorSchema.enum('message_status', [
   'read',
   'failed',
 ]);
+
+/** What is known of the copy of a file. `removing`: the person was erased, and the object may still exist. */
+export interface StoredCopy {
+  readonly state: MediaState | 'removing';
+  /** Written before the object, so that whatever ends the process, no object is without its row. */
+  readonly key?: string;
+  readonly sha256?: string;
+  /** In bytes. */
+  readonly size?: number;
+  /** Why there is none. */
+  readonly error?: string;
+  /** Attempts to fetch it that failed. */
+  readonly attempts?: number;
+  /** When a client asked for it, epoch ms. Absent: when the message was first seen. */
+  readonly since?: number;
+}
+
+/** While this table has its row, messages with a file are stored as `pending`. A worker with a store adds it. */
+export const mediaKeeping = connectorSchema.table('media_keeping', {
+  only: boolean('only').primaryKey().default(true),
+});
+
+/** SQL: messages of which the worker has something to do. */
+export const COPY_WAITS = `media_copy ->> 'state' IN ('pending', 'removing')`;
 
 /**
  * The known state of each message, from all sources. Only the merge statement writes it. Its texts contain no
@@ -30,6 +54,10 @@ export const messages = connectorSchema.table(
     text: text('text'),
     mediaUrl: text('media_url'),
     mediaType: text('media_type'),
+    /** Null: the connector keeps no copy of a file. */
+    mediaCopy: jsonb('media_copy').$type<StoredCopy>(),
+    /** When the worker tries again to fetch or remove the copy. Null: at once, or never. */
+    mediaDueAt: epochMs('media_due_at'),
     status: messageStatusEnum('status'),
     errorMessage: text('error_message'),
     waMessageId: text('wa_message_id'),
@@ -77,6 +105,10 @@ export const messages = connectorSchema.table(
     index('messages_erased').on(table.connectionId, table.id).where(sql`${table.erased}`),
     /** Few rows: those whose send may still be answered. */
     index('messages_unknown_origin').on(table.connectionId).where(sql`${table.origin} = 'unknown'`),
+    /** Few rows: the files that the worker has to fetch or remove. */
+    index('messages_media_waits')
+      .on(table.mediaDueAt.asc().nullsFirst(), table.firstSeenAt)
+      .where(sql.raw(COPY_WAITS)),
     /** Few rows: `GET /v1/sync` counts them. */
     index('messages_conflicts').on(table.connectionId, table.createdAt).where(sql`${table.statusConflict}`),
   ],
@@ -90,9 +122,24 @@ export function shownFields(row: {
   readonly direction: string | null;
   readonly origin: MessageOrigin | null;
   readonly peer: string | null;
-}): { readonly origin: MessageOrigin | null; readonly personKey: string | null } {
+  readonly mediaCopy: StoredCopy | null;
+}): {
+  readonly origin: MessageOrigin | null;
+  readonly personKey: string | null;
+  readonly mediaCopy: MediaCopy | null;
+} {
   return {
+    mediaCopy: showCopy(row.mediaCopy),
     origin: row.direction === 'outgoing' ? (row.origin ?? 'unknown') : null,
     personKey: row.peer === null ? null : personKey(row.peer),
   };
+}
+
+function showCopy(copy: StoredCopy | null): MediaCopy | null {
+  if (copy === null || copy.state === 'removing') return null;
+  const { state, key = null, sha256 = null, size = null, error = null } = copy;
+  // Until it is stored, the key is only an intention.
+  return state === 'stored'
+    ? { state, key, sha256, size, error: null }
+    : { state, key: null, sha256: null, size: null, error };
 }

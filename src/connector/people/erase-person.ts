@@ -1,21 +1,33 @@
 import { variants } from '../../patterns/phone-variants.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import { forgetErrors } from '../consumers/dead-letters.ts';
 import { type ErasedMessages, type Erasure, eraseMessages, tellErasures } from '../db/erase-messages.ts';
+import { listCopies } from '../db/media-copies.ts';
+import type { MediaStore } from '../media/media-store.ts';
 import { type ErasedSend, eraseSends } from '../outbox/erase-sends.ts';
 
 /** All changes of the feed are read once. */
 const DEADLINE_MS = 140_000;
 /** Ids of messages, and of sends, in one change of the feed. */
 const IDS_AT_ONCE = 500;
+/** Files that are removed at the same time. */
+const FILES_AT_ONCE = 8;
+
+/** Files of the person are kept, and this process has no store. */
+export class NoMediaStore extends Error {
+  override readonly name = 'NoMediaStore';
+}
 
 /**
- * Erases a person in one transaction: number, texts, addresses of files and references in messages, changes, the raw
- * log, sends and the errors of consumers. The ids of the messages stay, so that polling brings nothing back. The feed
- * tells consumers the ids. Can be repeated. Throws as `transaction` does, and what `eraseSends` throws.
+ * Erases a person: first the kept files, then in one transaction number, texts, addresses of files and references in
+ * messages, changes, the raw log, sends and the errors of consumers. A file that is being stored meanwhile is removed by
+ * the worker. The ids of the messages stay, so that polling brings nothing back. The feed tells consumers the ids. Can be
+ * repeated. Throws as `transaction` does, what `eraseSends` throws, and a `StoreFailure`.
+ * @throws {NoMediaStore}
  */
 export async function erasePerson(
-  database: Database,
+  { database, mediaStore }: { readonly database: Database; readonly mediaStore: MediaStore | null },
   phone: string,
   now: number,
 ): Promise<{ readonly messages: number; readonly sends: number }> {
@@ -23,7 +35,8 @@ export async function erasePerson(
   return await database.transaction(
     async (tx) => {
       const sends = await eraseSends(tx, phones);
-      const messages = await eraseMessages(tx, phones);
+      const files = await removeFiles(tx, phones, mediaStore);
+      const messages = await eraseMessages(tx, phones, files);
       await forgetErrors(
         tx,
         messages.flatMap(({ ids }) => ids),
@@ -35,6 +48,20 @@ export async function erasePerson(
     },
     { deadlineMs: DEADLINE_MS },
   );
+}
+
+/** Removes the files of a person before their rows, and returns their keys. */
+async function removeFiles(
+  tx: Queryable,
+  phones: readonly string[],
+  store: MediaStore | null,
+): Promise<readonly string[]> {
+  const keys = await listCopies(tx, phones);
+  if (keys.length === 0) return keys;
+  if (store === null) throw new NoMediaStore();
+  const turns = createTurns(FILES_AT_ONCE);
+  await Promise.all(keys.map((key) => turns.run(() => store.remove(key))));
+  return keys;
 }
 
 /** What the feed says: for each connection one change, and more of them only if it has more ids than one names. */

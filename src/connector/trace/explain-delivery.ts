@@ -122,6 +122,7 @@ const REPORTERS = {
   poll: 'A poll',
   send: 'The answer of the send',
   api: 'A client of the API',
+  media: 'The worker that keeps files',
 } as const;
 
 function explainKnown(

@@ -88,7 +88,8 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
 function describeSource({ source, via }: MessageChangeRow): string {
   if (via === 'replay') return 'A replay of the retained deliveries';
   if (source === 'send') return 'The answer of the send';
-  if (source === 'api') return 'A client of the API, which named the other party,';
+  if (source === 'api') return 'A client of the API';
+  if (source === 'media') return 'The worker that keeps files';
   if (via === 'coverage') return 'A poll that read the newest messages';
   if (via === 'visibility') return 'A poll that read what a hidden connection had missed';
   const age = via?.startsWith('sweep:') ? via.slice('sweep:'.length) : null;

@@ -41,7 +41,7 @@ const CHANGE = {
   at: changes.at,
   type: sql<'message.created' | 'message.status' | 'message.updated'>`${changes.type}`,
   connectionId: changes.connectionId,
-  source: sql<'webhook' | 'poll' | 'send' | 'api'>`${changes.source}`,
+  source: changes.source,
   via: changes.via,
   status: changes.status,
   previous: changes.previousStatus,

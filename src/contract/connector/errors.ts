@@ -42,6 +42,7 @@ export const CONNECTOR_ERRORS = {
   peer_known: { status: 409, meaning: 'The service has named the other party of the message.' },
   not_cancellable: { status: 409, meaning: 'The send is no longer queued.' },
   not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be retried.' },
+  media_store_off: { status: 409, meaning: 'No store of files is configured (`MEDIA_STORE`).' },
   send_in_progress: { status: 409, meaning: 'A send to the person is in progress.' },
   account_exists: { status: 409, meaning: 'This credential already belongs to an account.' },
   account_configured: {
@@ -71,6 +72,7 @@ export const CONNECTOR_ERRORS = {
   internal_error: { status: 500, meaning: 'The connector failed; see its log.' },
   service_refused: { status: 502, meaning: 'The service rejected the call; `message` contains its code.' },
   service_unreachable: { status: 502, meaning: 'The service did not answer.' },
+  media_store_unreachable: { status: 502, meaning: 'The store of files did not answer, or refused.' },
   redis_unreachable: { status: 502, meaning: 'The Redis of the queue did not answer.' },
   media_refused: {
     status: 502,

@@ -42,9 +42,15 @@ export const MESSAGE_ENDPOINTS = {
     right: 'operate',
     summary: 'Erases a person, under all spellings of the number.',
     description:
-      'Removes the number, texts, addresses of files and references from messages, changes, kept deliveries, sends and errors of consumers. Queued sends to the person are deleted. The ids of the messages stay, so that polling brings nothing back. The feed tells consumers the ids with `person.erased`. A message that the person writes later is stored. It can be repeated.',
+      'Removes the kept files, then the number, texts, addresses of files and references from messages, changes, kept deliveries, sends and errors of consumers. Queued sends to the person are deleted. The ids of the messages stay, so that polling brings nothing back. The feed tells consumers the ids with `person.erased`. A message that the person writes later is stored. It can be repeated.',
     answers: [{ status: 200, description: 'Erased.', schema: messages.erasedPerson }],
-    errors: [...API_ERRORS, 'invalid_request', 'send_in_progress'],
+    errors: [
+      ...API_ERRORS,
+      'invalid_request',
+      'send_in_progress',
+      'media_store_off',
+      'media_store_unreachable',
+    ],
   },
   getMessageMedia: {
     method: 'GET',
@@ -52,9 +58,26 @@ export const MESSAGE_ENDPOINTS = {
     right: 'read',
     summary: 'Downloads the file of a message as an attachment.',
     description:
-      'Fetched from the service on request, without following redirects, up to 16 MB and for at most two minutes. Nothing is stored. The content type is replaced by one that browsers do not execute.',
-    answers: [{ status: 200, description: 'The bytes.', contentType: 'application/octet-stream' }],
+      'If the connector keeps a copy (`mediaCopy`), it is read from there: from the disk, or through a link to the bucket that is signed for this request and valid for 5 minutes. Otherwise the file is fetched from the service on request, without following redirects, up to 16 MB and for at most two minutes. The content type is replaced by one that browsers do not execute.',
+    answers: [
+      { status: 200, description: 'The bytes.', contentType: 'application/octet-stream' },
+      {
+        status: 302,
+        description: 'The bytes are in the bucket.',
+        headers: [{ name: 'Location', description: 'The signed link.', required: true }],
+      },
+    ],
     errors: [...API_ERRORS, 'not_found', 'no_media', 'media_gone', 'media_refused', 'service_unreachable'],
+  },
+  keepMessageMedia: {
+    method: 'POST',
+    path: '/v1/messages/{id}/media',
+    right: 'write',
+    summary: 'Asks for a copy of a file that is not kept.',
+    description:
+      'For a copy that is `gone` or `failed`, and for a message that was stored before files were kept. The worker fetches it; the feed reports `mediaCopy` as `message.updated`. A copy that is `pending` or `stored` stays as it is.',
+    answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
+    errors: [...API_ERRORS, 'not_found', 'no_media', 'media_store_off'],
   },
   getMessageTrace: {
     method: 'GET',

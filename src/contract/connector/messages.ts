@@ -24,6 +24,24 @@ export const historic = z
   .boolean()
   .describe('True if polling found the message, and it is older than the first listing of its connection.');
 
+/** The states of the copy of a file. */
+export const MEDIA_STATES = ['pending', 'stored', 'gone', 'failed'] as const;
+export type MediaState = (typeof MEDIA_STATES)[number];
+
+/** The copy of a file that the connector keeps. */
+export const mediaCopy = z.object({
+  state: z
+    .enum(MEDIA_STATES)
+    .describe(
+      '`pending`; `stored`; `gone`: the service has no such file; or `failed`: `POST /v1/messages/{id}/media` tries again.',
+    ),
+  key: z.string().nullable().describe('Its path in the store.'),
+  sha256: z.string().nullable().describe('In hexadecimal digits.'),
+  size: z.int().nullable().describe('In bytes.'),
+  error: z.string().nullable().describe('Why it is not stored.'),
+});
+export type MediaCopy = z.infer<typeof mediaCopy>;
+
 /** A message as the connector stores it. A message known only by its status has no peer and no text. */
 export const connectorMessage = z.object({
   id: identifier.describe('Assigned by the service. Use this id to join and deduplicate.'),
@@ -54,6 +72,9 @@ export const connectorMessage = z.object({
       'Where the service stores the file; null if there is none or it cannot be fetched. Download it with `GET /v1/messages/{id}/media`.',
     ),
   mediaType: z.string().nullable().describe('MIME type of the file as given by its sender; null for a text.'),
+  mediaCopy: mediaCopy
+    .nullable()
+    .describe('The copy of the file that the connector keeps (`MEDIA_STORE`); null if none.'),
   status: messageStatus
     .nullable()
     .describe(

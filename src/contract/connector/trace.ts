@@ -59,9 +59,9 @@ export const traceEntry = z.object({
     "When the delivery was received or the change was written, by the connector's clock.",
   ),
   source: z
-    .enum(['webhook', 'poll', 'send', 'api', 'replay'])
+    .enum(['webhook', 'poll', 'send', 'api', 'media', 'replay'])
     .describe(
-      '`webhook`: a delivery. `poll`: a list of the service. `send`: a step or the response of a send. `api`: a client of this API named the other party. `replay`: an operator merged the stored deliveries again.',
+      '`webhook`: a delivery. `poll`: a list of the service. `send`: a step or the response of a send. `api`: a client of this API named the other party or asked for the file. `media`: the worker that keeps files. `replay`: an operator merged the stored deliveries again.',
     ),
   connectionId: identifier.nullable().describe('The connection that it named; null if none.'),
   event: z.string().nullable().describe('Event type of a delivery; null for anything else.'),

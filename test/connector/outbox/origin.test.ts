@@ -150,6 +150,7 @@ describe('the origin of a message', () => {
       text: null,
       mediaUrl: null,
       mediaType: null,
+      mediaCopy: null,
     };
     const earlier = {
       errorMessage: null,

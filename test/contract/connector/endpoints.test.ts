@@ -41,6 +41,7 @@ describe('the endpoints of the connector', () => {
         'POST /v1/connections/{id}/pairing-code',
         'POST /v1/connections/{id}/restart',
         'POST /v1/messages',
+        'POST /v1/messages/{id}/media',
         'POST /v1/read-receipts',
         'PUT /v1/connections/{id}/customer',
         'PUT /v1/messages/{id}/peer',

@@ -18,6 +18,7 @@ const stored = {
   text: 'Hello',
   mediaUrl: null,
   mediaType: null,
+  mediaCopy: null,
   status: null,
   errorMessage: null,
   createdAt: '2025-11-21T04:40:00.000Z',

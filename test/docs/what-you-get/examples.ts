@@ -65,6 +65,7 @@ const incoming = {
   text: 'Is my order on its way?',
   mediaUrl: null,
   mediaType: null,
+  mediaCopy: null,
   status: null,
   errorMessage: null,
   createdAt: '2026-11-27T02:59:33.898Z',

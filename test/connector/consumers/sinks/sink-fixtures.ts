@@ -33,6 +33,7 @@ export function createdChange(seq: number, id: string, text: string): Change {
     text,
     mediaUrl: null,
     mediaType: null,
+    mediaCopy: null,
     status: 'sent',
     errorMessage: null,
     createdAt: '2026-01-15T12:00:00.000Z',

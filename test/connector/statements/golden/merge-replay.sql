@@ -105,7 +105,7 @@ merged AS (
         polled,
         webhook_seen,
         status_conflict,
-     origin, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
   SELECT i.connection_id,
       i.id,
       i.account_id,
@@ -130,7 +130,10 @@ merged AS (
        AND i.created_at >= s.first_attempt_at - 600000
        AND (s.state IN ('queued', 'sending') OR i.created_at <= s.last_attempt_at + 600000)
        AND (s.text IS NULL OR i.text IS NULL OR s.text = i.text)) THEN 'elsewhere'
-              ELSE 'unknown' END, $34::text = 'poll' AND coalesce(i.created_at < o.history_until, false),
+              ELSE 'unknown' END, CASE WHEN i.media_url IS NOT NULL AND EXISTS (SELECT FROM connector.media_keeping)
+              THEN '{"state": "pending"}'::jsonb END,
+                  $34::text = 'poll' AND coalesce(i.created_at < o.history_until,
+                  false),
          $34::text, $33::bigint, NULL,
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
@@ -162,6 +165,7 @@ merged AS (
          origin = CASE WHEN ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
         OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')) THEN excluded.origin ELSE m.origin END,
          peer_named = (m.peer_named AND excluded.peer IS NULL),
+         media_copy = CASE WHEN m.media_url IS NULL THEN excluded.media_copy ELSE m.media_copy END,
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
@@ -217,6 +221,7 @@ merged AS (
                 m.text,
                 m.media_url,
                 m.media_type,
+                m.media_copy,
                 m.error_message,
                 m.reference,
                 m.origin,
@@ -245,6 +250,7 @@ changed AS (
       text,
       media_url,
       media_type,
+      media_copy,
       error_message,
       reference,
       origin,
@@ -267,6 +273,7 @@ changed AS (
       NULL::text,
       NULL::text,
       NULL::text,
+      NULL::jsonb,
       NULL::text,
       NULL::text,
       NULL::text,
@@ -290,6 +297,7 @@ changed AS (
       m.text,
       m.media_url,
       m.media_type,
+      m.media_copy,
       m.error_message,
       m.reference,
       m.origin,
@@ -313,6 +321,7 @@ changed AS (
       CASE kind.bit WHEN 2 THEN NULL ELSE m.text END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_url END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_type END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.media_copy END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.error_message END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.reference END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.origin END,

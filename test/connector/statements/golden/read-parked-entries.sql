@@ -20,6 +20,7 @@ SELECT w.key, e.attempts, c.*
        h.text AS "text",
        h.media_url AS "mediaUrl",
        h.media_type AS "mediaType",
+       h.media_copy AS "mediaCopy",
        h.error_message AS "errorMessage",
        h.reference AS "reference",
        h.origin AS "origin",

@@ -1,0 +1,84 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
+import type { MediaStore } from './media-store.ts';
+import { StoreFailure } from './store-failure.ts';
+
+const PROBE = '.messaging-connector';
+
+/** Keeps files in a folder, each in the file of its key. A file appears under its name once its bytes are on the disk. */
+export function createDiskStore(folder: string): MediaStore {
+  const root = resolve(folder);
+
+  function pathOf(key: string): string {
+    const path = resolve(root, key);
+    if (!path.startsWith(`${root}${sep}`))
+      throw new StoreFailure('the key of a file leads out of the folder');
+    return path;
+  }
+
+  /** One process at a time writes a key, so what an earlier one has left is overwritten. */
+  const partOf = (path: string): string => `${path}.part`;
+
+  async function write(path: string, bytes: Uint8Array): Promise<void> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const file = await open(partOf(path), 'w', 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(partOf(path), path);
+  }
+
+  async function remove(path: string): Promise<void> {
+    for (const each of [partOf(path), path]) await rm(each, { force: true });
+  }
+
+  async function sizeOf(path: string): Promise<number | null> {
+    try {
+      return (await stat(path)).size;
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  return {
+    async check() {
+      try {
+        const probe = join(root, `${PROBE}-${process.pid}`);
+        await write(probe, Buffer.from('probe'));
+        await remove(probe);
+      } catch (error) {
+        const problem = `names a folder that cannot be written: ${root} (${codeOf(error)}). Create it, and give the user of the process the right to write there.`;
+        throw new ConfigurationError([{ setting: 'MEDIA_FOLDER', problem }]);
+      }
+    },
+    put: (key, { bytes }) => orFail(() => write(pathOf(key), bytes)),
+    sizeOf: (key) => orFail(() => sizeOf(pathOf(key))),
+    read: (key) =>
+      orFail(async () => {
+        const size = await sizeOf(pathOf(key));
+        return size === null ? null : { size, bytes: createReadStream(pathOf(key)) };
+      }),
+    remove: (key) => orFail(() => remove(pathOf(key))),
+  };
+}
+
+async function orFail<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof StoreFailure) throw cause;
+    throw new StoreFailure(`the folder of files failed: ${codeOf(cause)}`, { cause });
+  }
+}
+
+/** Such as `ENOSPC`. */
+function codeOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : 'unknown error';
+}

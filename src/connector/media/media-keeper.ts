@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { backOffMs } from '../../runtime/clock/back-off.ts';
+import type { Base } from '../db/base.ts';
+import type { Lease } from '../db/lease.ts';
+import {
+  LONGEST_WAIT_MS,
+  noteCopy,
+  readDueCopies,
+  readWaitingCopy,
+  tellCopy,
+  type WaitingCopy,
+} from '../db/media-copies.ts';
+import type { StoredCopy } from '../db/message-tables.ts';
+import { dueAtOf } from '../work/planned.ts';
+import { createWorker, type Run, type RunEnd, type Worker, type WorkerOptions } from '../work/worker.ts';
+import { keyOf, type MediaStore, type WholeFile } from './media-store.ts';
+import { FileUnavailable, type OpenFile } from './open-file.ts';
+import { safeTypeOf } from './safe-type.ts';
+import { StoreFailure } from './store-failure.ts';
+
+const MEDIA = 'media';
+/** Maximum number of files in the memory of a process. */
+const CONCURRENCY = 4;
+/** While the service does not return a file. After the last attempt, about 12 hours after the first, it has failed. */
+const RETRY = { firstMs: 5_000, longestMs: LONGEST_WAIT_MS, spread: 0.2 };
+const MAX_ATTEMPTS = 20;
+/** While the store fails, which uses up no attempts: a process tries it with a few files, and others wait. */
+const STORE_RETRY = { firstMs: 5_000, longestMs: 60_000 };
+
+export interface MediaKeeperOptions extends Base, Omit<WorkerOptions, keyof Base> {
+  readonly store: MediaStore;
+  readonly openFile: OpenFile;
+  /** Between 0 and 1; spreads retries. */
+  readonly random: () => number;
+  /** Called when a change was written. */
+  readonly onCommitted: () => void;
+}
+
+/**
+ * Fetches the files of stored messages, and removes those of erased people. What is due is in the rows of the messages;
+ * the key of the duty is a message. The key of an object is written before the object, and the state after it: a
+ * process that takes up the work of a dead one finds what it has stored.
+ */
+export function createMediaKeeper(options: MediaKeeperOptions): Worker {
+  const { database, clock, logger, store, openFile, random, onCommitted } = options;
+  let storeFailures = 0;
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  const isPaused = (): boolean => clock.elapsed() < pausedUntil;
+
+  async function run({ key, lease, lost, stopping, aborting }: Run): Promise<RunEnd> {
+    if (isPaused() || stopping.aborted) return 'stopped';
+    const file = await readWaitingCopy(database, key);
+    if (file === null || dueAt(file) > clock.now()) return 'idle';
+    const signal = AbortSignal.any([lost, aborting]);
+    try {
+      if (file.copy.state === 'removing') await remove(lease, file);
+      else await keep(lease, file, signal);
+      storeFailures = 0;
+      return 'idle';
+    } catch (error) {
+      if (signal.aborted) return 'stopped';
+      if (!(error instanceof StoreFailure)) throw error;
+      await pause(lease, file, error);
+      return 'idle';
+    }
+  }
+
+  const dueAt = (file: WaitingCopy): number => dueAtOf(file.dueAt ?? 0, clock.now(), LONGEST_WAIT_MS);
+
+  async function keep(lease: Lease, file: WaitingCopy, signal: AbortSignal): Promise<void> {
+    const { key: known, sha256, size } = file.copy;
+    if (known !== undefined && (await store.sizeOf(known)) === size) {
+      await tell(lease, file, { state: 'stored', key: known, sha256, size } as StoredCopy);
+      return;
+    }
+    let fetched: WholeFile;
+    try {
+      fetched = await fetchFile(file, signal);
+    } catch (error) {
+      if (!(error instanceof FileUnavailable) || signal.aborted) throw error;
+      return await noteUnavailable(lease, file, error);
+    }
+    const key = keyOf(file, fetched.sha256);
+    if (known !== undefined && known !== key) await store.remove(known);
+    const stored = { key, sha256: fetched.sha256, size: fetched.bytes.byteLength };
+    const noted = await noteCopy(database, lease, file, { copy: { ...file.copy, ...stored } });
+    // Erased meanwhile, or another process has the lease.
+    if (!noted) return;
+    await store.put(key, fetched, signal);
+    await tell(lease, file, { state: 'stored', ...stored });
+  }
+
+  async function fetchFile(file: WaitingCopy, signal: AbortSignal): Promise<WholeFile> {
+    const { accountId, mediaUrl, mediaType } = file;
+    const opened = await openFile({ url: mediaUrl ?? '', accountId, signal });
+    try {
+      const hash = createHash('sha256');
+      const pieces: Uint8Array[] = [];
+      // Hashed as it arrives: the whole at once would hold up the process for some 20 ms.
+      for await (const piece of opened.bytes) {
+        hash.update(piece);
+        pieces.push(piece);
+      }
+      const { contentType } = safeTypeOf(mediaType, opened.contentType);
+      return { bytes: Buffer.concat(pieces), sha256: hash.digest('hex'), contentType };
+    } finally {
+      opened.close();
+    }
+  }
+
+  async function remove(lease: Lease, file: WaitingCopy): Promise<void> {
+    if (file.copy.key !== undefined) await store.remove(file.copy.key);
+    await noteCopy(database, lease, file, { copy: null });
+  }
+
+  async function tell(lease: Lease, file: WaitingCopy, copy: StoredCopy): Promise<void> {
+    if (await tellCopy(database, lease, file, copy, clock.now())) onCommitted();
+  }
+
+  async function noteUnavailable(lease: Lease, file: WaitingCopy, error: FileUnavailable): Promise<void> {
+    const { copy } = file;
+    const attempts = (copy.attempts ?? 0) + 1;
+    const { kind, message } = error;
+    if (kind === 'unreachable' && attempts < MAX_ATTEMPTS) {
+      const at = clock.now() + backOffMs(attempts, RETRY, random());
+      await noteCopy(database, lease, file, { copy: { ...copy, attempts, error: message }, dueAt: at });
+      return;
+    }
+    // What an interrupted attempt may have left of it.
+    if (copy.key !== undefined) await store.remove(copy.key);
+    await tell(lease, file, { state: kind === 'gone' ? 'gone' : 'failed', error: message });
+  }
+
+  async function pause(lease: Lease, file: WaitingCopy, err: StoreFailure): Promise<void> {
+    // Files that failed together count once.
+    if (!isPaused()) storeFailures += 1;
+    if (storeFailures === 1)
+      logger.warn({ err }, 'the store of files fails; files wait, and it is tried again');
+    pausedUntil = clock.elapsed() + backOffMs(storeFailures, STORE_RETRY);
+    // Others come first, in case it is this file that the store refuses.
+    const at = clock.now() + STORE_RETRY.longestMs;
+    const { copy } = (await readWaitingCopy(database, JSON.stringify([file.connectionId, file.id]))) ?? file;
+    await noteCopy(database, lease, file, { copy: { ...copy, error: err.message }, dueAt: at });
+  }
+
+  return createWorker(options, {
+    kind: MEDIA,
+    concurrency: CONCURRENCY,
+    readDue: async (now, limit) => (isPaused() ? [] : await readDueCopies(database, MEDIA, now, limit)),
+    async readDueAt(key) {
+      const file = await readWaitingCopy(database, key);
+      return file === null ? null : dueAt(file);
+    },
+    run,
+  });
+}

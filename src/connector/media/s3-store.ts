@@ -1,0 +1,138 @@
+import { AwsClient } from 'aws4fetch';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
+import type { MediaStore } from './media-store.ts';
+import { StoreFailure } from './store-failure.ts';
+
+/** A bucket of S3, or of a server that speaks its protocol. */
+export interface S3Settings {
+  /** Scheme, host and port. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** What all keys begin with, such as `crm/`; may be empty. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** True: the bucket is in the path of addresses, not in their host. */
+  readonly pathStyle: boolean;
+}
+
+const ANSWER_WITHIN_MS = 60_000;
+const LINK_VALID_S = 300;
+const PROBE = '.messaging-connector';
+
+/** The store answered something else than a success. */
+class StoreRefusal extends StoreFailure {
+  readonly status: number;
+  /** The code of S3, such as `NoSuchBucket`; empty if it has none. */
+  readonly code: string;
+
+  constructor(status: number, code: string) {
+    super(`the bucket of files answered ${status} ${code}`.trimEnd());
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Keeps files in a bucket. Readers get signed links, which nothing stores. */
+export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
+  const { bucket, region, prefix, accessKeyId, secretAccessKey } = settings;
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3' });
+  const base = new URL(settings.endpoint);
+  if (!settings.pathStyle) base.host = `${bucket}.${base.host}`;
+  const folder = settings.pathStyle ? `/${bucket}/` : '/';
+  const urlOf = (key: string): URL => new URL(`${folder}${prefix}${key}`, base);
+  // Signed with our clock: 20260102T030405Z.
+  const datetime = (): string => new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
+
+  async function call(
+    method: string,
+    key: string,
+    content?: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> },
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    const late = new AbortController();
+    const cancel = clock.after(ANSWER_WITHIN_MS, () => late.abort(), { keepAlive: true });
+    try {
+      const aws = { datetime: datetime() };
+      const request = await client.sign(urlOf(key).href, { method, ...content, aws } as RequestInit);
+      const answer = await fetch(request, {
+        redirect: 'manual',
+        signal: AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]),
+      });
+      const text = await answer.text();
+      if (answer.ok) return answer;
+      throw new StoreRefusal(answer.status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? '');
+    } catch (cause) {
+      if (cause instanceof StoreFailure) throw cause;
+      throw new StoreFailure('the bucket of files could not be reached', { cause });
+    } finally {
+      cancel();
+    }
+  }
+
+  const put = async (key: string, bytes: Uint8Array, headers: Record<string, string>, signal?: AbortSignal) =>
+    void (await call('PUT', key, { body: bytes, headers }, signal));
+  const remove = async (key: string): Promise<void> => void (await call('DELETE', key).catch(unlessAbsent));
+
+  async function sizeOf(key: string): Promise<number | null> {
+    const answer = await call('HEAD', key).catch(unlessAbsent);
+    return answer === null ? null : Number(answer.headers.get('content-length'));
+  }
+
+  return {
+    async check() {
+      try {
+        await put(PROBE, Buffer.from('probe'), {});
+        await sizeOf(PROBE);
+        await remove(PROBE);
+      } catch (error) {
+        if (!(error instanceof StoreRefusal) || error.status >= 500) throw error;
+        const [setting, problem] = explain(error);
+        throw new ConfigurationError([
+          { setting, problem: `${problem} (${error.status} ${error.code || 'without a code'}).` },
+        ]);
+      }
+    },
+    put: (key, { bytes, sha256, contentType }, signal) =>
+      put(key, bytes, { 'content-type': contentType, 'x-amz-content-sha256': sha256 }, signal),
+    sizeOf,
+    async read(key, { contentType, disposition }) {
+      const url = urlOf(key);
+      url.searchParams.set('X-Amz-Expires', String(LINK_VALID_S));
+      url.searchParams.set('response-content-type', contentType);
+      url.searchParams.set('response-content-disposition', disposition);
+      const signed = await client.sign(url.href, {
+        method: 'GET',
+        aws: { signQuery: true, datetime: datetime() },
+      });
+      return { url: signed.url };
+    },
+    remove,
+  };
+}
+
+function unlessAbsent(error: unknown): null {
+  if (error instanceof StoreRefusal && error.status === 404 && error.code !== 'NoSuchBucket') return null;
+  throw error;
+}
+
+/** Which setting a refusal of the first calls is about, and what is wrong with it. */
+function explain({ status, code }: StoreRefusal): readonly [setting: string, problem: string] {
+  if (code === 'InvalidAccessKeyId') return ['MEDIA_ACCESS_KEY_ID', 'is a key that the bucket does not know'];
+  if (code === 'SignatureDoesNotMatch')
+    return ['MEDIA_SECRET_ACCESS_KEY', 'does not belong to MEDIA_ACCESS_KEY_ID'];
+  if (code === 'NoSuchBucket' || status === 404)
+    return ['MEDIA_BUCKET', 'names a bucket that does not exist at MEDIA_ENDPOINT; create it'];
+  if (
+    code === 'AuthorizationHeaderMalformed' ||
+    code === 'PermanentRedirect' ||
+    status === 301 ||
+    status === 307
+  )
+    return ['MEDIA_REGION', 'is not the region of the bucket, or MEDIA_ENDPOINT is not that of the region'];
+  if (status === 403)
+    return ['MEDIA_ACCESS_KEY_ID', 'may not put, read and delete objects under MEDIA_PREFIX'];
+  return ['MEDIA_ENDPOINT', 'refuses to store an object'];
+}

@@ -1,0 +1,4 @@
+/** The store of files does not answer, or refuses. Whatever was asked can be asked again. */
+export class StoreFailure extends Error {
+  override readonly name = 'StoreFailure';
+}

@@ -1,0 +1,239 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MediaWorld, PERSON } from './media-world.ts';
+
+// printf bytes | sha256sum
+const SHA256 = '277089d91c0bdf4f2e6862ba7e4a07605119431f5d13f726dd352b06f1b206a9';
+const HOUR_MS = 3_600_000;
+
+let media: MediaWorld;
+beforeEach(async () => {
+  media = await MediaWorld.open();
+});
+afterEach(() => media.close());
+
+const STORED = { state: 'stored', sha256: SHA256, size: 5, error: null };
+const keyOf = (id: string): string => {
+  const created = new Date(media.world.clock.now());
+  const month = String(created.getUTCMonth() + 1).padStart(2, '0');
+  return `default/c1/${created.getUTCFullYear()}/${month}/${id}-277089d9`;
+};
+
+describe('the file of a message', () => {
+  it('is pending, then stored, with its key, its digest and its size', async () => {
+    const id = await media.receive();
+    expect(await media.copyOf(id)).toEqual({
+      state: 'pending',
+      key: null,
+      sha256: null,
+      size: null,
+      error: null,
+    });
+    await media.settle();
+    expect(await media.copyOf(id)).toEqual({ ...STORED, key: keyOf(id) });
+    expect(media.files).toEqual({ [keyOf(id)]: 'bytes' });
+  });
+
+  it('is told with the message and again once it is stored', async () => {
+    const id = await media.receive();
+    await media.settle();
+    expect(await media.statesOf(id)).toEqual([
+      ['message.created', 'pending'],
+      ['message.updated', 'stored'],
+    ]);
+  });
+
+  it('is read from the store, whatever becomes of it at the service', async () => {
+    const id = await media.receive();
+    await media.settle();
+    media.file = { status: 404, body: 'x' };
+    const answer = await media.download(id);
+    expect([answer.status, await answer.text()]).toEqual([200, 'bytes']);
+    expect(answer.headers.get('content-type')).toBe('image/png');
+    expect(answer.headers.get('content-length')).toBe('5');
+  });
+
+  it('is fetched from the service if the store has lost it', async () => {
+    const id = await media.receive();
+    await media.settle();
+    rmSync(`${media.folder}/${keyOf(id)}`);
+    expect(await (await media.download(id)).text()).toBe('bytes');
+  });
+
+  it('is fetched once, whatever repeats the message', async () => {
+    const id = await media.receive();
+    await media.settle();
+    await media.receive({ id });
+    await media.running.ask('POST', '/v1/sync');
+    await media.settle();
+    expect([media.fetches, (await media.statesOf(id)).length]).toEqual([1, 2]);
+  });
+
+  it('is never fetched by the receiver', async () => {
+    await media.running.stop();
+    await media.start({ role: 'web' });
+    const id = await media.receive();
+    await media.settle();
+    await media.pass(HOUR_MS);
+    expect(media.fetches).toBe(0);
+    await media.running.stop();
+    await media.start();
+    await media.settle();
+    expect(await media.copyOf(id)).toMatchObject(STORED);
+  });
+
+  it('is not kept while no store is set, and kept on request later', async () => {
+    await media.running.stop();
+    await media.start({ mediaStore: undefined });
+    const id = await media.receive();
+    await media.settle();
+    expect([await media.copyOf(id), media.fetches]).toEqual([null, 0]);
+    const refused = await media.running.ask('POST', `/v1/messages/${id}/media`);
+    expect([refused.status, refused.body['error']]).toEqual([409, 'media_store_off']);
+    await media.running.stop();
+    await media.start();
+    await media.settle();
+    expect(await media.copyOf(id)).toBeNull();
+    const asked = await media.running.ask('POST', `/v1/messages/${id}/media`);
+    expect([asked.status, asked.body['mediaCopy']]).toMatchObject([200, { state: 'pending' }]);
+    await media.settle();
+    expect(await media.copyOf(id)).toMatchObject(STORED);
+  });
+
+  it('has a key that leads nowhere else, whatever its ids are', async () => {
+    for (const id of ['../../../../etc/passwd', '..', 'a/b', 'a\\b', 'm'.repeat(255)]) {
+      await media.receive({ id });
+    }
+    await media.settle();
+    const keys = Object.keys(media.files);
+    expect(keys).toHaveLength(5);
+    for (const key of keys) expect(key).toMatch(/^default\/c1\/\d{4}\/\d\d\/[0-9a-f]{32}-277089d9$/);
+  });
+});
+
+describe('a file that cannot be fetched', () => {
+  it('is gone if the service no longer has it', async () => {
+    for (const status of [404, 410]) {
+      media.file = { status, body: 'x' };
+      const id = await media.receive();
+      await media.settle();
+      expect(await media.copyOf(id)).toMatchObject({ state: 'gone', error: 'the file no longer exists' });
+      expect((await media.statesOf(id)).at(-1)).toEqual(['message.updated', 'gone']);
+    }
+    expect(media.files).toEqual({});
+  });
+
+  it('has failed at once if its address or its answer is not safe, and the reason never names the address', async () => {
+    const id = await media.receive({ media_url: 'http://169.254.169.254/secret' });
+    await media.settle();
+    expect(await media.copyOf(id)).toMatchObject({
+      state: 'failed',
+      error: 'the address of the file is not on the public internet',
+    });
+  });
+
+  it('is tried again with growing waits, 20 times, and has failed then', async () => {
+    media.file = { status: 503, body: 'x' };
+    const id = await media.receive();
+    await media.settle();
+    expect([media.fetches, (await media.copyOf(id))?.state]).toEqual([1, 'pending']);
+    await media.pass(4_999);
+    expect(media.fetches).toBe(1);
+    await media.pass(1);
+    expect(media.fetches).toBe(2);
+    await media.pass(9_999);
+    expect(media.fetches).toBe(2);
+    for (let hours = 0; hours < 18; hours += 1) await media.pass(HOUR_MS);
+    expect(media.fetches).toBe(20);
+    expect(await media.copyOf(id)).toMatchObject({ state: 'failed', error: 'the file request returned 503' });
+    expect(await media.statesOf(id)).toEqual([
+      ['message.created', 'pending'],
+      ['message.updated', 'failed'],
+    ]);
+    await media.pass(HOUR_MS);
+    expect(media.fetches).toBe(20);
+  });
+
+  it('is fetched once the service has it again, and on request after it has failed', async () => {
+    media.file = { status: 503, body: 'x' };
+    const id = await media.receive();
+    await media.settle();
+    media.file = { status: 404, body: 'x' };
+    await media.pass(5_000);
+    expect((await media.copyOf(id))?.state).toBe('gone');
+    media.file = { status: 200, body: 'bytes' };
+    expect((await media.running.ask('POST', `/v1/messages/${id}/media`)).status).toBe(200);
+    await media.settle();
+    expect(await media.statesOf(id)).toEqual([
+      ['message.created', 'pending'],
+      ['message.updated', 'gone'],
+      ['message.updated', 'pending'],
+      ['message.updated', 'stored'],
+    ]);
+  });
+});
+
+describe('a store that is away', () => {
+  it('loses nothing in an hour, and uses up no attempts', async () => {
+    // Root may write anywhere: a file where the folder should be fails for everybody.
+    rmSync(media.folder, { recursive: true });
+    writeFileSync(media.folder, 'not a folder');
+    const ids = [await media.receive(), await media.receive(), await media.receive()];
+    for (let minutes = 0; minutes < 60; minutes += 1) await media.pass(60_000);
+    for (const id of ids) {
+      expect(await media.copyOf(id)).toMatchObject({
+        state: 'pending',
+        error: expect.stringMatching(/^the folder of files failed: E\w+$/),
+      });
+      expect(await media.statesOf(id)).toEqual([['message.created', 'pending']]);
+    }
+    // At most each minute one of them, and not each of them twice: it waits for the store.
+    expect(media.fetches).toBeLessThanOrEqual(3 * 61);
+    rmSync(media.folder);
+    await media.pass(120_000);
+    for (const id of ids) expect(await media.copyOf(id)).toMatchObject(STORED);
+  });
+});
+
+describe('erasing a person', () => {
+  const erase = () => media.running.ask('DELETE', `/v1/people/${PERSON}`);
+
+  it('removes the stored files', async () => {
+    await media.receive();
+    await media.receive({ from: '447700900999' });
+    await media.settle();
+    expect((await erase()).status).toBe(200);
+    expect(Object.keys(media.files)).toEqual([expect.stringContaining('/m2-')]);
+  });
+
+  it('ends what is pending', async () => {
+    const id = await media.receive();
+    expect((await erase()).status).toBe(200);
+    await media.pass(HOUR_MS);
+    expect([media.fetches, media.files]).toEqual([0, {}]);
+    expect((await media.running.ask('GET', `/v1/messages/${id}`)).status).toBe(404);
+  });
+
+  it('erases nothing while the store does not answer, and can be repeated', async () => {
+    const id = await media.receive();
+    await media.settle();
+    const key = keyOf(id);
+    const month = `${media.folder}/${key.slice(0, key.lastIndexOf('/'))}`;
+    rmSync(month, { recursive: true });
+    writeFileSync(month, 'not a folder');
+    const refused = await erase();
+    expect([refused.status, refused.body['error']]).toEqual([502, 'media_store_unreachable']);
+    expect((await media.running.ask('GET', `/v1/messages/${id}`)).status).toBe(200);
+    rmSync(month);
+    expect((await erase()).body).toEqual({ messages: 1, sends: 0 });
+  });
+
+  it('is refused by a process that has no store, while files are kept', async () => {
+    await media.receive();
+    await media.settle();
+    await media.running.stop();
+    await media.start({ mediaStore: undefined });
+    const refused = await erase();
+    expect([refused.status, refused.body['error']]).toEqual([409, 'media_store_off']);
+  });
+});

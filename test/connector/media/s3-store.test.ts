@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import { type FauxqsServer, startFauxqs } from 'fauxqs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createS3Store, type S3Settings } from '../../../src/connector/media/s3-store.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
+import { listen } from '../../support/listen.ts';
+import { MediaWorld, PERSON } from './media-world.ts';
+
+let server: FauxqsServer;
+let settings: S3Settings;
+beforeAll(async () => {
+  server = await startFauxqs({ port: 0, logger: false });
+  server.createBucket('crm-files');
+  settings = {
+    endpoint: `http://127.0.0.1:${server.port}`,
+    region: 'us-east-1',
+    bucket: 'crm-files',
+    prefix: 'crm/',
+    accessKeyId: 'test',
+    secretAccessKey: 'test',
+    pathStyle: true,
+  };
+});
+afterAll(() => server.stop());
+
+const KEY = 'default/c1/2026/01/m1-277089d9';
+const HEAD = { contentType: 'image/png', disposition: 'attachment; filename="message-m1.png"' };
+const never = new AbortController().signal;
+
+/** A whole file of these bytes. */
+const fileOf = (bytes: Uint8Array) => ({
+  bytes,
+  sha256: createHash('sha256').update(bytes).digest('hex'),
+  contentType: 'image/png',
+});
+
+async function linkTo(store: ReturnType<typeof createS3Store>, key = KEY): Promise<string> {
+  const readable = await store.read(key, HEAD);
+  if (readable === null || !('url' in readable)) throw new Error('the bucket gave no link');
+  return readable.url;
+}
+
+it('an object is put, read through a signed link, and removed', async () => {
+  const store = createS3Store(settings, systemClock);
+  await store.put(KEY, fileOf(Buffer.from('bytes')), never);
+  expect(await store.sizeOf(KEY)).toBe(5);
+  const url = await linkTo(store);
+  expect(new URL(url).pathname).toBe(`/crm-files/crm/${KEY}`);
+  const asked = new URL(url).searchParams;
+  expect(asked.get('X-Amz-Expires')).toBe('300');
+  expect(asked.get('response-content-disposition')).toBe('attachment; filename="message-m1.png"');
+  const answer = await fetch(url);
+  expect([answer.status, await answer.text()]).toEqual([200, 'bytes']);
+  expect(answer.headers.get('content-type')).toBe('image/png');
+  await store.remove(KEY);
+  expect(await store.sizeOf(KEY)).toBeNull();
+  expect((await fetch(await linkTo(store))).status).toBe(404);
+  // Nothing is left to remove.
+  await store.remove(KEY);
+});
+
+it('an object of 16 MB is sent as one, with its digest', async () => {
+  const hash = createHash('sha256');
+  let sent: unknown;
+  const recording = await listen((request, response) => {
+    const { 'content-length': length, 'x-amz-content-sha256': sha256 } = request.headers;
+    request
+      .on('data', (piece: Buffer) => hash.update(piece))
+      .on('end', () => {
+        sent = { method: request.method, length, matches: hash.digest('hex') === sha256 };
+        response.end();
+      });
+  });
+  const store = createS3Store({ ...settings, endpoint: recording.url }, systemClock);
+  await store.put(KEY, fileOf(Buffer.alloc(16 * 1024 * 1024, 'x')), never);
+  expect(sent).toEqual({ method: 'PUT', length: '16777216', matches: true });
+  await recording.drain(0);
+});
+
+it('tries what it needs: to put, read and remove', async () => {
+  await createS3Store(settings, systemClock).check();
+  const bucket = createS3Store({ ...settings, bucket: 'another-bucket' }, systemClock);
+  await expect(bucket.check()).rejects.toThrow(
+    /MEDIA_BUCKET: names a bucket that does not exist at MEDIA_ENDPOINT; create it \(404 NoSuchBucket\)\./,
+  );
+});
+
+it.each([
+  [403, 'InvalidAccessKeyId', 'MEDIA_ACCESS_KEY_ID'],
+  [403, 'SignatureDoesNotMatch', 'MEDIA_SECRET_ACCESS_KEY'],
+  [403, 'AccessDenied', 'MEDIA_ACCESS_KEY_ID'],
+  [301, 'PermanentRedirect', 'MEDIA_REGION'],
+  [400, 'AuthorizationHeaderMalformed', 'MEDIA_REGION'],
+  [405, 'MethodNotAllowed', 'MEDIA_ENDPOINT'],
+])('a refusal with %i %s names %s', async (status, code, setting) => {
+  const refusing = await listen((_request, response) =>
+    response.writeHead(status).end(`<Error><Code>${code}</Code></Error>`),
+  );
+  try {
+    const store = createS3Store({ ...settings, endpoint: refusing.url }, systemClock);
+    const error = await store.check().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect((error as ConfigurationError).problems.map((problem) => problem.setting)).toEqual([setting]);
+    expect((error as ConfigurationError).message).toContain(`(${status} ${code})`);
+  } finally {
+    await refusing.drain(0);
+  }
+});
+
+it('a server that fails or is away refuses no setting', async () => {
+  const failing = await listen((_request, response) => response.writeHead(503).end());
+  const store = createS3Store({ ...settings, endpoint: failing.url }, systemClock);
+  await expect(store.check()).rejects.toMatchObject({ name: 'StoreFailure', status: 503 });
+  await failing.drain(0);
+  await expect(store.check()).rejects.toMatchObject({
+    name: 'StoreFailure',
+    message: 'the bucket of files could not be reached',
+  });
+});
+
+it('the bucket is in the host of the address if the settings say so', async () => {
+  const store = createS3Store({ ...settings, endpoint: 'https://s3.example', pathStyle: false }, systemClock);
+  expect(await linkTo(store)).toMatch(`https://crm-files.s3.example/crm/${KEY}?`);
+});
+
+it('a connector keeps files in the bucket, sends readers there, and removes them with the person', async () => {
+  const media = await MediaWorld.open({ mediaStore: { kind: 's3', ...settings } });
+  try {
+    const id = await media.receive();
+    await media.settle();
+    const copy = await media.copyOf(id);
+    expect(copy).toMatchObject({ state: 'stored', size: 5 });
+    const answer = await media.download(id);
+    expect([answer.status, await answer.text()]).toEqual([302, '']);
+    const link = answer.headers.get('location') ?? '';
+    expect(await (await fetch(link)).text()).toBe('bytes');
+    const head = await media.download(id, { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, '5']);
+    // Clients follow it.
+    expect(await (await media.download(id, { redirect: 'follow' })).text()).toBe('bytes');
+    expect((await media.running.ask('DELETE', `/v1/people/${PERSON}`)).status).toBe(200);
+    expect((await fetch(link)).status).toBe(404);
+  } finally {
+    await media.close();
+  }
+});
