@@ -11,19 +11,19 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 27303],
+  ['src/connector', 28197],
   ['src/runtime', 8612],
   ['src/platform', 13710],
   ['src/sandbox', 4975],
-  ['src/contract', 7898],
-  ['src/commands, cli', 5734, ['src/commands', 'src/cli']],
+  ['src/contract', 7944],
+  ['src/commands, cli', 5850, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2110, ['src/scenario', 'src/testing', 'src/client']],
   ['packages/console, src/console-host', 15590, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10293, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 92317, TESTS],
+  ['test, of packages too', 93132, TESTS],
   ['bench', 2640],
-  ['drizzle', 6538, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6612, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -38,6 +38,7 @@ export const WORK_CHECKS: readonly Check<StoreCheckInput>[] = [
   figureCheck('feed'),
   figureCheck('sends'),
   figureCheck('handler'),
+  figureCheck('files'),
 ];
 
 /** Call the service, for each account, after the check `service`. */

@@ -31,6 +31,7 @@ const WORDS: Readonly<Record<FigureCheck, Words>> = {
       return kinds.length > 0 ? null : notChecked('There is no consumer: the CRM reads the feed.');
     },
   },
+  files: { title: 'kept files', ok: 'No file waits to be stored or removed for more than an hour.' },
   numbers: {
     title: 'numbers: license and pairing',
     ok: 'The connections are licensed and paired; no license ends within 3 days.',

@@ -3,6 +3,7 @@ import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { readQuotas } from '../accounts/quota.ts';
 import { readDeadLetters } from '../consumers/dead-letters.ts';
+import { readWaitingFiles } from '../db/media-copies.ts';
 import { readLateSends, readWaitingSends } from '../outbox/due-queues.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import { readProgress } from '../reconcile/progress.ts';
@@ -53,6 +54,7 @@ export function createFacts({ database: db, clock, outbox, account }: FactsOptio
     failedSends: shareReads(() => readFailedSends(db, lately())),
     consumers: shareReads(() => readConsumerFigures(db)),
     letters: shareReads(() => readDeadLetters(db, null, MAX_LETTERS)),
+    files: shareReads(() => readWaitingFiles(db)),
     creations: shareReads(() => countDoubtfulCreations(db)),
     grants: shareReads(() => countGrants(db)),
     connections: shareReads(() => countConnections(db, clock.now())),

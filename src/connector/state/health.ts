@@ -23,7 +23,15 @@ import { ago, count, some, span } from './wording.ts';
 type Says = string | ((value: number) => string);
 
 /** The doctor's checks that only compare figures with their limits. */
-export type FigureCheck = 'connections' | 'processes' | 'feed' | 'sends' | 'handler' | 'numbers' | 'reading';
+export type FigureCheck =
+  | 'connections'
+  | 'processes'
+  | 'feed'
+  | 'sends'
+  | 'handler'
+  | 'files'
+  | 'numbers'
+  | 'reading';
 
 /** One figure of the connector's health: where it is read and shown, and what is said above its limits. */
 export interface Figure {
@@ -228,6 +236,25 @@ export const HEALTH: readonly Figure[] = [
     evidence: describeLetters,
     advice: [
       'Fix the consumer, then call POST /v1/dead-letters/{id}/replay for each. GET /v1/dead-letters lists them.',
+    ],
+  },
+  {
+    check: 'files',
+    code: 'files_wait',
+    metric: 'connector_media_oldest_waiting_seconds',
+    help: 'Age of the oldest file that a worker has not stored or removed yet; 0 if there is none.',
+    read: async ({ files, now }) => ageIn(now(), (await files()).oldestAt),
+    warningAbove: 3_600,
+    warning: 'Files are not stored or removed in time.',
+    evidence: async ({ files, now }) => {
+      const all = await files();
+      return [
+        `${count(all.waiting, 'file waits', 'files wait')}, the oldest for ${span(oldestWaitMs(all, now()))}.`,
+      ];
+    },
+    advice: [
+      'mediaCopy.error of GET /v1/messages/{id} says what failed last: the service, or the store of MEDIA_STORE.',
+      'If MEDIA_STORE is no longer set, no worker takes them: set it until nothing waits.',
     ],
   },
   {

@@ -49,7 +49,7 @@ const PATHS = {
   '/v1/doctor': ['get'],
   '/v1/messages': ['get', 'post'],
   '/v1/messages/{id}': ['get'],
-  '/v1/messages/{id}/media': ['get'],
+  '/v1/messages/{id}/media': ['get', 'post'],
   '/v1/messages/{id}/peer': ['put'],
   '/v1/people/{id}': ['delete'],
   '/v1/messages/{id}/trace': ['get'],
@@ -442,6 +442,7 @@ describe('what the connector says of itself', () => {
       'feed',
       'sends',
       'handler',
+      'files',
     ]);
     expect(findings.filter(({ says }) => says.startsWith('The check failed'))).toEqual([]);
   });

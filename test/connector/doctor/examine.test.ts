@@ -85,7 +85,7 @@ describe('a system without problems', () => {
       'redis',
       'handler',
     ]);
-    expect(new Set(reports.map(({ check }) => check)).size).toBe(25);
+    expect(new Set(reports.map(({ check }) => check)).size).toBe(26);
   });
 });
 

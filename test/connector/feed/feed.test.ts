@@ -86,6 +86,7 @@ describe('the feed', () => {
         text: null,
         mediaUrl: null,
         mediaType: null,
+        mediaCopy: null,
         status: 'sent',
         errorMessage: null,
         createdAt: '2026-01-15T12:00:00.000Z',

@@ -59,6 +59,7 @@ const WELL = {
   failedSends: { unknown: 0, rejected: 0, code: null },
   consumers: [CONSUMER],
   letters: [],
+  files: { waiting: 0, oldestAt: null },
   creations: 0,
   grants: { active: 0, ended: 0 },
   connections: [CONNECTIONS],
@@ -160,6 +161,13 @@ const VECTORS: readonly Vector[] = [
     '2 changes were set aside: the consumer failed on them too often.',
     'The last one 3 min ago. Errors: TypeError: no such customer.',
   ],
+  ['files', { files: { waiting: 1, oldestAt: NOW - HOUR } }, 'ok'],
+  [
+    'files',
+    { files: { waiting: 3, oldestAt: NOW - HOUR - 1_000 } },
+    'warning files_wait',
+    '3 files wait, the oldest for 60 min.',
+  ],
   ['numbers', { numbers: [] }, 'not_checked', 'no connection yet'],
   ['numbers', {}, 'ok', 'no license ends within 3 days'],
   [
@@ -252,6 +260,7 @@ it('is measured in seconds and counts, for each account and consumer', async () 
       { ...CONSUMER, name: 'handler', waiting: 3, oldestAt: NOW - 7_000, parked: 2, deadLetters: 1 },
       CONSUMER,
     ],
+    files: { waiting: 2, oldestAt: NOW - 90_000 },
     creations: 4,
     grants: { active: 6, ended: 2 },
     connections: [
@@ -285,6 +294,7 @@ it('is measured in seconds and counts, for each account and consumer', async () 
     'connector_consumer_oldest_waiting_seconds{consumer="handler"} 7',
     'connector_consumer_parked{consumer="handler"} 2',
     'connector_consumer_dead_letters{consumer="handler"} 1',
+    'connector_media_oldest_waiting_seconds 90',
     'connector_creations_in_doubt 4',
     'connector_oauth_grants{state="active"} 6',
     'connector_oauth_grants{state="reauth_required"} 2',
@@ -329,5 +339,6 @@ it('has the limits of the alert rules', () => {
     'warning: max(connector_sends_oldest_due_seconds{job="messaging-connector"}) > 60',
     'critical: max(connector_consumer_oldest_waiting_seconds{job="messaging-connector"}) > 300',
     'warning: max(connector_consumer_dead_letters{job="messaging-connector"}) > 0',
+    'warning: max(connector_media_oldest_waiting_seconds{job="messaging-connector"}) > 3600',
   ]);
 });
