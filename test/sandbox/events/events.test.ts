@@ -161,7 +161,7 @@ describe('the stream of events', () => {
     expect(await changes()).toContain('everything');
   });
 
-  it('keeps idle connections open', async () => {
+  it('keeps idle connections open', { timeout: 10_000 }, async () => {
     const beat = new Promise<void>((resolve) => {
       reader.answer.on('data', (chunk: string) => {
         if (chunk.includes(':\n\n')) resolve();
