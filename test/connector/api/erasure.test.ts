@@ -135,6 +135,7 @@ describe('erasing a person', () => {
     expect(await newestError()).toContain(`never sent to ${UNREACHABLE}`);
     expect(await erase(UNREACHABLE)).toEqual({ messages: 0, sends: 1 });
     expect(await newestError()).toBe('Erased.');
+    await running.loop.settle();
     expect((await changes()).at(-1)).toMatchObject({
       type: 'person.erased',
       data: { messageIds: [], outboundIds: [id] },
