@@ -72,7 +72,7 @@ describe('npm start', () => {
 
   afterAll(async () => {
     for (const command of started) await command.kill();
-    await folder.remove(terminal.stdout);
+    await folder.remove();
   });
 
   const envOf = (printed: string) => parseEnv(printed.slice(printed.indexOf('# .env')));
@@ -181,7 +181,7 @@ it(
     const database = await createTestDatabase({ platform: true });
     onTestFinished(() => database.drop());
     const folder = await makeDataFolder();
-    onTestFinished(() => folder.remove(''));
+    onTestFinished(() => folder.remove());
     const command = spawnCli('start', ['--port-base', '0', '--data-dir', folder.path], {
       DATABASE_URL: database.url,
     });

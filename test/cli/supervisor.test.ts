@@ -104,7 +104,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
 
   afterAll(async () => {
     await command.kill();
-    await folder.remove(command.stdout());
+    await folder.remove();
     await rm(place, { recursive: true });
   }, SLOW_MS);
 

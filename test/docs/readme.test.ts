@@ -44,7 +44,7 @@ describe('README.md, docs/first-hour.md and docs/api.md', () => {
 
   afterAll(async () => {
     await loop.kill();
-    await folder.remove(loop.stdout());
+    await folder.remove();
     await database.drop();
   }, SLOW_MS);
 

@@ -78,7 +78,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     await platform?.kill();
     program.close();
     program.closeAllConnections();
-    await folder.remove(platform?.stdout() ?? '');
+    await folder.remove();
     await database.drop();
   }, SLOW_MS);
 

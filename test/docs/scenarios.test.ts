@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readScenario } from '../../src/scenario/scenario.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
@@ -13,11 +13,9 @@ const [record = '', replay = ''] = blocks.filter(({ language }) => language === 
 describe('docs/scenarios.md', { timeout: 120_000 }, () => {
   let loop: TestLoop;
   let folder: DataFolder;
-  let printed = '';
   beforeAll(async () => {
     loop = await startTestLoop();
     folder = await makeDataFolder();
-    mkdirSync(folder.path);
     const connection = await loop.client.qrConnection();
     await loop.client.dropWebhooks();
     await loop.client.write(connection, 'Hello');
@@ -25,15 +23,15 @@ describe('docs/scenarios.md', { timeout: 120_000 }, () => {
   });
   afterAll(async () => {
     await loop.close();
-    await folder.remove(printed);
+    await folder.remove();
   });
 
-  /** Runs a block in its own folder. `npm run -s NAME -- …` is replaced by the command itself. */
+  /** Runs a block in a folder of its own. `npm run -s NAME -- …` is replaced by the command itself. */
   const run = (block: string): Promise<Ended> => {
     const npm = `npm() { local name=$3; shift 4; node ${ROOT}/src/cli/$name.ts "$@"; }`;
     const { sandboxUrl } = loop.loop.info();
     return spawnCommand('bash', ['-c', `${npm}\n${block}`], {
-      cwd: folder.path,
+      cwd: dirname(folder.path),
       env: { SANDBOX_URL: sandboxUrl },
     }).ended;
   };
@@ -41,7 +39,6 @@ describe('docs/scenarios.md', { timeout: 120_000 }, () => {
   it('records a run, and replays it in its own loop without a difference', async () => {
     expect(await run(record)).toMatchObject({ code: 0, stderr: '' });
     const replayed = await run(replay);
-    printed = replayed.stderr;
     expect(replayed).toEqual({
       code: 0,
       stdout: '2 causes repeated, 2 observations compared: no difference.\n',

@@ -37,7 +37,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
   });
   afterAll(async () => {
     await loop?.kill();
-    await folder.remove(loop?.stdout() ?? '');
+    await folder.remove();
     await database.drop();
     rmSync(own, { recursive: true, force: true });
   }, SLOW_MS);

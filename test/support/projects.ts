@@ -67,7 +67,7 @@ export const PROJECTS = {
     'packages/certify/test/command.test.ts',
     'packages/conformance/test/docs.test.ts',
     'test/docs/{compose,contributing,deploy,oauth,operations,patterns,proxy}.test.ts',
-    'test/docs/{readme,sandbox,scenarios,tools,your-crm}.test.ts',
+    'test/docs/{readme,rehearsal,sandbox,scenarios,tools,your-crm}.test.ts',
     'test/examples/*.test.ts',
     'test/testing/examples.test.ts',
   ],

@@ -45,7 +45,7 @@ describe('npm run certify', () => {
   });
   afterAll(async () => {
     await Promise.all([right.close(), wrong.close()]);
-    await folder.remove('');
+    await folder.remove();
   });
 
   const certify = (url: string, ...words: readonly string[]): Promise<Ended> =>

@@ -70,7 +70,7 @@ describe('docs/conformance.md', () => {
         env: { SANDBOX_URL: `http://127.0.0.1:${base}` },
       }).ended;
       await platform.kill();
-      await folder.remove(platform.stdout());
+      await folder.remove();
       await database.drop();
       const said = `${graded.stdout}\n${graded.stderr}`;
       expect(said).toMatch(/^(\d+) of \1 checks kept, \d+ of 223 not checked\.$/m);
