@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { HEALTH } from '../../../src/connector/state/health.ts';
 import {
   CONNECTION_CONCERNS,
   connectionConcern,
   connectorConcerns,
   laneConcerns,
 } from '../src/screens/overview/concerns.ts';
+import { REMEDIES } from '../src/screens/sync/remedies.ts';
 
 const QUIET = {
   webhooks: [
@@ -149,6 +151,7 @@ describe('the concerns of a connector', () => {
         title: '1 number must be paired again',
         hint: 'Front desk. Restart it and show its owner the QR code.',
         to: '/sync',
+        hash: 'pair-again',
       },
     ]);
   });
@@ -164,4 +167,9 @@ describe('the concerns of a connector', () => {
     ]);
     expect(concerns({}, 0, { ok: true, error: null }, true)).toEqual([['Polls are late', '/sync']]);
   });
+});
+
+it('a finding that the page resolves is one that the doctor has', () => {
+  const codes = HEALTH.flatMap(({ code }) => code ?? []);
+  expect(Object.keys(REMEDIES).filter((code) => !codes.includes(code))).toEqual([]);
 });

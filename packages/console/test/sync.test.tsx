@@ -168,6 +168,54 @@ describe('what the connector says of itself', () => {
     await findings.findByText('Nothing is wrong, as far as the database shows.');
   });
 
+  it('leads from a finding to what resolves it on this page, in place of the calls of the API', async () => {
+    const ofPage = {
+      ...finding,
+      verdict: 'warning',
+      advice: ['Call POST /v1/outbound/{id}/retry.'],
+      evidence: [],
+    } as const;
+    const unknown = { ...SEND, state: 'unknown', lastError: 'network' } as const;
+    const page = await openPage('/sync', {
+      answers: {
+        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/doctor': {
+          at: at(),
+          findings: [
+            { ...ofPage, code: 'must_pair', says: '1 connection needs to be paired again.' },
+            { ...ofPage, code: 'dead_letters', says: '2 changes were set aside.' },
+            { ...ofPage, code: 'sends_unknown', says: '1 send ended as unknown.' },
+            { ...ofPage, code: 'no_worker', says: 'No process polls or sends.' },
+          ],
+        },
+        'GET /connector/v1/outbound': ({ query }: Sent) =>
+          pageOf('outbound', query['state'] === 'unknown' ? [unknown] : []),
+        'POST /connector/v1/outbound/{id}/retry': { ...unknown, state: 'queued' },
+      },
+    });
+    const findings = within(await screen.findByRole('region', { name: 'Findings' }));
+    const shown = await findings.findAllByRole('listitem');
+    expect(shown.map(({ textContent }) => /POST/.test(textContent ?? ''))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    const links = findings.getAllByRole('link').map((link) => [link.textContent, link.getAttribute('href')]);
+    expect(links).toEqual([
+      ['Pair again', '/sync#pair-again'],
+      ['Replay them', '/sync#letters'],
+      ['Show and retry them', '/sync?state=unknown#sends'],
+    ]);
+    await page.user.click(findings.getByRole('link', { name: 'Show and retry them' }));
+    await page.user.click(await button('Retry'));
+    await screen.findByText(/^Uncertain: it may have been sent\./, { selector: '.menu p' });
+    await page.user.click(screen.getAllByRole('button', { name: 'Retry' }).at(-1) as HTMLElement);
+    await waitFor(() =>
+      expect(page.writes.map(({ path }) => path)).toEqual(['/connector/v1/outbound/o1/retry']),
+    );
+  });
+
   it('is how much is covered, repaired and late, in one line', async () => {
     await openPage('/sync', {
       answers: {

@@ -43,7 +43,11 @@ export function Attention() {
                     {concern.to === null ? (
                       <b>{concern.title}</b>
                     ) : (
-                      <Link to={concern.to} search={concern.q === undefined ? {} : { q: concern.q }}>
+                      <Link
+                        to={concern.to}
+                        {...(concern.hash && { hash: concern.hash })}
+                        search={concern.q === undefined ? {} : { q: concern.q }}
+                      >
                         {concern.title}
                       </Link>
                     )}

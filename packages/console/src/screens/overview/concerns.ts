@@ -4,6 +4,7 @@ import type { SyncStatus } from '../../../../../src/contract/connector/sync.ts';
 import type { RegisteredWebhook } from '../../../../../src/contract/sandbox/deliveries.ts';
 import type { Faults } from '../../../../../src/contract/sandbox/faults.ts';
 import { showCount } from '../../ui/count.ts';
+import type { SyncSection } from '../sync/remedies.ts';
 
 /** Something that waits for a person: what it is, what to do, and where. */
 export interface Concern {
@@ -11,6 +12,8 @@ export interface Concern {
   readonly title: string;
   readonly hint: string;
   readonly to: '/connections' | '/deliveries' | '/sync' | '/calls' | null;
+  /** The section of the screen that it leads to. */
+  readonly hash?: SyncSection;
   /** The filter of the list that it leads to. */
   readonly q?: string;
   /** The action that resolves it. */
@@ -159,12 +162,14 @@ export function connectorConcerns(connector: {
       title: `${showCount(broken.length, 'number')} must be paired again`,
       hint: `${namesOf({ entries: broken })}. Restart it and show its owner the QR code.`,
       to: '/sync',
+      hash: 'pair-again',
     },
     count > 0 && {
       tone: 'bad',
       title: hasMore ? `${count} or more dead letters` : showCount(count, 'dead letter'),
       hint: "The CRM's handler failed to process these changes. Replay them once it is mended.",
       to: '/sync',
+      hash: 'letters',
     },
     ...accounts.flatMap(({ id, label, state, secretInDoubt }): (Concern | false)[] => [
       state === 'credential_refused' && {

@@ -13,6 +13,7 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Field, Form } from '../../ui/form.tsx';
+import { NamedSection } from '../../ui/named.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
@@ -27,7 +28,7 @@ const TONES: Readonly<Record<ConsumerState, Tone>> = { running: 'good', paused: 
 export function Consumers() {
   const { data, error, ...figure } = useRead(LIST);
   return (
-    <section aria-label="Consumers">
+    <NamedSection id="consumers" label="Consumers">
       <ReadHeading title="Consumers" figures={[figure]} />
       <ReadFailure error={error} />
       {data?.consumers.length === 0 ? (
@@ -38,7 +39,7 @@ export function Consumers() {
           <Row key={each.name} consumer={each} />
         ))}
       </ul>
-    </section>
+    </NamedSection>
   );
 }
 

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import Bad from 'lucide-react/icons/circle-alert';
 import Fine from 'lucide-react/icons/circle-check';
 import Unknown from 'lucide-react/icons/circle-dashed';
@@ -11,6 +12,7 @@ import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { ReadFailure } from '../../ui/states.tsx';
 import { showTime } from '../../ui/times.tsx';
+import { REMEDIES } from './remedies.ts';
 
 type Finding = FindingList['findings'][number];
 
@@ -56,6 +58,8 @@ export function Findings() {
 
 function show({ check, accountId, verdict, code, says, evidence, advice }: Finding) {
   const Icon = ICONS[verdict];
+  const remedy = code === null ? undefined : REMEDIES[code];
+  const todo = remedy?.advice === undefined ? advice : [remedy.advice];
   return (
     <li key={`${check} ${accountId} ${code} ${says}`} data-tone={verdict === 'problem' ? 'bad' : 'warn'}>
       <Icon />
@@ -65,11 +69,16 @@ function show({ check, accountId, verdict, code, says, evidence, advice }: Findi
         </b>{' '}
         <Chip>{code ?? check}</Chip>{' '}
         {accountId === null ? null : <bdi className="faint mono">{accountId}</bdi>}
-        {[...evidence, ...advice].map((line) => (
+        {[...evidence, ...todo].map((line) => (
           <p key={line} className="soft">
             <bdi>{line}</bdi>
           </p>
         ))}
+        {remedy === undefined ? null : (
+          <Link to="/sync" hash={remedy.section} search={remedy.state ? { state: remedy.state } : {}}>
+            {remedy.label}
+          </Link>
+        )}
       </div>
     </li>
   );

@@ -6,6 +6,7 @@ import { nameOf, useConnections } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
+import { NamedSection } from '../../ui/named.tsx';
 import { Failure } from '../../ui/states.tsx';
 
 /** The numbers that their owners must pair again, with the QR code to show to them. */
@@ -13,14 +14,14 @@ export function PairAgain() {
   const broken = [...useConnections().values()].filter(({ health }) => health === 'needs_reconnect');
   if (broken.length === 0) return null;
   return (
-    <section aria-label="Numbers to pair">
+    <NamedSection id="pair-again" label="Numbers to pair">
       <h2>Numbers to be paired again</h2>
       <ul className="card rows">
         {broken.map((connection) => (
           <Broken key={connection.id} connection={connection} />
         ))}
       </ul>
-    </section>
+    </NamedSection>
   );
 }
 

@@ -1,13 +1,12 @@
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { ConnectorAccount } from '../../../../../src/contract/connector/accounts.ts';
 import type { DeadLetter } from '../../../../../src/contract/connector/changes.ts';
-import type { Outbound } from '../../../../../src/contract/connector/outbound.ts';
-import type { AccountSync, SyncStatus, WebhookHealth } from '../../../../../src/contract/connector/sync.ts';
+import type { AccountSync, SyncStatus } from '../../../../../src/contract/connector/sync.ts';
 import { connector } from '../../data/client.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { useNames } from '../../data/connections.ts';
-import { mode, queries } from '../../data/live.ts';
+import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -17,24 +16,17 @@ import { Bulk } from '../../ui/bulk.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
-import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
 import { Figure } from '../../ui/figure.tsx';
-import { NamedRow } from '../../ui/named-row.tsx';
+import { NamedRow, NamedSection } from '../../ui/named.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
-import type { Tone } from '../../ui/tone.ts';
 import { Consumers } from './consumers.tsx';
 import { Findings } from './findings.tsx';
 import { PairAgain } from './pair-again.tsx';
+import { Ago, HEALTH, Journey, LastPoll, readAgain } from './parts.tsx';
+import { Sends } from './sends.tsx';
 import './sync.css';
-
-const route = getRouteApi('/sync');
-
-/** Reads everything of the connector again. */
-async function readAgain(): Promise<void> {
-  await Promise.all(['connector', 'sync'].map((list) => queries.invalidateQueries({ queryKey: [list] })));
-}
 
 export function SyncScreen() {
   const { data, error, ...figure } = useRead({ ...syncStatus(), enabled: mode().connector });
@@ -138,47 +130,6 @@ function ReadOnly() {
   return <span className="faint">Read only. Start the console with --write to change anything.</span>;
 }
 
-export const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
-  healthy: 'good',
-  lossy: 'warn',
-  silent: 'bad',
-  unknown: 'plain',
-};
-
-/** A time, and how long ago it was. */
-export function Ago({ iso, none }: { readonly iso: string | null; readonly none: string }) {
-  const now = useRealNow();
-  if (iso === null) return <span className="faint">{none}</span>;
-  const at = Date.parse(iso);
-  return (
-    <>
-      <time dateTime={iso}>{showDateTime(at)}</time>
-      {at > now ? null : <span className="faint"> {showSpan(now - at)} ago</span>}
-    </>
-  );
-}
-
-function Journey({ id }: { readonly id: string }) {
-  return (
-    <Link to="/journey/$id" params={{ id }}>
-      Journey
-    </Link>
-  );
-}
-
-export function LastPoll({ lastPoll, pollOverdue }: Pick<AccountSync, 'lastPoll' | 'pollOverdue'>) {
-  if (lastPoll === null) return <span className="faint">none yet</span>;
-  const { startedAt, ok, error, notBefore } = lastPoll;
-  return (
-    <>
-      <Chip tone={ok && !pollOverdue ? 'good' : 'bad'}>{ok ? 'succeeded' : (error ?? 'failed')}</Chip>{' '}
-      <Ago iso={startedAt} none="" />
-      {pollOverdue ? <b className="bad"> · the next one is late</b> : null}
-      {notBefore === null ? '' : ` · not before ${showDateTime(Date.parse(notBefore))}`}
-    </>
-  );
-}
-
 /** The credential of an account, its slots and its webhook. */
 function ofCredential(account: ConnectorAccount): readonly (readonly [name: string, value: ReactNode])[] {
   const { kind, label, state, baseUrl, quota, webhookUrl, secretInDoubt, endingLicenses, reauth } = account;
@@ -279,71 +230,6 @@ function Account({ account }: { readonly account: AccountSync }) {
   );
 }
 
-function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
-  const { state } = route.useSearch();
-  const chosen = SEND_STATES.find((each) => each === state);
-  const { data, error, ...figure } = useRead({
-    queryKey: ['connector', 'outbound', chosen],
-    queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
-  });
-  return (
-    <section aria-label="Sends">
-      <ReadHeading title="Sends" figures={[figure]} />
-      <Facts
-        facts={[
-          ['Queued or running', sends.waiting],
-          ['Oldest', <Ago key="o" iso={sends.oldestAt} none="none waits" />],
-        ]}
-      />
-      <nav className="line" aria-label="States of sends">
-        {[undefined, ...SEND_STATES].map((each) => (
-          <Link
-            key={each ?? 'all'}
-            to="/sync"
-            search={each === undefined ? {} : { state: each }}
-            className="chip"
-            aria-current={each === chosen ? 'true' : undefined}
-          >
-            {each?.replaceAll('_', ' ') ?? 'all'}
-          </Link>
-        ))}
-      </nav>
-      {chosen === undefined ? null : (
-        <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
-      )}
-      <ReadFailure error={error} />
-      {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
-      <ul className="sync-rows" aria-label="Latest sends">
-        {data?.outbound.map((send) => (
-          <Send key={send.id} send={send} />
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function Send({ send }: { readonly send: Outbound }) {
-  const { state, to, text, media, messageId, lastError, attempts, updatedAt } = send;
-  const { tone, certain } = describeSend(send);
-  return (
-    <li>
-      <span>
-        <Chip tone={tone}>{state.replaceAll('_', ' ')}</Chip>
-      </span>
-      <span>
-        <bdi>
-          +{to} {text ?? media?.filename}
-        </bdi>
-      </span>
-      <span className="soft" title={certain}>
-        {showCount(attempts, 'attempt')}
-        {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
-      </span>
-      <span>{messageId === null ? null : <Journey id={messageId} />}</span>
-    </li>
-  );
-}
-
 const LETTER_FILTERS = ['consumer', 'connection', 'error'] as const;
 const ANY = 'any';
 
@@ -368,7 +254,7 @@ function Letters() {
   );
   const count = letters.length;
   return (
-    <section aria-label="Dead letters">
+    <NamedSection id="letters" label="Dead letters">
       <ReadHeading title="Dead letters" figures={[figure]} />
       <ReadFailure error={error} />
       <Failure error={one.error} />
@@ -414,7 +300,7 @@ function Letters() {
           </Letter>
         ))}
       </ul>
-    </section>
+    </NamedSection>
   );
 }
 

@@ -3,7 +3,7 @@ import type { Figure } from '../../data/reading.ts';
 import { Facts } from '../../ui/about.tsx';
 import { ReadHeading } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { Ago, HEALTH, LastPoll } from './screen.tsx';
+import { Ago, HEALTH, LastPoll } from './parts.tsx';
 
 /** Whether the connector keeps up, account by account. */
 export function Summary({

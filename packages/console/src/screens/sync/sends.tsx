@@ -1,0 +1,101 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { Outbound } from '../../../../../src/contract/connector/outbound.ts';
+import type { SyncStatus } from '../../../../../src/contract/connector/sync.ts';
+import { connector } from '../../data/client.ts';
+import { mode } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
+import { useAction } from '../../data/use-action.ts';
+import { Facts } from '../../ui/about.tsx';
+import { ReadHeading } from '../../ui/as-of.tsx';
+import { Chip } from '../../ui/chip.tsx';
+import { showCount } from '../../ui/count.ts';
+import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
+import { Confirmed } from '../../ui/form.tsx';
+import { NamedSection } from '../../ui/named.tsx';
+import { Failure, ReadFailure } from '../../ui/states.tsx';
+import { showDateTime } from '../../ui/times.tsx';
+import { Ago, Journey, readAgain } from './parts.tsx';
+
+const route = getRouteApi('/sync');
+
+/** What was to be sent: how much waits, and the latest sends by what is certain about them. */
+export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
+  const { state } = route.useSearch();
+  const chosen = SEND_STATES.find((each) => each === state);
+  const { data, error, ...figure } = useRead({
+    queryKey: ['connector', 'outbound', chosen],
+    queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
+  });
+  return (
+    <NamedSection id="sends" label="Sends">
+      <ReadHeading title="Sends" figures={[figure]} />
+      <Facts
+        facts={[
+          ['Queued or running', sends.waiting],
+          ['Oldest', <Ago key="o" iso={sends.oldestAt} none="none waits" />],
+        ]}
+      />
+      <nav className="line" aria-label="States of sends">
+        {[undefined, ...SEND_STATES].map((each) => (
+          <Link
+            key={each ?? 'all'}
+            to="/sync"
+            search={each === undefined ? {} : { state: each }}
+            className="chip"
+            aria-current={each === chosen ? 'true' : undefined}
+          >
+            {each?.replaceAll('_', ' ') ?? 'all'}
+          </Link>
+        ))}
+      </nav>
+      {chosen === undefined ? null : (
+        <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
+      )}
+      <ReadFailure error={error} />
+      {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
+      <ul className="sync-rows" aria-label="Latest sends">
+        {data?.outbound.map((send) => (
+          <Send key={send.id} send={send} />
+        ))}
+      </ul>
+    </NamedSection>
+  );
+}
+
+function Send({ send }: { readonly send: Outbound }) {
+  const { id, state, to, text, media, messageId, lastError, attempts, updatedAt } = send;
+  const { tone, certain, canRetry } = describeSend(send);
+  const retry = useAction({
+    mutationFn: () => connector('POST', '/v1/outbound/{id}/retry', { params: { id } }),
+    onSettled: readAgain,
+  });
+  return (
+    <li>
+      <span>
+        <Chip tone={tone}>{state.replaceAll('_', ' ')}</Chip>
+      </span>
+      <span>
+        <bdi>
+          +{to} {text ?? media?.filename}
+        </bdi>
+      </span>
+      <span className="soft" title={certain}>
+        {showCount(attempts, 'attempt')}
+        {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
+      </span>
+      <span className="line">
+        {canRetry ? (
+          <Confirmed
+            label="Retry"
+            question={certain}
+            isDisabled={!mode().write}
+            isPending={retry.isPending}
+            onConfirm={() => retry.mutate()}
+          />
+        ) : null}
+        {messageId === null ? null : <Journey id={messageId} />}
+        <Failure error={retry.error} />
+      </span>
+    </li>
+  );
+}
