@@ -4,6 +4,7 @@ import type { MessageKey } from '../../contract/sandbox/messages.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Connection } from '../connections/read-connections.ts';
 import { filterSql } from '../db/filter-sql.ts';
 import { media } from '../db/media-tables.ts';
@@ -17,6 +18,12 @@ import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { applyReceipts } from './apply-receipts.ts';
 import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
 import { readWarmup, type Warmup } from './send-allowance.ts';
+
+/**
+ * Messages of people that are stored at once. Those of a workspace are stored one after the other, so more of them would
+ * only hold sessions with the database, which deliveries and lists need.
+ */
+const STORED_AT_ONCE = 4;
 
 /** A file that a person sends. */
 export interface WrittenFile {
@@ -112,16 +119,20 @@ export function createMessageControls({
     return written.map(({ id }) => id);
   };
 
+  const turns = createTurns(STORED_AT_ONCE);
+  const store = <T>(work: (change: StateChange) => Promise<T>): Promise<T> =>
+    turns.run(() => changeState(work));
+
   const first = ([messageId]: readonly string[]): { messageId: string } => {
     if (messageId === undefined) throw new PlatformError('internal_error');
     return { messageId };
   };
 
   return {
-    receiveMany: (connectionId, batch) => changeState((change) => write(change, connectionId, batch)),
+    receiveMany: (connectionId, batch) => store((change) => write(change, connectionId, batch)),
 
     receive: async (connectionId, message) =>
-      first(await changeState((change) => write(change, connectionId, [message]))),
+      first(await store((change) => write(change, connectionId, [message]))),
 
     async receiveFile(connectionId, from, written) {
       const [filename, mimetype] = [storableText(written.filename), storableText(written.mimetype)];
@@ -129,7 +140,7 @@ export function createMessageControls({
       try {
         const text = written.caption === undefined || written.caption === '' ? null : written.caption;
         return first(
-          await changeState(async (change) => {
+          await store(async (change) => {
             await keepFile(change.tx, media, change.now);
             const reference = { id: media.id, mimetype };
             return write(change, connectionId, [{ from, text, media: reference }]);

@@ -101,6 +101,27 @@ describe('a message from a person', () => {
     await expect(call).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('leaves sessions with the database to others, however many people write', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const writing = await service.database.transaction(async (tx) => {
+      await tx.query('SELECT 1 FROM platform.workspaces WHERE id = $1 FOR NO KEY UPDATE', [workspaceId]);
+      // More than the database of the service has sessions. All of them wait for the lock.
+      const written = Array.from({ length: 20 }, (_, index) =>
+        service.platform.messages.receive(connectionId, { from, text: `text ${index}` }),
+      );
+      await expect
+        .poll(() =>
+          tx.query(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+          ),
+        )
+        .not.toEqual([]);
+      expect((await service.call('GET', '/messages', { key })).status).toBe(200);
+      return { written };
+    });
+    expect(await Promise.all(writing.written)).toHaveLength(20);
+  });
+
   test('is neither stored nor reported if the change cannot be committed', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await service.database.query('ALTER TABLE platform.ledger RENAME TO ledger_hidden');
