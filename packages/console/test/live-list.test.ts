@@ -119,7 +119,8 @@ describe('a live list', () => {
     const { promise, resolve } = Promise.withResolvers<Page<Row>>();
     const read = vi.spyOn(list.source, 'read').mockReturnValueOnce(promise);
     list.refresh();
-    await vi.advanceTimersByTimeAsync(100);
+    // A list rests between two reads.
+    await vi.advanceTimersByTimeAsync(200);
     void list.readMore();
     void list.readMore();
     resolve({ entries: head, nextCursor });

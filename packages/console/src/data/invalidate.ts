@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { gathered } from './gather.ts';
+import { paced } from './gather.ts';
 import type { StreamEvent } from './stream-event.ts';
 
 /** What a fault has affected has changed its hit count. */
@@ -29,26 +29,16 @@ function listsOf(event: StreamEvent): readonly string[] {
   }
 }
 
-/**
- * Turns events into invalidations: a query whose key begins with the name of a list is read again when the list
- * changes, at most once per 100 ms, and never while it is still being read.
- */
+/** Turns events into invalidations: a query whose key begins with the name of a list is read again when the list changes. */
 export function createInvalidator(queries: QueryClient): (event: StreamEvent) => void {
-  const waiting = new Set<string>();
-  const reading = new Set<string>();
-
-  const gather = gathered(() => {
-    for (const list of [...waiting].filter((each) => !reading.has(each))) void readAgain(list);
-  });
-  const readAgain = async (list: string): Promise<void> => {
-    waiting.delete(list);
-    reading.add(list);
-    await queries.invalidateQueries(list === 'everything' ? {} : { queryKey: [list] });
-    reading.delete(list);
-    if (waiting.has(list)) gather();
+  const readers = new Map<string, () => void>();
+  const readerOf = (list: string): (() => void) => {
+    const queryKey = list === 'everything' ? [] : [list];
+    const reader = readers.get(list) ?? paced(() => queries.invalidateQueries({ queryKey }));
+    readers.set(list, reader);
+    return reader;
   };
   return (event) => {
-    for (const list of listsOf(event)) waiting.add(list);
-    gather();
+    for (const list of listsOf(event)) readerOf(list)();
   };
 }

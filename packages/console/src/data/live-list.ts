@@ -1,4 +1,4 @@
-import { gathered } from './gather.ts';
+import { gathered, paced } from './gather.ts';
 import type { StreamEvent } from './stream-event.ts';
 
 /** Rows of a list that are held at most; older ones are found by filtering. */
@@ -82,7 +82,7 @@ export class LiveList<Row> {
     const rows = [...this.#waiting, ...older];
     this.#waiting = [];
     this.#set({ isPaused: false, waiting: 0, ...this.#cut(rows) });
-    if (this.#isStale) this.#gather();
+    if (this.#isStale) this.#readAgain();
   }
 
   /** Reads the next older page, once the newest is not being read. */
@@ -111,7 +111,7 @@ export class LiveList<Row> {
   /** Reads the newest page again. */
   refresh(): void {
     this.#isStale = true;
-    this.#gather();
+    this.#readAgain();
   }
 
   /** Takes over what an event says, within a tenth of a second. */
@@ -130,9 +130,9 @@ export class LiveList<Row> {
     }
   }
 
-  readonly #gather = gathered(() => {
-    this.#applyChanged();
-    if (this.#isStale) void this.readHead();
+  readonly #gather = gathered(() => this.#applyChanged());
+  readonly #readAgain = paced(async () => {
+    if (this.#isStale) await this.readHead();
   });
 
   /** Takes over what events carried: known rows in place, others at the top. */
@@ -151,7 +151,7 @@ export class LiveList<Row> {
     this.#set({ rows });
     if (changed.size === 0) return;
     if (this.source.isWhole) this.#addNew([...changed.values()].reverse());
-    else this.#isStale = true;
+    else this.refresh();
   }
 
   #addNew(rows: readonly Row[]): void {
@@ -179,7 +179,7 @@ export class LiveList<Row> {
       // Whoever sees older rows may want the next ones at once.
       if (cursor !== undefined) this.#isReadingMore = false;
       this.#set({ ...change, isLoading: false });
-      if (this.#isStale) this.#gather();
+      if (this.#isStale) this.#readAgain();
     };
     this.#reading = read();
     return this.#reading;

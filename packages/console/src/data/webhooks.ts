@@ -1,8 +1,16 @@
 import { sandbox } from './client.ts';
+import { queries } from './live.ts';
 
-/** The workspace of the self-check, which is left out: it loses a webhook at each start, on purpose. */
-export const readSelfCheck = async (): Promise<string | null> =>
-  (await sandbox('GET', '/info')).selfCheckWorkspaceId;
+/**
+ * The workspace of the self-check, which is left out: it loses a webhook at each start, on purpose. It stays the same
+ * until a reset.
+ */
+export const readSelfCheck = (): Promise<string | null> =>
+  queries.fetchQuery({
+    queryKey: ['self-check'],
+    queryFn: async () => (await sandbox('GET', '/info')).selfCheckWorkspaceId,
+    staleTime: 60_000,
+  });
 
 /** The filter of all that is not of the self-check. */
 export async function readOwn(): Promise<string> {

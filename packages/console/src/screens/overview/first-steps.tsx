@@ -51,9 +51,13 @@ async function loseOne(connectionId: string, onWritten: (id: string) => void): P
 
 /** What to do first. Each step is ticked off by what it made, and leads there. */
 export function FirstSteps() {
-  const { data } = useRead({ queryKey: ['deliveries', 'first-steps'], queryFn: readSteps });
-  const { data: synced } = useRead({ ...syncStatus(), enabled: mode().connector });
   const isShown = useStepsShown();
+  const { data } = useRead({
+    queryKey: ['deliveries', 'first-steps'],
+    queryFn: readSteps,
+    enabled: isShown,
+  });
+  const { data: synced } = useRead({ ...syncStatus(), enabled: mode().connector });
   const seen = useSeenSteps();
   const navigate = useNavigate();
   const say = useAction({ mutationFn: (connectionId: string) => writeAsContact(connectionId, 'Hello') });

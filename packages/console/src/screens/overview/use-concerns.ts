@@ -1,4 +1,5 @@
 import { connector, sandbox } from '../../data/client.ts';
+import { virtualTime } from '../../data/clock.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
@@ -54,18 +55,14 @@ export function useConcerns(): {
   const total = useRead({ ...counts(), enabled });
   const registered = useRead({ ...webhooks(), enabled });
   const faults = useRead({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults'), enabled });
-  const frozen = useRead({
-    queryKey: ['clock', 'frozen'],
-    queryFn: async () => (await sandbox('GET', '/clock')).frozen,
-    enabled,
-  });
+  const time = useRead({ ...virtualTime(), enabled });
   const synced = useRead({ ...syncStatus(), enabled: hasConnector });
   const ofConnector = useRead({
     queryKey: ['sync', 'concerns'],
     queryFn: readConnector,
     enabled: hasConnector,
   });
-  const ofSandbox = [connections, total, registered, faults, frozen];
+  const ofSandbox = [connections, total, registered, faults, time];
   const concerns = [
     ...(connections.data ?? []),
     ...connectorConcerns({ ...ofConnector.data, sync: synced.data }),
@@ -73,7 +70,7 @@ export function useConcerns(): {
       webhooks: registered.data,
       held: total.data?.held,
       faults: faults.data,
-      isFrozen: frozen.data,
+      isFrozen: time.data?.frozen,
     }),
   ].toSorted((a, b) => Number(a.tone === 'warn') - Number(b.tone === 'warn'));
   return {
