@@ -143,19 +143,31 @@ const require = createRequire(import.meta.url);
 /** The smallest of the files of axe: each page reads it again. */
 const axe = (): string => readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
+interface View {
+  readonly colorScheme: 'light' | 'dark';
+  /** Default: that of the page. */
+  readonly width?: number;
+  /** Default: all rules of axe. */
+  readonly rules?: readonly string[];
+}
+
 /** Views in which every screen is checked; one thing changes between them. In dark mode only the colors differ. */
-const VIEWS = [
-  { colorScheme: 'light', width: 1280, rules: undefined },
+const VIEWS: readonly (View & { readonly width: number })[] = [
+  { colorScheme: 'light', width: 1280 },
   { colorScheme: 'dark', width: 1280, rules: ['color-contrast'] },
   { colorScheme: 'dark', width: 360, rules: ['color-contrast'] },
-  { colorScheme: 'light', width: 360, rules: undefined },
-] as const;
+  { colorScheme: 'light', width: 360 },
+];
 
-/**
- * Expects that axe finds nothing serious or critical on the page as it is, light and dark, at 1280 and 360 px, and that
- * nothing makes it wider than the window. The page has its size and its colors again afterwards.
- */
-export async function expectAccessible(page: Page): Promise<void> {
+interface Judgement {
+  /** How wide the page is. */
+  readonly width: number;
+  /** What is serious or critical. */
+  readonly violations: readonly string[];
+}
+
+/** What axe finds in views of the page as it is. The page has its size and its colors again afterwards. */
+export async function judgeByAxe(page: Page, views: readonly View[]): Promise<readonly Judgement[]> {
   const before = page.viewportSize();
   // Injected by the protocol of the browser, which the page's policy does not affect.
   const session = await page.context().newCDPSession(page);
@@ -168,11 +180,12 @@ export async function expectAccessible(page: Page): Promise<void> {
     return result.value;
   };
   if ((await evaluate('typeof axe')) === 'undefined') await evaluate(axe());
-  for (const { colorScheme, width, rules } of VIEWS) {
-    await page.setViewportSize({ width, height: 800 });
+  const found: Judgement[] = [];
+  for (const { colorScheme, width, rules } of views) {
+    if (width !== undefined) await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
     const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
-    const found =
+    const judged =
       await evaluate(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
       .then(() => axe.run(document, ${JSON.stringify(options)}))
       .then(({ violations }) => JSON.stringify({
@@ -181,9 +194,20 @@ export async function expectAccessible(page: Page): Promise<void> {
           .filter(({ impact }) => impact === 'serious' || impact === 'critical')
           .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')),
       }))`);
-    expect({ colorScheme, ...JSON.parse(String(found)) }).toEqual({ colorScheme, width, violations: [] });
+    found.push(JSON.parse(String(judged)) as Judgement);
   }
   await session.detach();
   await page.emulateMedia({ colorScheme: null });
   if (before !== null) await page.setViewportSize(before);
+  return found;
+}
+
+/**
+ * Expects that axe finds nothing serious or critical on the page as it is, light and dark, at 1280 and 360 px, and that
+ * nothing makes it wider than the window.
+ */
+export async function expectAccessible(page: Page): Promise<void> {
+  const found = await judgeByAxe(page, VIEWS);
+  const shown = VIEWS.map(({ colorScheme }, index) => ({ colorScheme, ...found[index] }));
+  expect(shown).toEqual(VIEWS.map(({ colorScheme, width }) => ({ colorScheme, width, violations: [] })));
 }
