@@ -1,6 +1,7 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReceivedDelivery } from '../../../../../src/contract/connector/received.ts';
 import { connector } from '../../data/client.ts';
+import { useNames } from '../../data/connections.ts';
 import { useRead } from '../../data/read.ts';
 import { refusedOf, useStatistics } from '../../data/statistics.ts';
 import { AsOf } from '../../ui/as-of.tsx';
@@ -23,6 +24,7 @@ export function ReceivedScreen() {
       connector('GET', '/v1/deliveries', { query: { limit: MOST, ...(result && { result }) } as object }),
   });
   const { data: counted, ...ofCounts } = useStatistics('day');
+  const nameOf = useNames();
   const refused = counted === undefined ? [] : refusedOf(counted);
   return (
     <div className="detail">
@@ -60,7 +62,7 @@ export function ReceivedScreen() {
       ) : null}
       <ul className="received-rows" aria-label="Received webhooks">
         {data?.deliveries.map((each) => (
-          <Received key={each.id} delivery={each} />
+          <Received key={each.id} delivery={each} nameOf={nameOf} />
         ))}
       </ul>
     </div>
@@ -69,7 +71,13 @@ export function ReceivedScreen() {
 
 const words = (reason: string): string => reason.replaceAll('_', ' ');
 
-function Received({ delivery }: { readonly delivery: ReceivedDelivery }) {
+function Received({
+  delivery,
+  nameOf,
+}: {
+  readonly delivery: ReceivedDelivery;
+  readonly nameOf: (connectionId: string) => string;
+}) {
   const { at, ms, status, reason, says, subscriptionId, event, messageId, connectionId } = delivery;
   const tone = status === 200 ? 'good' : status === null || status >= 500 ? 'bad' : 'warn';
   return (
@@ -77,7 +85,7 @@ function Received({ delivery }: { readonly delivery: ReceivedDelivery }) {
       <Chip tone={tone}>{status ?? 'no answer'}</Chip>
       <span className={event === null ? '' : 'mono'}>{event ?? (reason === null ? '' : words(reason))}</span>
       <span className="soft">
-        {says ?? <bdi className="mono">{connectionId}</bdi>}
+        {says ?? (connectionId === null ? null : <bdi title={connectionId}>{nameOf(connectionId)}</bdi>)}
         {subscriptionId === '' || subscriptionId === 'default' ? null : ` at ${subscriptionId}`}
       </span>
       <span className="soft">

@@ -241,6 +241,7 @@ const valuesOf = ({ consumer, change, lastError }: DeadLetter) => ({
 
 /** Changes that the handler failed to process. A replayed one comes back if the handler fails again. */
 function Letters() {
+  const nameOf = useNames();
   const [filter, setFilter] = useState<Partial<Record<(typeof LETTER_FILTERS)[number], string>>>({});
   const { data, error, ...figure } = useRead({
     queryKey: ['sync', 'letters'],
@@ -273,7 +274,9 @@ function Letters() {
                   onChange={({ target }) => setFilter({ ...filter, [key]: target.value })}
                 >
                   {[ANY, ...new Set(all.map((letter) => valuesOf(letter)[key]))].map((value) => (
-                    <option key={value}>{value}</option>
+                    <option key={value} value={value}>
+                      {key === 'connection' ? nameOf(value) : value}
+                    </option>
                   ))}
                 </select>
               </label>
@@ -293,7 +296,7 @@ function Letters() {
       </div>
       <ul className="sync-rows" aria-label="Dead letters">
         {letters.map((letter) => (
-          <Letter key={letter.id} letter={letter}>
+          <Letter key={letter.id} letter={letter} name={nameOf(letter.change.connectionId)}>
             <Button disabled={!mode().write} isPending={one.isPending} onClick={() => one.mutate(letter.id)}>
               Replay
             </Button>
@@ -304,13 +307,21 @@ function Letters() {
   );
 }
 
-function Letter({ letter, children }: { readonly letter: DeadLetter; readonly children: ReactNode }) {
+function Letter({
+  letter,
+  name,
+  children,
+}: {
+  readonly letter: DeadLetter;
+  readonly name: string;
+  readonly children: ReactNode;
+}) {
   const { id, change, attempts, lastError, at } = letter;
   const messageId = 'messageId' in change ? change.messageId : undefined;
   return (
     <NamedRow id={`letter-${id}`}>
       <span className="mono">
-        {change.seq} {change.type}
+        {change.seq} {change.type} <bdi title={change.connectionId}>{name}</bdi>
       </span>
       <bdi className="bad">{lastError}</bdi>
       <span className="soft">

@@ -13,7 +13,7 @@ import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
 import { Confirmed } from '../../ui/form.tsx';
 import { NamedSection } from '../../ui/named.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
-import { showDateTime } from '../../ui/times.tsx';
+import { showDateTime, showDuration } from '../../ui/times.tsx';
 import { Ago, Journey, readAgain } from './parts.tsx';
 
 const route = getRouteApi('/sync');
@@ -33,6 +33,7 @@ export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
         facts={[
           ['Queued or running', sends.waiting],
           ['Oldest', <Ago key="o" iso={sends.oldestAt} none="none waits" />],
+          ['Time until sent', describeLatency(data?.outbound ?? [])],
         ]}
       />
       <nav className="line" aria-label="States of sends">
@@ -62,6 +63,20 @@ export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
   );
 }
 
+/** How long a send that the service accepted took, from the request of the CRM on. */
+const latencyOf = ({ createdAt, updatedAt }: Outbound): number =>
+  Date.parse(updatedAt) - Date.parse(createdAt);
+
+function describeLatency(sends: readonly Outbound[]): string {
+  const taken = sends
+    .filter(({ state }) => state === 'sent')
+    .map(latencyOf)
+    .sort((a, b) => a - b);
+  const [median, most] = [taken[Math.floor(taken.length / 2)], taken.at(-1)];
+  if (median === undefined || most === undefined) return 'none of the latest was sent';
+  return `median ${showDuration(median)}, at most ${showDuration(most)}, of the latest ${taken.length}`;
+}
+
 function Send({ send }: { readonly send: Outbound }) {
   const { id, state, to, text, media, messageId, lastError, attempts, updatedAt } = send;
   const { tone, certain, canRetry } = describeSend(send);
@@ -81,7 +96,9 @@ function Send({ send }: { readonly send: Outbound }) {
       </span>
       <span className="soft" title={certain}>
         {showCount(attempts, 'attempt')}
-        {lastError === null ? '' : `, ${lastError}`} · {showDateTime(Date.parse(updatedAt))}
+        {lastError === null ? '' : `, ${lastError}`}
+        {state === 'sent' ? ` · ${showDuration(latencyOf(send))}` : ''} ·{' '}
+        {showDateTime(Date.parse(updatedAt))}
       </span>
       <span className="line">
         {canRetry ? (
