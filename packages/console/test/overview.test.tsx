@@ -146,6 +146,26 @@ describe('the overview', () => {
     expect(location.search).toBe('?range=day');
   });
 
+  it.each([
+    [0, 'CRM 250 ms to be handled, 7 waiting'],
+    [2, 'CRM 250 ms 2 dead letters'],
+  ])('shows what consumers other than a handler do, with %i dead letters', async (deadLetters, shown) => {
+    const consumers = { ...POINT.consumers, deadLetters };
+    await openPage('/overview', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/statistics': {
+          ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
+          points: [{ ...POINT, consumers }],
+        },
+      },
+    });
+    const flow = await region('Flow');
+    await waitFor(() =>
+      expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toContain(shown),
+    );
+  });
+
   it('shows the figures of a connector in production, and says if they are not current', async () => {
     let isAway = false;
     await openPage('/overview', {

@@ -45,7 +45,11 @@ export function Flow({
   const heard = Math.max(
     ...(synced?.accounts ?? []).map(({ lastWebhookAt }) => Date.parse(lastWebhookAt ?? '') || 0),
   );
-  const letters = synced?.dispatch?.deadLetters ?? 0;
+  // Consumers of all kinds: `dispatch` of the status is about handlers alone.
+  const consumers = statistics?.points.map((point) => point.consumers) ?? [];
+  const hasConsumer = consumers.some(({ taken, failed, waiting }) => taken + failed + (waiting ?? 0) > 0);
+  const letters = Math.max(synced?.dispatch?.deadLetters ?? 0, consumers.at(-1)?.deadLetters ?? 0);
+  const waiting = synced?.dispatch?.waiting ?? consumers.at(-1)?.waiting ?? 0;
   const repaired = trend(({ polls: { repaired: good } }) => ({ good }))?.good;
   const latency = statistics && latencyOf(statistics);
   const ago = (at: number): string => (at > 0 && Number.isFinite(at) ? showSpan(now - at) : '–');
@@ -128,9 +132,9 @@ export function Flow({
           label={
             letters > 0
               ? showCount(letters, 'dead letter')
-              : synced?.dispatch == null
+              : synced?.dispatch == null && !hasConsumer
                 ? 'reads the feed'
-                : `to be handled, ${synced.dispatch.waiting} waiting`
+                : `to be handled, ${waiting} waiting`
           }
           isBad={letters > 0}
         />

@@ -19,7 +19,8 @@ export function Summary({
       <Facts
         facts={[
           ['Sends', `${sends.waiting} waiting`],
-          ['Changes for the CRM', dispatch === null ? 'read from the feed' : `${dispatch.waiting} waiting`],
+          // Null says nothing of consumers other than a handler.
+          ...(dispatch === null ? [] : [['Changes for the CRM', `${dispatch.waiting} waiting`] as const]),
         ]}
       />
       {accounts.map(({ accountId, webhookHealth, coveredUntil, lastPoll, pollOverdue, lastWebhookAt }) => (
