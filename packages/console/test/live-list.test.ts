@@ -89,7 +89,8 @@ describe('a live list', () => {
     head = [{ id: 3 }, { id: 2 }];
     nextCursor = '2';
     list.refresh();
-    await vi.advanceTimersByTimeAsync(100);
+    // Until it has rested.
+    await vi.advanceTimersByTimeAsync(200);
   }
 
   it('takes over what changed of its rows while it is paused; new ones wait', async () => {
@@ -110,7 +111,7 @@ describe('a live list', () => {
     list.refresh();
     await vi.advanceTimersByTimeAsync(100);
     resolve(older);
-    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(200);
     expect(shown()).toMatchObject({ newest: 4, oldest: 0, rows: 5 });
   });
 
@@ -119,8 +120,7 @@ describe('a live list', () => {
     const { promise, resolve } = Promise.withResolvers<Page<Row>>();
     const read = vi.spyOn(list.source, 'read').mockReturnValueOnce(promise);
     list.refresh();
-    // A list rests between two reads.
-    await vi.advanceTimersByTimeAsync(200);
+    await vi.advanceTimersByTimeAsync(100);
     void list.readMore();
     void list.readMore();
     resolve({ entries: head, nextCursor });
