@@ -73,7 +73,13 @@ async function makeBaseImages(engine: ContainerEngine, images: readonly string[]
 async function makeDebian(engine: ContainerEngine): Promise<string | undefined> {
   const archive = join(OWN_ENGINE_FOLDER, 'debian.tar');
   if (!existsSync(archive)) {
-    const words = ['--variant=minbase', '--include=ca-certificates', 'bookworm', `${archive}.new`];
+    const words = [
+      '--format=tar',
+      '--variant=minbase',
+      '--include=ca-certificates',
+      'bookworm',
+      `${archive}.new`,
+    ];
     const { code, stderr } = await spawnCommand('mmdebstrap', words).ended;
     if (code !== 0) return stderr;
     cpSync(`${archive}.new`, archive);
