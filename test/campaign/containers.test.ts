@@ -110,7 +110,7 @@ describe.skipIf(missing !== '')(`the containers${missing}`, () => {
       'swagger-ui',
     ]);
     const services = await list('messaging-service', 'src');
-    expect(services).toEqual(expect.arrayContaining(['console', 'platform', 'sandbox']));
+    expect(services).toEqual(expect.arrayContaining(['console-host', 'platform', 'sandbox']));
     expect(services).not.toContain('connector');
     const [packages, ofService] = [
       await list('messaging-connector', 'node_modules'),
