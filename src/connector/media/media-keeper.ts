@@ -19,8 +19,8 @@ import { safeTypeOf } from './safe-type.ts';
 import { StoreFailure } from './store-failure.ts';
 
 const MEDIA = 'media';
-/** Maximum number of files in the memory of a process. */
-const CONCURRENCY = 4;
+/** Files in the memory of a process at a time. More are stored no sooner, and delay the receiver beside them. */
+const CONCURRENCY = 2;
 /** While the service does not return a file. After the last attempt, about 12 hours after the first, it has failed. */
 const RETRY = { firstMs: 5_000, longestMs: LONGEST_WAIT_MS, spread: 0.2 };
 const MAX_ATTEMPTS = 20;
