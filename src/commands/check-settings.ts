@@ -50,7 +50,10 @@ export function checkSettings(env: Environment, origin: SettingsOrigin = {}): Ch
       namesAppWebhookSecret: settings.SERVICE_CLIENT_WEBHOOK_SECRET !== undefined,
       handlersModule: handlers,
       reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
-      inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+      inboxRetentionDays: Math.min(
+        settings.INBOX_RETENTION_DAYS,
+        settings.MESSAGE_RETENTION_DAYS ?? Number.POSITIVE_INFINITY,
+      ),
     },
     reports: [checkNode(), report(problems, settings.DATABASE_URL === undefined, typos, origin)],
   };

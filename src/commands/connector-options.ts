@@ -100,6 +100,7 @@ export function connectorOptions(
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     trustedProxies: settings.CONNECTOR_TRUSTED_PROXIES,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    messageRetentionDays: settings.MESSAGE_RETENTION_DAYS,
     changeRetentionDays: settings.CHANGE_RETENTION_DAYS,
     historyDays: settings.HISTORY_DAYS,
     mediaStore: media.store,

@@ -36,6 +36,7 @@ export interface LoopOptions {
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   readonly changeRetentionDays?: number | undefined;
+  readonly messageRetentionDays?: number | undefined;
   readonly historyDays?: number | undefined;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
@@ -151,6 +152,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         reconcileIntervalMs: options.reconcileIntervalMs,
         inboxRetentionDays: options.inboxRetentionDays,
         changeRetentionDays: options.changeRetentionDays,
+        messageRetentionDays: options.messageRetentionDays,
         historyDays: options.historyDays,
         handlers: options.handlers,
         onListening: (url) => service.attach(url),

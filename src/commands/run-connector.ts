@@ -44,6 +44,7 @@ export interface RunConnectorOptions {
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   readonly changeRetentionDays?: number | undefined;
+  readonly messageRetentionDays?: number | undefined;
   readonly historyDays?: number | undefined;
   /** Where files of messages are kept. Default: nowhere. */
   readonly mediaStore?: MediaStoreSettings | undefined;
@@ -144,6 +145,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         reconcileIntervalMs: options.reconcileIntervalMs,
         inboxRetentionDays: options.inboxRetentionDays,
         changeRetentionDays: options.changeRetentionDays,
+        messageRetentionDays: options.messageRetentionDays,
         historyDays: options.historyDays,
         mediaStore: options.mediaStore,
         ...(service === undefined ? {} : { service }),

@@ -15,6 +15,8 @@ const MIN_TOKEN = 24;
 /** The service chooses some of the secrets; its own are longer. */
 const MIN_WEBHOOK_SECRET = 16;
 const MAKE_TOKEN = `Generate one with: node -p "require('node:crypto').randomBytes(24).toString('base64url')"`;
+/** Polling reads a status again for seven days: no message expires before. */
+const MIN_MESSAGE_DAYS = 7;
 const POSTGRES = ['postgres:', 'postgresql:'];
 const HTTPS = ['https:'];
 
@@ -241,12 +243,22 @@ export function connectorSettings(env: Environment) {
       unset: 'messages of any age',
       example: '30',
     }),
+    MESSAGE_RETENTION_DAYS: setting.integer({
+      description:
+        'How long numbers, texts and files of messages are kept, wherever they are stored; then only the ids are left. Changes stay longer while a consumer needs them',
+      unit: 'days',
+      min: MIN_MESSAGE_DAYS,
+      max: 3_650,
+      unset: 'messages stay until their person is erased',
+      example: '365',
+    }),
     CHANGE_RETENTION_DAYS: setting.integer({
-      description: 'How long changes stay in the feed; longer while a consumer needs them',
+      description:
+        'How long changes stay in the feed, at most MESSAGE_RETENTION_DAYS; longer while a consumer needs them',
       unit: 'days',
       min: 1,
       max: 3_650,
-      unset: 'changes stay for ever',
+      unset: 'as long as messages',
       example: '90',
     }),
     MEDIA_STORE: setting.oneOf({
@@ -298,7 +310,7 @@ export function connectorSettings(env: Environment) {
       default: 'path',
     }),
     INBOX_RETENTION_DAYS: setting.integer({
-      description: 'How long the raw inbox is kept',
+      description: 'How long the raw inbox is kept, at most MESSAGE_RETENTION_DAYS',
       unit: 'days',
       min: 1,
       max: 3_650,

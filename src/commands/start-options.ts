@@ -21,6 +21,7 @@ export interface StartOptions {
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   readonly changeRetentionDays: number | undefined;
+  readonly messageRetentionDays: number | undefined;
   readonly historyDays: number | undefined;
   readonly handlersModule: string | undefined;
   readonly logLevel: LogLevel;
@@ -42,6 +43,7 @@ const USED = {
     'REDIS_URL',
     'RECONCILE_INTERVAL_MS',
     'HISTORY_DAYS',
+    'MESSAGE_RETENTION_DAYS',
     'CHANGE_RETENTION_DAYS',
     'INBOX_RETENTION_DAYS',
     'CONNECTOR_HANDLERS',
@@ -86,6 +88,7 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    messageRetentionDays: settings.MESSAGE_RETENTION_DAYS,
     changeRetentionDays: settings.CHANGE_RETENTION_DAYS,
     historyDays: settings.HISTORY_DAYS,
     handlersModule: settings.CONNECTOR_HANDLERS,

@@ -90,6 +90,8 @@ export interface ConnectorOptions extends Base {
   readonly inboxRetentionDays: number;
   /** How long changes stay in the feed. Default: for ever. */
   readonly changeRetentionDays?: number | undefined;
+  /** How long anything with the text of a message is kept. Default: messages stay for ever. */
+  readonly messageRetentionDays?: number | undefined;
   /** The age of the oldest messages that polling stores of a new connection. Default: any age. */
   readonly historyDays?: number | undefined;
   /** Where files of messages are kept. Default: nowhere. */
@@ -266,7 +268,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const readiness = createReadiness(base, [trial, appTrial], registers);
   const probes = { ...base, notifier, metrics, guard, hosts: options.hosts, isReady: readiness.isReady };
   const web = role === 'worker' ? null : createWebSide();
-  const keeper = createInboxKeeper({ ...base, retentionDays: options.inboxRetentionDays });
+  const { messageRetentionDays: messageDays = Number.POSITIVE_INFINITY } = options;
+  const inboxDays = Math.min(options.inboxRetentionDays, messageDays);
+  const keeper = createInboxKeeper({ ...base, retentionDays: inboxDays });
   const finishing = finishCreations({ ...working, clientOf, closing: closing.signal });
 
   /** Polls the account, or every account that may list a connection which no account has claimed. */
@@ -348,7 +352,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     {
       start() {
         if (!works) return;
-        retention = startRetention({ ...working, changeDays: options.changeRetentionDays });
+        retention = startRetention({ ...working, messageDays, changeDays: options.changeRetentionDays });
         readingAgain = startReadingAgain(working);
       },
       // What is deleted causes no work.

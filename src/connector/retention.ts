@@ -6,6 +6,7 @@ import { deleteOldDeadLetters } from './consumers/dead-letters.ts';
 import type { Base } from './db/base.ts';
 import { deleteOldChanges, readNewestChangeAt } from './db/delete-old-changes.ts';
 import { deleteErasedDeliveries } from './db/erase-messages.ts';
+import { expireMessages } from './db/expire-messages.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
 import { deleteOldSends, readNewestSendAt } from './outbox/delete-old-sends.ts';
@@ -16,38 +17,49 @@ const DAY_MS = 24 * EVERY_MS;
 /** The name of the lease. */
 const LEASE = 'retention:all';
 
-/** Each kind of finished data has its own retention, defined in the module that owns it. */
-const DELETIONS: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
+/** Each kind of finished data has its own retention, defined in the module that owns it, and at most `maxMs`. */
+const DELETIONS: readonly ((db: Queryable, now: number, maxMs: number) => Promise<void>)[] = [
   deleteOldSends,
   deleteOldCreations,
   deleteOldDeadLetters,
   deleteErasedDeliveries,
 ];
 
+/** The retention of what has the texts of messages. Absent: for ever. */
+export interface RetentionDays {
+  /** Nothing with the text of a message is kept for longer, except what a consumer still needs. */
+  readonly messageDays?: number | undefined;
+  readonly changeDays?: number | undefined;
+}
+
 /**
  * Deletes data that is past its retention, now and every hour, in one process at a time.
  */
-export function startRetention(
-  options: Base & { readonly presence: Presence; readonly changeDays?: number | undefined },
-): Repeat {
-  const { database, clock, logger, presence, changeDays } = options;
+export function startRetention(options: Base & RetentionDays & { readonly presence: Presence }): Repeat {
+  const { database, clock, logger, presence } = options;
+  const { messageDays = Number.POSITIVE_INFINITY, changeDays = Number.POSITIVE_INFINITY } = options;
+  const messagesMs = messageDays * DAY_MS;
+  const changesMs = Math.min(messageDays, changeDays) * DAY_MS;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
     const newest = await readNewestSendAt(database);
     const present = await readPresent(database, clock.now(), newest);
     for (const deleteOld of DELETIONS) {
       if (stopping.aborted) return;
-      await deleteOld(database, present).catch(noteFailure);
+      await deleteOld(database, present, messagesMs).catch(noteFailure);
     }
-    if (changeDays !== undefined) await deleteChanges(changeDays, stopping).catch(noteFailure);
+    if (Number.isFinite(changesMs)) await deleteOfFeed(stopping).catch(noteFailure);
   }
 
-  async function deleteChanges(days: number, stopping: AbortSignal): Promise<void> {
+  /** Changes, and messages, of which each state is a change. */
+  async function deleteOfFeed(stopping: AbortSignal): Promise<void> {
     const present = await readPresent(database, clock.now(), await readNewestChangeAt(database));
-    const before = present - days * DAY_MS;
     const needed = await readFirstNeeded(database);
-    const count = await deleteOldChanges(database, { before, needed, stopping });
+    const count = await deleteOldChanges(database, { before: present - changesMs, needed, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
+    if (!Number.isFinite(messagesMs) || stopping.aborted) return;
+    const expired = await expireMessages(database, { before: present - messagesMs, stopping });
+    if (expired > 0) logger.info({ count: expired }, 'texts and files of old messages were deleted');
   }
 
   function noteFailure(err: unknown): void {

@@ -11,19 +11,19 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28197],
+  ['src/connector', 28292],
   ['src/runtime', 8612],
   ['src/platform', 13721],
   ['src/sandbox', 4975],
   ['src/contract', 7944],
-  ['src/commands, cli', 5850, ['src/commands', 'src/cli']],
+  ['src/commands, cli', 5873, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2110, ['src/scenario', 'src/testing', 'src/client']],
   ['packages/console, src/console-host', 15806, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10293, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 93454, TESTS],
+  ['test, of packages too', 93730, TESTS],
   ['bench', 2640],
-  ['drizzle', 6612, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6633, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

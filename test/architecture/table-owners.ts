@@ -101,6 +101,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/db/commit-batch.ts': 'runs the merge',
   'src/connector/db/connection-rows.ts':
     'writes a row and its change in one statement, each a comparison of the row before and after',
+  'src/connector/db/expire-messages.ts': 'finds, locks and empties rows in one statement',
   'src/connector/db/erase-messages.ts': 'updates rows by arrays of keys, and writes the changes',
   'src/connector/db/delete-old-changes.ts':
     'deletes batches with their changes and moves the position of the feed in one statement',

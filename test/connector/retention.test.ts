@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
 import { numberChanges } from '../../src/connector/feed/sequencer.ts';
-import { startRetention } from '../../src/connector/retention.ts';
+import { type RetentionDays, startRetention } from '../../src/connector/retention.ts';
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
 import type { Database } from '../../src/runtime/database/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -38,7 +38,7 @@ interface ForgettingProcess {
 /** `held`: its deletions wait until this resolves. */
 async function start(
   held: Promise<void> = Promise.resolve(),
-  changeDays?: number,
+  days: RetentionDays = {},
 ): Promise<ForgettingProcess> {
   const sent: string[] = [];
   const answered: string[] = [];
@@ -57,7 +57,7 @@ async function start(
   const clock = new ManualClock();
   const presence = createPresence({ database, clock, logger: silentLogger, works: true });
   await presence.start();
-  const { stop } = startRetention({ database, clock, logger: silentLogger, presence, changeDays });
+  const { stop } = startRetention({ database, clock, logger: silentLogger, presence, ...days });
   const process = { clock, presence, sent, answered, stop };
   processes.push(process);
   return process;
@@ -108,20 +108,64 @@ it('old data is deleted by one process at a time, and the others skip their turn
 /** A connection and its first message are the numbers 1 and 2; each further day adds one. */
 async function writeDays(from: number, to: number): Promise<void> {
   for (let day = from; day <= to; day += 1) {
-    const messages = [polled('connection', `m${day}`)];
-    await commitBatch(opened.database, { now: T0 + day * DAY, messages });
+    const createdAt = T0 + day * DAY;
+    const messages = [polled('connection', `m${day}`, { createdAt })];
+    await commitBatch(opened.database, { now: createdAt, messages });
   }
   await numberChanges(opened.database);
 }
 const firstSeq = async () => (await readAllChanges(opened.database))[0]?.seq;
 const run = (text: string) => opened.database.query(text);
 
-it('changes stay for ever without a setting, and for so many days with one', async () => {
-  await writeDays(-10, 0);
+/** Messages that have their texts. */
+const texts = async () => (await run('select from connector.messages where text is not null')).length;
+
+it.each<[RetentionDays, number, number]>([
+  [{}, 1, 11],
+  [{ changeDays: 7 }, 5, 11],
+  [{ messageDays: 7 }, 5, 8],
+  [{ changeDays: 9, messageDays: 7 }, 5, 8],
+  [{ changeDays: 7, messageDays: 9 }, 5, 10],
+])(
+  'with %j, the first change of 12 that is kept has the number %i, and %i messages of 11 have their texts',
+  async (days, seq, kept) => {
+    await writeDays(-10, 0);
+    await ended(await start(Promise.resolve(), days));
+    expect(await firstSeq()).toBe(seq);
+    expect(await texts()).toBe(kept);
+  },
+);
+
+it('what else has texts of messages is kept for 90 days, but not for longer than messages', async () => {
+  const { database } = opened;
+  await writeDays(0, 0);
+  for (const days of [0, 8, 89, 91]) {
+    await database.query(
+      `insert into connector.dead_letters (consumer, seq, connection_id, attempts, last_error, at)
+       values ('crm', $1, 'connection', 12, 'no', $2)`,
+      [days, T0 - days * DAY],
+    );
+    await database.query(
+      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient,
+                                       idempotency_key, state, created_at, updated_at)
+       values ($1::text, 'account', 'connection', $1::text, '', '447700900201', '', 'sent', $2::bigint, $2::bigint)`,
+      [String(days), T0 - days * DAY],
+    );
+  }
+  const kept = async () => [
+    (await run('select seq from connector.dead_letters order by at')).map(({ seq }) => seq),
+    (await run('select id from connector.outbound order by created_at')).map(({ id }) => Number(id)),
+  ];
   await ended(await start());
-  expect(await firstSeq()).toBe(1);
-  await ended(await start(Promise.resolve(), 7));
-  expect(await firstSeq()).toBe(5);
+  expect(await kept()).toEqual([
+    [89, 8, 0],
+    [89, 8, 0],
+  ]);
+  await ended(await start(Promise.resolve(), { messageDays: 30 }));
+  expect(await kept()).toEqual([
+    [8, 0],
+    [8, 0],
+  ]);
 });
 
 it.each([
@@ -143,7 +187,7 @@ it.each([
 ])('changes that %s are kept with those that follow', async (_what, hold) => {
   await writeDays(-10, 0);
   for (const statement of hold.split(';')) await run(statement);
-  const process = await start(Promise.resolve(), 7);
+  const process = await start(Promise.resolve(), { changeDays: 7 });
   await ended(process);
   expect(await firstSeq()).toBe(4);
   for (const table of ['consumer_places', 'parked_entries', 'dead_letters'])
@@ -155,7 +199,7 @@ it.each([
 
 it('a process whose clock is a year ahead deletes no recent change', async () => {
   await writeDays(-10, 0);
-  const { clock } = await start(Promise.resolve(), 7);
+  const { clock } = await start(Promise.resolve(), { changeDays: 7 });
   await expect.poll(firstSeq, { timeout: 5_000 }).toBe(5);
   await clock.advance(365 * DAY);
   await writeDays(1, 1);

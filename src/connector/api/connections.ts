@@ -17,7 +17,13 @@ function selectConnections(db: Queryable) {
     orm(db)
       .select({ at: max(messages.createdAt) })
       .from(messages)
-      .where(and(eq(messages.connectionId, connections.connectionId), eq(messages.direction, direction)));
+      .where(
+        and(
+          eq(messages.connectionId, connections.connectionId),
+          eq(messages.direction, direction),
+          sql`not ${messages.erased}`,
+        ),
+      );
   return orm(db)
     .select({
       id: connections.connectionId,

@@ -7,7 +7,7 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { askForCopy } from '../db/media-copies.ts';
 import { shownFields } from '../db/message-tables.ts';
 import { namePeer } from '../db/name-peer.ts';
-import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
+import { c, DIRECTIONS, m, NOT_ERASED } from '../db/newest-messages.ts';
 import { addressesOf } from '../people/read-contact.ts';
 import { traceMessage } from '../trace/trace-message.ts';
 import { ApiError, notFound } from './api-error.ts';
@@ -78,7 +78,7 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
     .where(
       and(
         eq(m.connectionId, c.connectionId),
-        eq(m.erased, false),
+        NOT_ERASED,
         inList,
         direction === undefined ? undefined : eq(m.direction, direction),
         at === undefined ? undefined : and(lte(m.createdAt, at), isBefore),
@@ -124,7 +124,7 @@ async function findText(database: Database, { text = '', ...query }: ListConnect
   const isBefore = sql`(${m.createdAt} < ${at} or (${m.createdAt} = ${at} and (${m.id}, ${m.connectionId}) > (${id}, ${ofConnection})))`;
   const where = and(
     sql`${m.text} ilike ${`%${text.replace(/[\\%_]/g, '\\$&')}%`}`,
-    eq(m.erased, false),
+    NOT_ERASED,
     peer === 'none' ? and(isNull(m.peer), eq(m.direction, 'incoming')) : undefined,
     peer === undefined || peer === 'none' ? undefined : eq(m.peer, peer),
     person === undefined ? undefined : isAnyOf(m.peer, addressesOf(person)),
@@ -159,7 +159,7 @@ async function readMessage(database: Database, id: string) {
     .select({ ...SHOWN, peerNamed: m.peerNamed })
     .from(m)
     .innerJoin(c, eq(c.connectionId, m.connectionId))
-    .where(and(eq(m.id, id), eq(m.erased, false)))
+    .where(and(eq(m.id, id), NOT_ERASED))
     .orderBy(desc(m.createdAt))
     .limit(1);
   if (row === undefined) throw notFound('message');

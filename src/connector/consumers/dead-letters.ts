@@ -136,9 +136,16 @@ export async function forgetErrors(tx: Queryable, messageIds: readonly string[])
 /** As long as a failed send. The change stays in the feed. */
 const KEPT_MS = 90 * 24 * 60 * 60_000;
 
-/** Deletes dead letters that were neither replayed nor discarded within 90 days. Throws as `query` does. */
-export async function deleteOldDeadLetters(db: Queryable, now: number): Promise<void> {
+/**
+ * Deletes dead letters that were neither replayed nor discarded within 90 days, or `maxMs` if that is less. Throws as
+ * `query` does.
+ */
+export async function deleteOldDeadLetters(
+  db: Queryable,
+  now: number,
+  maxMs = Number.POSITIVE_INFINITY,
+): Promise<void> {
   await orm(db)
     .delete(deadLetters)
-    .where(lt(deadLetters.at, now - KEPT_MS));
+    .where(lt(deadLetters.at, now - Math.min(KEPT_MS, maxMs)));
 }

@@ -12,6 +12,15 @@ export interface ErasedMessages {
 }
 
 const emptied = (names: readonly string[]): string => names.map((name) => `${name} = NULL`).join(', ');
+
+/** Empties the row `m` of a message. The worker removes its file, unless it is among `removed`. */
+export const emptyMessage = (removed: string): string => `
+  UPDATE connector.messages m
+     SET ${emptied(MESSAGE_TEXTS.map((name) => messages[name].name))}, origin = NULL, erased = true,
+         media_due_at = NULL,
+         media_copy = CASE WHEN m.media_copy ->> 'key' IS NOT NULL AND m.media_copy ->> 'key' <> ALL (${removed})
+                           THEN jsonb_build_object('state', 'removing', 'key', m.media_copy ->> 'key') END`;
+
 const CHANGE_TEXTS = MESSAGE_TEXTS.flatMap((name) => (name in changes ? [changes[name as 'text'].name] : []));
 
 // Locked in the order of their keys, as the merge does. The row stays without its texts, so that a poll that reads the
@@ -21,12 +30,7 @@ WITH locked AS (
   SELECT m.connection_id, m.id FROM connector.connections c
     JOIN connector.messages m ON m.connection_id = c.connection_id AND m.peer = ANY($1::text[])
    ORDER BY m.connection_id, m.id FOR UPDATE OF m
-), erased AS (
-  UPDATE connector.messages m
-     SET ${emptied(MESSAGE_TEXTS.map((name) => messages[name].name))}, origin = NULL, erased = true,
-         media_due_at = NULL,
-         media_copy = CASE WHEN m.media_copy ->> 'key' IS NOT NULL AND m.media_copy ->> 'key' <> ALL ($2::text[])
-                           THEN jsonb_build_object('state', 'removing', 'key', m.media_copy ->> 'key') END
+), erased AS (${emptyMessage('$2::text[]')}
     FROM locked l WHERE m.connection_id = l.connection_id AND m.id = l.id
   RETURNING m.account_id, m.connection_id, m.id
 )
@@ -37,7 +41,7 @@ const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[])
 
 const CHANGES = `
 UPDATE connector.changes SET ${emptied([...CHANGE_TEXTS, changes.mediaCopy.name])}
- WHERE type <> 'outbound.updated' AND (connection_id, message_id) IN ${NAMED}`;
+ WHERE type <> 'outbound.updated' AND ((connection_id, message_id) IN ${NAMED} OR peer = ANY($3::text[]))`;
 
 // Sends that retention has deleted are in the feed only.
 const SENDS = `
@@ -65,7 +69,7 @@ export async function eraseMessages(
   const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles]);
   const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
   const named = [connections, erased.flatMap(({ ids }) => ids)];
-  await tx.query(CHANGES, named);
+  await tx.query(CHANGES, [...named, phones]);
   await tx.query(SENDS, [phones]);
   await tx.query(DELIVERIES, named);
   await tx.query(UNMERGED, [phones]);
@@ -79,7 +83,7 @@ export async function eraseMessages(
 export async function deleteErasedDeliveries(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM connector.inbox i USING connector.messages m
-      WHERE m.erased AND i.message_id = m.id AND i.connection_id = m.connection_id`,
+      WHERE m.erased AND NOT m.expired AND i.message_id = m.id AND i.connection_id = m.connection_id`,
   );
 }
 

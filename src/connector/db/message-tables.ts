@@ -67,8 +67,10 @@ export const messages = connectorSchema.table(
     origin: text('origin').$type<MessageOrigin>(),
     /** Polling found it, and it is older than the first listing of its connection. */
     historic: boolean('historic').notNull().default(false),
-    /** The person was erased: the row has no texts, and nothing changes it. */
+    /** The row has no texts, and nothing changes it: its person was erased, or it has expired. */
     erased: boolean('erased').notNull().default(false),
+    /** It was older than messages are kept. */
+    expired: boolean('expired').notNull().default(false),
     /** The service's own time, once a poll has read the message; until then the earliest timestamp of an event. */
     createdAt: epochMs('created_at').notNull(),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>().notNull(),
@@ -90,9 +92,12 @@ export const messages = connectorSchema.table(
     primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId] }),
     /**
      * The newest of each direction. For both directions, read both and take the newest. The few messages of the
-     * same millisecond are sorted when they are read: their ids in this index would slow each delivery down.
+     * same millisecond are sorted when they are read: their ids in this index would slow each delivery down. A query
+     * uses it only with the literal condition `NOT erased`.
      */
-    index('messages_newest').on(table.connectionId, table.direction, table.createdAt.desc().nullsFirst()),
+    index('messages_newest')
+      .on(table.connectionId, table.direction, table.createdAt.desc().nullsFirst())
+      .where(sql`not ${table.erased}`),
     /** A conversation, without the other messages of the connection. */
     index('messages_peer')
       .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst())
@@ -100,9 +105,11 @@ export const messages = connectorSchema.table(
     /** Messages whose sender no source has named. */
     index('messages_unknown_sender')
       .on(table.connectionId, table.createdAt.desc().nullsFirst())
-      .where(sql`${table.peer} is null and ${table.direction} = 'incoming'`),
+      .where(sql`${table.peer} is null and ${table.direction} = 'incoming' and not ${table.erased}`),
     /** Few rows: late deliveries of them are deleted. */
-    index('messages_erased').on(table.connectionId, table.id).where(sql`${table.erased}`),
+    index('messages_erased')
+      .on(table.connectionId, table.id)
+      .where(sql`${table.erased} and not ${table.expired}`),
     /** Few rows: those whose send may still be answered. */
     index('messages_unknown_origin').on(table.connectionId).where(sql`${table.origin} = 'unknown'`),
     /** Few rows: the files that the worker has to fetch or remove. */

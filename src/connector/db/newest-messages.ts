@@ -8,6 +8,9 @@ import { connections, messages } from './schema.ts';
 export const c = alias(connections, 'c');
 export const m = alias(messages, 'm');
 
+/** A literal condition, so that the indexes of messages are used. */
+export const NOT_ERASED = sql`not ${m.erased}`;
+
 /** Both directions, as `d`: the index of the newest messages has one list for each. */
 export const DIRECTIONS = sql`(values ('incoming'), ('outgoing')) d(direction)`;
 
@@ -19,7 +22,7 @@ export function newestMessages(db: Queryable, limit: number, where?: SQL) {
   return orm(db)
     .select()
     .from(m)
-    .where(and(eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, where))
+    .where(and(eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, NOT_ERASED, where))
     .orderBy(desc(m.createdAt))
     .limit(limit)
     .as('m');

@@ -19,8 +19,15 @@ export async function readNewestSendAt(db: Queryable): Promise<number | null> {
   return row?.at ?? null;
 }
 
-/** Deletes what old sends left: files after a week, the sends after 90 days. Throws as `query` does. */
-export async function deleteOldSends(database: Queryable, now: number): Promise<void> {
+/**
+ * Deletes what old sends left: files after a week, the sends after 90 days, or `maxMs` if that is less. Throws as `query`
+ * does.
+ */
+export async function deleteOldSends(
+  database: Queryable,
+  now: number,
+  maxMs = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const { id, state, createdAt, updatedAt } = outbound;
   const db = orm(database);
   const failed = db
@@ -29,7 +36,7 @@ export async function deleteOldSends(database: Queryable, now: number): Promise<
     .where(and(inArray(state, ['rejected', 'unknown']), lt(updatedAt, now - FILES_KEPT_MS)));
   await db.delete(outboundMedia).where(inArray(outboundMedia.outboundId, failed));
 
-  const before = now - SENDS_KEPT_MS;
+  const before = now - Math.min(SENDS_KEPT_MS, maxMs);
   const isOver = and(lt(updatedAt, before), not(IS_UNFINISHED));
   // A send ends after it was created, so the index of creation times finds those that may be old enough.
   const old = db

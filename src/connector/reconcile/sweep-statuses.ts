@@ -52,7 +52,7 @@ export interface OpenStatuses {
 }
 
 /** True if the status of the message `m` may still advance. */
-export const IS_OPEN = `m.direction = 'outgoing' AND (m.status IS NULL OR m.status IN ('sent', 'delivered'))`;
+export const IS_OPEN = `m.direction = 'outgoing' AND NOT m.erased AND (m.status IS NULL OR m.status IN ('sent', 'delivered'))`;
 
 /**
  * The open statuses of messages created from `from` on, of the visible connections; the service reports nothing

@@ -259,8 +259,9 @@ export async function walkOneGap(
 }
 
 /**
- * Those that polling has not stored before. Messages of another account are never stored by this one. One whose time
- * cannot be read proves nothing about the end of a walk, so it is known as soon as it is stored.
+ * Those that polling has not stored before, and may store. Messages of another account are never stored by this one,
+ * and erased ones never change. One whose time cannot be read proves nothing about the end of a walk, so it is known as
+ * soon as it is stored.
  */
 async function findUnseen(
   { database, accountId }: PollContext,
@@ -270,7 +271,7 @@ async function findUnseen(
     `select i.position from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as i(connection_id, id, certain, position)
        join connector.connections c on c.connection_id = i.connection_id and c.account_id = $1
        left join connector.messages m on m.id = i.id and m.connection_id = i.connection_id
-      where case when i.certain then m.polled is distinct from true else m.id is null end`,
+      where case when i.certain then (m.polled or m.erased) is not true else m.id is null end`,
     [
       accountId,
       items.map((item) => item.connectionId),

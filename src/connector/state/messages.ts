@@ -3,7 +3,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
-import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
+import { c, DIRECTIONS, m, NOT_ERASED, newestMessages } from '../db/newest-messages.ts';
 import { messages } from '../db/schema.ts';
 
 /* Figures about the messages of an account. Each function throws as `query` does. Times are epoch ms. */
@@ -14,7 +14,7 @@ export async function countNameless(db: Queryable, accountId: string, since: num
     .select({ count: count() })
     .from(c)
     .innerJoin(m, and(eq(m.connectionId, c.connectionId), eq(m.direction, 'incoming')))
-    .where(and(eq(c.accountId, accountId), gte(m.createdAt, since), isNull(m.peer), eq(m.erased, false)));
+    .where(and(eq(c.accountId, accountId), gte(m.createdAt, since), isNull(m.peer), NOT_ERASED));
   return row?.count ?? 0;
 }
 
@@ -66,7 +66,7 @@ export async function listDatedAfter(db: Queryable, accountId: string, time: num
   const later = alias(messages, 'later');
   const contradicted = sql<boolean>`exists (
     select from ${messages} later
-     where ${later.connectionId} = ${c.connectionId} and ${later.direction} in ('incoming', 'outgoing')
+     where ${later.connectionId} = ${c.connectionId} and not ${later.erased} and ${later.direction} in ('incoming', 'outgoing')
        and ${later.createdAt} between ${time - DAY_MS} and ${time} and ${later.firstSeenAt} > ${newest.firstSeenAt})`;
   const { id, connectionId, createdAt, firstSeenAt } = newest;
   return await orm(db)

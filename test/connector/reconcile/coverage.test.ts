@@ -129,6 +129,18 @@ describe('a poll', () => {
     expect(bench.service.countRequests('/messages')).toBe(2);
   });
 
+  it('reads one page although a message on it was erased before a poll had read it', async () => {
+    addMany(300, start, MINUTE);
+    await bench.poll();
+    const { id } = bench.service.addMessage('c1', start + 300 * MINUTE);
+    await commitBatch(bench.database, { now: start, messages: [received('c1', id, { accountId: ACCOUNT })] });
+    await bench.database.query('update connector.messages set erased = true where id = $1', [id]);
+    await bench.poll();
+    bench.service.requests = [];
+    await bench.poll();
+    expect(bench.service.countRequests('/messages')).toBe(1);
+  });
+
   it(
     'finds a dropped message that is older than one that a webhook delivered',
     proves('delivery.reconcile'),

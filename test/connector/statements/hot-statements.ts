@@ -1,6 +1,7 @@
 import { readDueAccounts } from '../../../src/connector/accounts/poll-state.ts';
 import * as consumers from '../../../src/connector/consumers/consumer-store.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { expireMessages } from '../../../src/connector/db/expire-messages.ts';
 import { heldLease } from '../../../src/connector/db/lease.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
@@ -58,6 +59,11 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'sync-connections': {
     run: (db) => readConnections(db, 'account-1', T0),
     indexes: ['messages_newest', 'messages_conflicts'],
+  },
+  'expire-messages': {
+    run: (db) => expireMessages(db, { before: T0, stopping: AbortSignal.abort() }),
+    indexes: ['messages_newest'],
+    whole: ['connections'],
   },
   'number-changes': { run: (db) => numberChanges(db) },
   'read-feed': {
