@@ -63,7 +63,6 @@ export function Composer({
       await send(await contentOf(text.trim(), file));
       setText('');
       setFile(undefined);
-      if (picker.current !== null) picker.current.value = '';
     } catch (failure) {
       setError(failure);
     } finally {
@@ -105,7 +104,11 @@ export function Composer({
           type="file"
           hidden
           aria-label="File"
-          onChange={({ target }) => setFile(target.files?.[0])}
+          onChange={({ target }) => {
+            setFile(target.files?.[0]);
+            // So that the same file can be chosen again.
+            target.value = '';
+          }}
         />
         <Button onClick={() => picker.current?.click()}>Attach</Button>
         <Button type="submit" kind="main" isPending={isSending}>
