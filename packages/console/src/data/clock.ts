@@ -3,23 +3,18 @@ import { useSyncExternalStore } from 'react';
 import { sandbox } from './client.ts';
 import { queries } from './live.ts';
 
-/** The one timer of the page: it moves the times on display, once a second while the page is visible. */
 const listeners = new Set<() => void>();
-let timer: ReturnType<typeof setInterval> | undefined;
 let second = Date.now();
+
+// The one timer of the page moves the times on display. It never stops: there is always one.
+setInterval(() => {
+  second = Date.now();
+  for (const each of listeners) each();
+}, 1_000);
 
 function onSecond(listener: () => void): () => void {
   listeners.add(listener);
-  timer ??= setInterval(() => {
-    second = Date.now();
-    for (const each of listeners) each();
-  }, 1_000);
-  return () => {
-    listeners.delete(listener);
-    if (listeners.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
+  return () => void listeners.delete(listener);
 }
 
 /** The real time in epoch milliseconds, drawn again each second. */
