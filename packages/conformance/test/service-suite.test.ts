@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callJson } from '../../../test/support/loop-client.ts';
 import { startTestService, type TestService } from '../../../test/support/service.ts';
-import { gradeThrough } from './broken-proxy.ts';
+import { type Breakage, gradeThrough } from './broken-proxy.ts';
 import {
   type GradedWorkspace,
   grade,
@@ -47,6 +47,26 @@ describe('the suite', () => {
     SLOW_MS,
   );
 });
+
+it(
+  'a connection whose deletion is refused is named as left behind, also one that should not have been created',
+  async () => {
+    const refusesDeletions: Breakage = {
+      answer(answer, { method }) {
+        if (answer.body?.error === 'forbidden_portal_kind')
+          Object.assign(answer, { status: 201, body: { connection: { id: 'of-the-portal' } } });
+        if (method === 'DELETE') Object.assign(answer, { status: 403, body: { error: 'ip_not_allowed' } });
+      },
+    };
+    const only = ['create.shape', 'portal.create'];
+    const { report } = await gradeThrough(graded, refusesDeletions, { only });
+    expect(report.leftBehind.map((what) => what.replace(/ c[a-z0-9]{24} /, ' <cuid> ')).toSorted()).toEqual([
+      'connection <cuid> still exists: 403 ip_not_allowed',
+      'connection of-the-portal still exists: 403 ip_not_allowed',
+    ]);
+  },
+  SLOW_MS,
+);
 
 describe('the service of this repository', () => {
   it(

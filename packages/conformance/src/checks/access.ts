@@ -2,7 +2,7 @@ import { Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { readConnections } from '../fixtures/connections.ts';
 import { askPage, readPage } from '../fixtures/messages.ts';
-import { idOf, LABEL } from '../fixtures/own-connections.ts';
+import { deleteLater, idOf, LABEL } from '../fixtures/own-connections.ts';
 import { SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '../service/judge.ts';
@@ -65,10 +65,7 @@ export const accessChecks = inSection({ section: 'What the service does, 4', nee
       const authorization = `Bearer ${context.inputs.portalApiKey ?? ''}`;
       const client = context.clientFor({ as: 'key of a portal', authorization });
       const exchange = await client.request('POST', '/connections', { body: { label: LABEL } });
-      if (exchange.status < 300) {
-        const id = idOf(exchange);
-        context.onCleanUp(() => client.request('DELETE', `/connections/${id}`));
-      }
+      if (exchange.status < 300) deleteLater(context, client, idOf(exchange));
       expectRefusal(exchange, { status: 403, code: 'forbidden_portal_kind' });
     },
   },
