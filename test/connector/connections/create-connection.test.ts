@@ -98,6 +98,21 @@ describe('creating a connection', () => {
     expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
   });
 
+  it('leaves the figures of the account as they were if one of them cannot be read', async () => {
+    const shown = async () => {
+      const { body } = await running.ask('GET', '/v1/accounts');
+      return (body as { accounts: { quota: { slots: object } }[] }).accounts[0]?.quota.slots;
+    };
+    await create();
+    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 3 });
+    const { account, fault } = world.service;
+    const slots = { ...account.slots, used: 4, available: 'one' };
+    world.service.fault = (request) =>
+      request.path === '/account' ? { status: 200, body: { ...account, slots } } : fault(request);
+    expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
+    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 3 });
+  });
+
   it('creates one connection for each request without a key', async () => {
     const [one, two] = [await create(), await create()];
     expect(idOf(one)).not.toBe(idOf(two));
@@ -194,13 +209,14 @@ describe('a creation whose answer is lost', () => {
   });
 
   it('because the process died is repeated by the next process', async () => {
-    const { accountId, id } = { accountId: 'default', id: 'left-behind' };
-    // What a process leaves behind that is killed between its call and the answer.
-    await world.database.query(
-      `insert into connector.creations (id, account_id, label, idempotency_key, first_attempt_at, unsettled,
-         next_attempt_at, created_at) values ($1, $2, 'Killed', 'key-of-the-dead', $3, 1, $4, $3)`,
-      [id, accountId, world.clock.now(), world.clock.now() + 90_000],
-    );
+    // What a process leaves behind that is killed between its call and the answer. Of other accounts, this process has
+    // no credential, which holds up nothing.
+    for (const accountId of ['default', ...Array.from({ length: 10 }, (_, n) => `other-${n}`)])
+      await world.database.query(
+        `insert into connector.creations (id, account_id, label, idempotency_key, first_attempt_at, unsettled,
+           next_attempt_at, created_at) values ($1, $2, 'Killed', 'key-of-the-dead', $3, 1, $4, $3)`,
+        [`left by ${accountId}`, accountId, world.clock.now(), world.clock.now() + 90_000],
+      );
     const next = await world.start();
     await next.connector.settle();
     expect(phones.keys).toEqual([]);

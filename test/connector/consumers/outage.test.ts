@@ -126,12 +126,16 @@ describe('a consumer that is unavailable', () => {
   });
 
   it.each([
-    [60_000, 60_000],
-    [3_600_000, 900_000],
-    [10, 1_000],
-  ])('may ask for a wait of %i ms, and gets %i ms', async (retryAfterMs, waitMs) => {
+    ['unavailable', 60_000, 60_000],
+    ['unavailable', 3_600_000, 900_000],
+    ['unavailable', 10, 1_000],
+    // Only the connection of the change waits, for as long at most.
+    ['failed', 60_000, 60_000],
+    ['failed', 3_600_000, 900_000],
+    ['failed', 10, 1_000],
+  ] as const)('or %s may ask for a wait of %i ms, and gets %i ms', async (kind, retryAfterMs, waitMs) => {
     await bench.tell(newId(), 'a');
-    const { consumer, calls } = await openScripted(() => ({ ...AWAY, retryAfterMs }));
+    const { consumer, calls } = await openScripted(() => ({ ...AWAY, kind, retryAfterMs }));
     await consumer.settle();
     await bench.clock.advance(waitMs - 1);
     await consumer.settle();

@@ -192,6 +192,16 @@ describe('a store that is away', () => {
     rmSync(media.folder);
     await media.pass(120_000);
     for (const id of ids) expect(await media.copyOf(id)).toMatchObject(STORED);
+    // It fails once more: the long waits were those of the first time.
+    rmSync(media.folder, { recursive: true });
+    writeFileSync(media.folder, 'not a folder');
+    const again = await media.receive();
+    await media.settle();
+    expect(await media.copyOf(again)).toMatchObject({ state: 'pending' });
+    rmSync(media.folder);
+    const next = await media.receive();
+    await media.pass(5_000);
+    expect(await media.copyOf(next)).toMatchObject(STORED);
   });
 });
 

@@ -120,9 +120,10 @@ describe('a file', () => {
     expect(bench.calls).toHaveLength(1);
   });
 
-  it('of a rejected send is kept for a week, and a retry without it sends nothing', async () => {
+  it('of a rejected send is kept for a week after its refusal, and a retry without it sends nothing', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueFile(connectionId);
+    await bench.clock.skip(8 * 24 * HOUR);
     bench.answer = () => refuse('license_inactive', 402);
     const outbox = await bench.running();
     await outbox.settle();

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createQueueFloors, readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
+import { retrySend } from '../../../src/connector/outbox/queue-send.ts';
 import { readNextSend } from '../../../src/connector/outbox/queue-store.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
@@ -47,6 +48,20 @@ it('the sends of a connection keep their order: none overtakes one that waits fo
     'same',
     'other',
   ]);
+});
+
+it('a send that a person retries goes behind those that wait', async () => {
+  const connectionId = await bench.addConnection();
+  bench.answer = () => refuse('license_inactive', 402);
+  const rejected = await bench.queueText(connectionId, 'rejected', newId());
+  const outbox = await bench.running();
+  await outbox.settle();
+  await outbox.close();
+  await bench.queueText(connectionId, 'waits', newId());
+  await retrySend(bench.database, rejected, bench.clock.now());
+  bench.answer = () => sentAs(newId());
+  await (await bench.running()).settle();
+  expect(bench.calls.map(({ text }) => text)).toEqual(['rejected', 'waits', 'rejected']);
 });
 
 describe('the next send of a queue', () => {
