@@ -124,15 +124,21 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     });
   });
 
-  it('snapshot, snapshots, restore: bring back the same key and messages', async () => {
+  it('snapshot, snapshots, restore: bring back the same key, messages, time and timing', async () => {
+    const clock = (to: string) => json('call', 'POST', `/sandbox/v1/clock/${to}`);
+    await told('timing', '0.5');
+    const { now } = await clock('freeze');
     const key = await told('info', 'apiKey');
     const message = await told('say', FRONT_DESK, CONTACT, 'Kept');
     const id = await told('snapshot', 'one message');
     expect(await told('snapshots')).toMatch(new RegExp(`^${id}  \\d{4}-\\S+Z  one message$`, 'm'));
     await told('reset');
+    await clock('run');
     expect(await told('messages')).toBe('no messages');
-    expect(await told('restore', id)).toMatch(/^restored; virtual time is \d{4}-/);
+    expect(await told('restore', id)).toBe(`restored; virtual time is ${now}`);
     expect(await told('messages')).toContain(message);
+    expect(await json('timing')).toEqual({ sendScale: 0.5 });
+    expect(await json('call', 'GET', '/sandbox/v1/clock')).toMatchObject({ now, frozen: true });
     expect(await told('info', 'apiKey')).toBe(key);
     expect(await run('restore', 'nothing')).toMatchObject({
       code: 1,

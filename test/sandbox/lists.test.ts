@@ -20,6 +20,9 @@ describe('GET /workspaces', () => {
     await hook.clock.advance(60_000);
     await hook.call('DELETE', `/api-keys/${made.id}`);
     const at = hook.service.platform.time.now();
+    // Once more: it stays revoked since the first time.
+    await hook.clock.advance(60_000);
+    await hook.call('DELETE', `/api-keys/${made.id}`);
     const iso = (ms: number): string => new Date(ms).toISOString();
     const body = await list('/workspaces');
     expect(body.entries.at(-1)).toEqual({

@@ -62,6 +62,12 @@ describe('licenses', () => {
       valid: false,
       expiresAt: now,
     });
+    await set(connection, { expiresAt: now - DAY });
+    expect(await set(connection, { status: 'expired' })).toEqual({
+      status: 'expired',
+      valid: false,
+      expiresAt: now - DAY,
+    });
     expect(await set(connection, { status: 'none' })).toEqual({
       status: 'none',
       valid: false,

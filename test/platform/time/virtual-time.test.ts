@@ -2,15 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { insertTimers } from '../../../src/platform/time/timers.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 describe('virtual time', () => {
+  const clock = new WatchedClock();
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   beforeAll(async () => {
-    service = await startTestPlatform({ ports: { random: () => 0.999 } });
+    service = await startTestPlatform({ clock, ports: { random: () => 0.999 } });
   });
   afterAll(() => service.close());
   beforeEach(async () => {
@@ -115,6 +117,25 @@ describe('virtual time', () => {
       [2 * HOUR, 'receipt.read'],
     ]);
     expect(await service.platform.time.due(1)).toHaveLength(1);
+  });
+
+  test('timers that cannot be read fire a second after they can', async () => {
+    await behave(1, 5_000);
+    await send(1);
+    const rename = (from: string, to: string) =>
+      service.database.query(`ALTER TABLE platform.${from} RENAME TO ${to}`);
+    await rename('timers', 'lost_timers');
+    try {
+      clock.forget();
+      await clock.advance(5_000);
+      await clock.timerSet(1_000);
+    } finally {
+      await rename('lost_timers', 'timers');
+    }
+    await clock.advance(1_000);
+    await expect
+      .poll(async () => (await ledger()).map(({ status }) => status))
+      .toEqual(['sent', 'delivered']);
   });
 
   test('runs with the wall clock, and fires timers', async () => {

@@ -114,6 +114,25 @@ describe('the webhook configuration', () => {
     expect(asked).toEqual([`${WORKSPACE} put`, `${WORKSPACE} rotate`]);
   });
 
+  it('changes even if the change before it has failed', async () => {
+    let fails = true;
+    const configuration = createWebhookConfiguration({
+      database: fixture.database,
+      clock: fixture.clock,
+      hosts: { target: () => undefined },
+      lookup: async () => [],
+      secrets: {
+        next() {
+          if (!fails) return undefined;
+          fails = false;
+          throw new Error('there is no secret yet');
+        },
+      },
+    });
+    const puts = [configuration.put(WORKSPACE, HOOK), configuration.put(WORKSPACE, HOOK)];
+    expect((await Promise.allSettled(puts)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  });
+
   it.each(['http://hooks.example.com/', 'https://localhost/', 'https://10.0.0.1/', 'not an address'])(
     'refuses %s and keeps the current URL',
     async (url) => {
