@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, request as openRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { within } from '../../src/runtime/clock/deadline.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createSandboxApp } from '../../src/sandbox/app.ts';
 import { silentLogger } from '../support/platform.ts';
 import { exchangeRaw } from '../support/raw-exchange.ts';
@@ -188,6 +190,16 @@ describe('the proxy at /connector on the sandbox', () => {
 
     expect(String(first)).toBe('data: 1\n\n');
     stream.close();
+  });
+
+  it('breaks an answer off where the connector does', async () => {
+    const broken = createServer((_, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('the beginning', () => response.destroy());
+    }).listen(0, '127.0.0.1');
+    await once(broken, 'listening');
+    target = `http://127.0.0.1:${(broken.address() as AddressInfo).port}`;
+    await expect(within(systemClock, 5_000, call('/connector/v1/messages'))).rejects.toThrow('aborted');
+    broken.close();
   });
 
   it('reports that the connector does not answer', async () => {

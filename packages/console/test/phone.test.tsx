@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { StoredMessage } from '../../../src/contract/sandbox/messages.ts';
 import { at, DESK, SHOWN_DESK, STORED, unpaired } from './answers.tsx';
 import {
@@ -260,6 +260,19 @@ describe('a phone that is not linked', () => {
     await page.user.click(await button('Show next code'));
     await screen.findByText('valid for 20 s');
     expect(screen.getByAltText('QR code for pairing').getAttribute('src')).toBe(`${QR}BBBB`);
+  });
+
+  it('says what is wrong with a picture of a code, each time it is chosen', async () => {
+    const page = await openPage('/phone/c1', { answers: link({}) });
+    const read = vi.fn(() => Promise.reject(new Error('no picture')));
+    vi.stubGlobal('createImageBitmap', read);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const picture = new File(['abc'], 'code.png', { type: 'image/png' });
+    for (const times of [1, 2]) {
+      await page.user.upload(await screen.findByLabelText('Picture of a QR code'), picture);
+      await screen.findByText(/^The file is not a picture/);
+      await waitFor(() => expect(read).toHaveBeenCalledTimes(times));
+    }
   });
 
   it('types a pairing code', async () => {

@@ -424,24 +424,26 @@ describe('sends', () => {
     await screen.findByText(/^Uncertain: it may have been sent\./);
     await screen.findByText('There are no such sends.');
     page.answer({
-      'GET /connector/v1/outbound': pageOf('outbound', [
-        {
+      'GET /connector/v1/outbound': pageOf(
+        'outbound',
+        [63, 69, 61].map((sentAt, place) => ({
           ...SEND,
+          id: `o${place}`,
           state: 'sent',
           messageId: 'm1',
           lastError: 'rate_limited',
           attempts: 2,
-          updatedAt: at(63),
-        },
-      ]),
+          updatedAt: at(sentAt),
+        })),
+      ),
     });
     await page.user.click(screen.getByRole('link', { name: 'sent' }));
-    await screen.findByText('+447700900201 Good morning');
+    await screen.findAllByText('+447700900201 Good morning');
     expect(location.search).toBe('?state=sent');
     expect(rows('Latest sends')[0]?.textContent).toMatch(
       /^sent.*2 attempts, rate_limited · 3\.00 s · 2026-01-15 12:01:03Journey$/,
     );
-    screen.getByText('median 3.00 s, at most 3.00 s, of the latest 1');
+    screen.getByText('median 3.00 s, at most 9.00 s, of the latest 3');
     expect(
       page.reads.filter(({ path }) => path.endsWith('/outbound')).map(({ query }) => query['state']),
     ).toEqual(expect.arrayContaining(['unknown', 'sent']));

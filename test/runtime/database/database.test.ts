@@ -250,6 +250,8 @@ describe('database', () => {
       const work = database.transaction(async (tx) => {
         await tx.query("insert into item values (1, 'a')");
         await tx.query('select 1/0').catch(() => undefined);
+        // Fails because of the first error, which is the one to report.
+        await tx.query('select 1').catch(() => undefined);
         return 'fine';
       });
       await expect(work).rejects.toMatchObject({ code: '22012' });

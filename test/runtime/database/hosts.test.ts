@@ -1,5 +1,6 @@
 import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import {
@@ -244,6 +245,44 @@ describe('several hosts', () => {
       })
       .toBe(true);
     expect(await heard.promise).toBe('hello');
+  });
+
+  it('a connection for notifications that is lost is opened again soon, however often', async () => {
+    const way = await startWay();
+    const waits: number[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      after(ms, run, options) {
+        if (ms < 3_000) waits.push(ms);
+        return systemClock.after(ms, run, options);
+      },
+    };
+    let heard = 0;
+    const listener = startListener({
+      url: urlOf(way.host),
+      name: 'hosts-test',
+      channel: 'again',
+      clock,
+      onPayload: () => {
+        heard += 1;
+      },
+      onError: () => undefined,
+    });
+    onTestFinished(() => listener.close());
+    const database = open(test.url);
+    for (let times = 0; times < 3; times += 1) {
+      const before = heard;
+      await expect
+        .poll(async () => {
+          await database.query("select pg_notify('again', '')");
+          return heard;
+        })
+        .toBeGreaterThan(before);
+      waits.length = 0;
+      way.proxy.cut();
+      await expect.poll(() => waits.length).toBe(1);
+      expect(waits).toEqual([100]);
+    }
   });
 
   it('is cancelled at the host where it runs', async () => {
