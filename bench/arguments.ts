@@ -48,7 +48,7 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | reconcile | se
 
   --seconds N     measured seconds of each round (default 5)
   --rounds N      rounds; every contender has its turn in each (default 3)
-  --without NAME  leave a contender of ingest out: verify or insert; or a service of reconcile:
+  --without NAME  leave a contender of ingest out: options, verify or insert; or a service of reconcile:
                   platform, distant or memory (repeatable)
   --messages N    messages of the account of reconcile (default 100000)
   --deliveries N  deliveries beside which the console is opened (default 20000)
@@ -62,7 +62,7 @@ The exit code is 1 when something is broken (an answer other than 2xx, a row too
 and never because a figure is low.
 `;
 
-const OPTIONAL_CONTENDERS = ['verify', 'insert', 'platform', 'distant', 'memory'];
+const OPTIONAL_CONTENDERS = ['options', 'verify', 'insert', 'platform', 'distant', 'memory'];
 
 /** Reads the command line; undefined means that help was asked for. Throws a sentence for the user. */
 export function readArguments(argv: readonly string[]): BenchArguments | undefined {

@@ -21,7 +21,7 @@ export interface ServerSetup {
   readonly secret: string;
 }
 
-export type ContenderName = 'connector' | 'verify' | 'insert';
+export type ContenderName = 'connector' | 'options' | 'verify' | 'insert';
 
 interface Contender {
   readonly title: string;
@@ -33,14 +33,13 @@ const SERVICE = {
   secret: 'bench-signing-secret-0123456789abcdef',
 } as const;
 
+const CONNECTOR = new URL('./servers/connector.ts', import.meta.url);
 const RIVALS = new URL('./servers/rivals.ts', import.meta.url);
 
 /** In the order of their turns. */
 const CONTENDERS: Readonly<Record<ContenderName, Contender>> = {
-  connector: {
-    title: 'the connector',
-    module: new URL('./servers/connector.ts', import.meta.url),
-  },
+  connector: { title: 'the connector', module: CONNECTOR },
+  options: { title: 'with kept files, search and retention', module: CONNECTOR },
   verify: { title: 'verifies, stores nothing', module: RIVALS },
   insert: { title: 'one INSERT per event', module: RIVALS },
 };
@@ -125,22 +124,30 @@ async function runRound(
 }
 
 function compareAll(running: readonly Running[]): Ratio[] {
+  const roundsOf = (wanted: ContenderName) => running.find(({ name }) => name === wanted)?.rounds;
   const compare = (
     rival: ContenderName,
     what: string,
     target: Ratio['target'],
     pick: (load: LoadResult) => number,
   ): Ratio[] => {
-    const ours = running.find(({ name }) => name === 'connector')?.rounds ?? [];
-    const theirs = running.find(({ name }) => name === rival)?.rounds;
-    return theirs === undefined
+    // The connector with its options is compared with itself.
+    const ours = roundsOf(rival === 'options' ? 'options' : 'connector') ?? [];
+    const theirs = roundsOf(rival === 'options' ? 'connector' : rival);
+    return theirs === undefined || ours.length === 0
       ? []
-      : [ratioOf(`connector / ${what}`, target, ours.map(pick), theirs.map(pick))];
+      : [ratioOf(what, target, ours.map(pick), theirs.map(pick))];
   };
   const rate = (load: LoadResult): number => load.eventsPerSecond;
   return [
-    ...compare('verify', 'verifies, stores nothing: events per second', { atLeast: 0.5 }, rate),
-    ...compare('insert', 'one INSERT per event: p99', { below: 1 }, (load) => load.p99Ms),
+    ...compare('verify', 'connector / verifies, stores nothing: events per second', { atLeast: 0.5 }, rate),
+    ...compare(
+      'options',
+      'with kept files, search and retention / without: events per second',
+      { atLeast: 0.7 },
+      rate,
+    ),
+    ...compare('insert', 'connector / one INSERT per event: p99', { below: 1 }, (load) => load.p99Ms),
   ];
 }
 
@@ -178,6 +185,7 @@ async function checkRows({ name, databaseUrl, loads }: Running): Promise<RowChec
     'connector.changes c LEFT JOIN connector.change_batches b ON b.id = c.batch WHERE b.last_seq IS NULL';
   switch (name) {
     case 'connector':
+    case 'options':
       return await countRows(databaseUrl, [
         ['raw events', events, 'connector.inbox'],
         ['messages', messages, 'connector.messages'],

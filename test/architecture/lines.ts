@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28292],
+  ['src/connector', 28293],
   ['src/runtime', 8612],
   ['src/platform', 13721],
   ['src/sandbox', 4975],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10293, ['packages/certify/src', 'packages/conformance/src']],
   ['src/patterns', 1250],
   ['test, of packages too', 93923, TESTS],
-  ['bench', 2640],
+  ['bench', 2649],
   ['drizzle', 6633, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 

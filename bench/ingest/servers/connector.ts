@@ -1,3 +1,7 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CREATE_INDEX } from '../../../src/connector/api/messages.ts';
 import { createConnector } from '../../../src/connector/connector.ts';
 import { systemClock as clock } from '../../../src/runtime/clock/system-clock.ts';
 import { startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
@@ -8,19 +12,28 @@ import { openSchema } from '../../postgres/open-schema.ts';
 import { serveParent } from '../../process/serve-parent.ts';
 import type { ServerCommands } from '../measure-ingest.ts';
 
+/** What costs something and is off by default. A worker uses it. */
+const options = () =>
+  ({
+    role: 'all',
+    messageRetentionDays: 7,
+    mediaStore: { kind: 'disk', folder: mkdtempSync(join(tmpdir(), 'bench-media-')) },
+  }) as const;
+
 let running: { settle(): Promise<void>; close(): Promise<void> } | undefined;
 
 const commands: ServerCommands = {
-  /** The product itself: a `web` process that knows a signing secret and a database, and no service. */
-  async listen({ databaseUrl, secret }) {
+  /** The product itself: a process that knows a signing secret and a database, and no service. */
+  async listen({ name, databaseUrl, secret }) {
     const database = await openSchema('connector', databaseUrl);
+    if (name === 'options') for (const statement of CREATE_INDEX.split(';')) await database.query(statement);
     const notifier = await openNotifier({ database, databaseUrl, prefix: 'bench', clock, logger });
     const connector = await createConnector({
       database,
       notifier,
       clock,
       logger,
-      role: 'web',
+      ...(name === 'options' ? options() : { role: 'web' }),
       apiToken: generateSealingKey(),
       keyRing: createKeyRing([generateSealingKey()]),
       webhookSecret: secret,

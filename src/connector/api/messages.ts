@@ -102,7 +102,8 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
     .limit(limit + 1);
 }
 
-const CREATE_INDEX =
+/** What turns the search for texts on. */
+export const CREATE_INDEX =
   'CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX CONCURRENTLY messages_text ON connector.messages USING gin (text gin_trgm_ops);';
 /** Ended by the server, so that the connection stays and no deadline is reported. */
 const LONGEST_SEARCH = sql`SET LOCAL statement_timeout = '2s'`;
