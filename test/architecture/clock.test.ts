@@ -4,9 +4,10 @@ import { readSources, readSql, SOURCES, type SourceFile } from './source-files.t
 import { lineAt, splitSource } from './source-parts.ts';
 
 /**
- * The clock itself, and the page, which runs in a browser. `setImmediate` is free for all: it waits for no time.
+ * The clock itself, the page, which runs in a browser, and the nodes, which run in n8n. `setImmediate` is free for all:
+ * it waits for no time.
  */
-const EXEMPT = /^(?:src\/runtime\/clock|packages\/console\/src)\//;
+const EXEMPT = /^(?:src\/runtime\/clock|packages\/(?:console|n8n)\/src)\//;
 
 const CLOCK_READS = [
   /\bDate\s*\.\s*now\b/g,

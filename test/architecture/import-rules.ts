@@ -61,6 +61,8 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
     folders: ['contract'],
     packages: /^(?:react|react-dom|lucide-react|@tanstack|zod)(?:\/|$)/,
   },
+  // n8n installs it without dependencies; of n8n it imports types.
+  'packages/n8n': { folders: [], packages: /^(?:node:(?:crypto|http)|n8n-workflow)$/ },
   'packages/conformance': { folders: [...OF_TOOLS, 'packages/certify'], packages: /^(?:node:|zod$)/ },
 };
 

@@ -1,0 +1,59 @@
+import type {
+  IHookFunctions,
+  IHttpRequestMethods,
+  ILoadOptionsFunctions,
+  INodePropertyOptions,
+} from 'n8n-workflow';
+import { CREDENTIALS } from './description.ts';
+
+interface Connection {
+  readonly id: string;
+  readonly label: string | null;
+  readonly phoneNumber: string | null;
+}
+
+/** What the nodes read of an answer. */
+interface Answer {
+  readonly statusCode: number;
+  readonly headers: { readonly date?: string };
+  readonly body: {
+    readonly secret?: string;
+    readonly lastSeq?: number;
+    readonly connections?: readonly Connection[];
+    readonly lag?: { readonly changes: number; readonly seconds: number };
+    readonly error?: string;
+    readonly message?: string;
+  };
+}
+
+/** Calls the connector. @throws Error if the answer is an error, except with a status of `expected` */
+export async function callConnector(
+  context: IHookFunctions | ILoadOptionsFunctions,
+  [method, path, body]: readonly [method: IHttpRequestMethods, path: string, body?: object],
+  expected?: number,
+): Promise<Answer> {
+  const { url } = await context.getCredentials<{ url: string }>(CREDENTIALS);
+  const answer: Answer = await context.helpers.httpRequestWithAuthentication.call(context, CREDENTIALS, {
+    ...{
+      method,
+      baseURL: url,
+      url: path,
+      json: true,
+      returnFullResponse: true,
+      ignoreHttpStatusErrors: true,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  if (answer.statusCode < 300 || answer.statusCode === expected) return answer;
+  const { error, message } = answer.body;
+  throw new Error(`The connector answered ${answer.statusCode}: ${error ?? 'no code'}. ${message ?? ''}`);
+}
+
+/** The first thousand connections, for a field that names one. */
+export async function listConnections(this: ILoadOptionsFunctions): Promise<INodePropertyOptions[]> {
+  const { connections = [] } = (await callConnector(this, ['GET', '/v1/connections?limit=1000'])).body;
+  return connections.map(({ id, label, phoneNumber }) => ({
+    name: [label, phoneNumber].filter(Boolean).join(', ') || id,
+    value: id,
+  }));
+}

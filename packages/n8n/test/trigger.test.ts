@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Consumer } from '../../../src/contract/connector/consumers.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
+import { PROFILES } from '../../certify/src/receiver/profile.ts';
+import { runReceiverSuite } from '../../certify/src/receiver/run-receiver-suite.ts';
+import { type HostedTrigger, hostTriggers } from './trigger-host.ts';
+
+let loop: TestLoop;
+let n8n: Awaited<ReturnType<typeof hostTriggers>>;
+let connectionId: string;
+let trigger: HostedTrigger;
+
+beforeAll(async () => {
+  loop = await startTestLoop();
+  connectionId = await loop.client.qrConnection();
+});
+afterAll(() => loop.close());
+
+beforeEach(async () => {
+  n8n = await hostTriggers({ url: loop.connectorUrl, token: loop.connectorToken });
+  trigger = n8n.host('/webhook/5a1c/changes');
+  trigger.parameters = {
+    filter: { types: ['message.created'], directions: ['incoming'], connectionIds: [] },
+  };
+});
+afterEach(async () => {
+  for (const { name } of await consumers()) await loop.connector('DELETE', `/v1/consumers/${name}`);
+  n8n.close();
+});
+
+const consumers = async (): Promise<readonly Consumer[]> =>
+  (await loop.connector<{ consumers: readonly Consumer[] }>('GET', '/v1/consumers')).consumers;
+const say = (text: string): Promise<string> => loop.client.write(connectionId, text);
+const texts = ({ items }: HostedTrigger) => items.map(({ change }) => change.data.text);
+const hears = (hosted: HostedTrigger, ...expected: readonly string[]): Promise<void> =>
+  expect.poll(() => texts(hosted)).toEqual(expected);
+const post = (headers: Record<string, string>, body: string): Promise<Response> =>
+  fetch(trigger.url, { method: 'POST', headers, body });
+
+describe('the trigger', () => {
+  it('is a consumer while it is active, and starts the workflow with each change that passes its filter', async () => {
+    await trigger.activate();
+    const [consumer, ...others] = await consumers();
+    expect(others).toEqual([]);
+    expect(consumer).toMatchObject({
+      name: expect.stringMatching(/^n8n-[0-9a-f]{16}$/),
+      kind: 'http',
+      url: trigger.url,
+      filter: { types: ['message.created'], directions: ['incoming'] },
+    });
+    await say('Hello n8n');
+    await hears(trigger, 'Hello n8n');
+    const [item] = trigger.items;
+    expect(item).toEqual({
+      key: `${item?.key.split('-n8n-')[0]}-${consumer?.name}`,
+      attempt: 1,
+      change: expect.objectContaining({ type: 'message.created', connectionId }),
+    });
+    await trigger.deactivate();
+    expect(await consumers()).toEqual([]);
+  });
+
+  it('continues where it stopped when it is activated again, or with the next change', async () => {
+    await trigger.activate();
+    await say('one');
+    await hears(trigger, 'one');
+    await loop.loop.settle();
+    await trigger.deactivate();
+    await loop.client.arrival(await say('while inactive'));
+    await trigger.activate();
+    await hears(trigger, 'one', 'while inactive');
+    await loop.loop.settle();
+    await trigger.deactivate();
+    await loop.client.arrival(await say('never'));
+    trigger.parameters = { ...trigger.parameters, continues: false };
+    await trigger.activate();
+    await say('next');
+    await hears(trigger, 'one', 'while inactive', 'next');
+  });
+
+  it('continues with a change that the workflow had not finished', async () => {
+    trigger.work = () => {
+      throw new Error('the CRM is away');
+    };
+    await trigger.activate();
+    await loop.client.arrival(await say('unfinished'));
+    await trigger.deactivate();
+    trigger.work = () => undefined;
+    await trigger.activate();
+    await expect.poll(() => texts(trigger)).toContain('unfinished');
+  });
+
+  it('takes nothing from the published workflow when it listens for a test', async () => {
+    const test = n8n.host('/webhook-test/5a1c/changes');
+    test.parameters = trigger.parameters;
+    await trigger.activate();
+    await test.activate();
+    const names = (await consumers()).map(({ name }) => name);
+    expect(new Set(names).size).toBe(2);
+    await say('to both');
+    await hears(test, 'to both');
+    await hears(trigger, 'to both');
+    await test.deactivate();
+    expect(await consumers()).toMatchObject([{ url: trigger.url }]);
+    await say('to one');
+    await hears(trigger, 'to both', 'to one');
+    expect(texts(test)).toEqual(['to both']);
+  });
+
+  it('keeps its consumer and its secret when n8n starts again, and creates one that was deleted elsewhere', async () => {
+    await trigger.activate();
+    const [first] = await consumers();
+    const before = structuredClone(trigger.memory);
+    await trigger.activate();
+    expect(trigger.memory).toEqual(before);
+    await loop.connector('DELETE', `/v1/consumers/${first?.name}`);
+    await trigger.activate();
+    await say('again');
+    await hears(trigger, 'again');
+  });
+
+  it('takes over its consumer with a new secret if n8n has lost the old one', async () => {
+    await trigger.activate();
+    trigger.memory = {};
+    trigger.parameters = { filter: { types: ['message.created'] }, options: { batch: 10 } };
+    await trigger.activate();
+    expect(await consumers()).toMatchObject([{ batch: 10, filter: { types: ['message.created'] } }]);
+    await say('new secret');
+    await hears(trigger, 'new secret');
+  });
+
+  it('has the connector wait while n8n has not stored the secret', async () => {
+    await trigger.activate();
+    const { memory } = trigger;
+    trigger.memory = {};
+    const answer = await post({}, '{}');
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2']);
+    trigger.memory = memory;
+  });
+
+  it('gives each change of a list an item of its own, and the same keys again if the workflow fails', async () => {
+    const received: string[][] = [];
+    trigger.work = (items) => {
+      received.push(items.map(({ key }) => key));
+      if (received.length === 1) throw new Error('the CRM is away');
+    };
+    trigger.parameters = { filter: { types: ['message.created'] }, options: { batch: 10 } };
+    await trigger.activate();
+    await say('first');
+    await expect.poll(() => received.length).toBeGreaterThan(0);
+    await say('second');
+    await hears(trigger, 'first', 'second');
+    expect(trigger.items[0]).toMatchObject({ key: received[0]?.[0], attempt: 2 });
+  });
+
+  it('fails with what the connector says', async () => {
+    trigger.parameters = { options: { batch: 1_000 } };
+    await expect(trigger.activate()).rejects.toThrow(
+      /^The connector answered 400: invalid_request\. .*batch/,
+    );
+  });
+
+  it.each([undefined, 100])('passes the checks of an HTTP consumer, with a batch of %s', async (batch) => {
+    await trigger.activate();
+    const secret = String(trigger.memory['secret']);
+    const { results, verdict } = await runReceiverSuite({
+      inputs: {
+        ...{ url: trigger.url, secret, profile: PROFILES['standard-webhooks'], batch },
+        observer: undefined,
+      },
+      ...{ tiers: ['W'], clock: systemClock, signal: new AbortController().signal },
+    });
+    const judged = results.filter(({ unlock }) => unlock === undefined);
+    expect(judged.filter(({ result }) => result !== 'pass')).toEqual([]);
+    expect(verdict).toBe('conforms');
+    expect(judged.length).toBe(batch === undefined ? 12 : 13);
+  });
+});
