@@ -222,18 +222,23 @@ describe('what the connector says of itself', () => {
         'GET /connector/v1/sync': {
           ...SYNC,
           accounts: [{ ...ACCOUNT_SYNC, openGaps: 2, coveredUntil: null }],
-          dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
+          dispatch: { waiting: 1, oldestAt: null, deadLetters: 0 },
         },
+        // Not of the handler alone.
+        'GET /connector/v1/consumers': pageOf('consumers', [
+          { ...CONSUMER, lag: { changes: 1, seconds: 2 } },
+          { ...CONSUMER, name: 'crm', lag: { changes: 7, seconds: 301 } },
+        ]),
       },
     });
     const tiles = within(await screen.findByRole('list', { name: 'Summary' })).getAllByRole('listitem');
+    await waitFor(() => expect(tiles[2]?.textContent).toBe('Lag 5 min 7 changes and 0 sends wait'));
     expect(tiles.map((tile) => [tile.textContent?.split(' ')[0], tile.dataset['bad']])).toEqual([
       ['Coverage', 'true'],
       ['Repaired', 'false'],
       ['Lag', 'true'],
     ]);
     expect(tiles[1]?.textContent).toBe('Repaired 3 2 messages, 1 status that webhooks lost');
-    expect(tiles[2]?.textContent).toContain('7 changes and 0 sends wait');
   });
 });
 

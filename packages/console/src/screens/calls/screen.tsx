@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<ApiCall>[] = [
     ),
   },
   {
-    heading: 'Refused with',
+    heading: 'Error',
     width: 'minmax(44px, 1fr)',
     cell: ({ code }) => <span className="mono">{code}</span>,
   },

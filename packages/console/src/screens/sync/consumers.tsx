@@ -18,7 +18,8 @@ import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { showSpan } from '../../ui/times.tsx';
 import type { Tone } from '../../ui/tone.ts';
 
-const LIST = {
+/** The consumers with their progress. */
+export const CONSUMERS = {
   queryKey: ['connector', 'consumers'],
   queryFn: () => connector('GET', '/v1/consumers', { query: { limit: '100' } }),
 };
@@ -26,7 +27,7 @@ const TONES: Readonly<Record<ConsumerState, Tone>> = { running: 'good', paused: 
 
 /** What receives the changes of the feed, and how far behind each is. */
 export function Consumers() {
-  const { data, error, ...figure } = useRead(LIST);
+  const { data, error, ...figure } = useRead(CONSUMERS);
   return (
     <NamedSection id="consumers" label="Consumers">
       <ReadHeading title="Consumers" figures={[figure]} />
@@ -51,7 +52,7 @@ function Row({ consumer }: { readonly consumer: Consumer }) {
       connector('POST', isRunning ? '/v1/consumers/{id}/pause' : '/v1/consumers/{id}/resume', {
         params: { id: name },
       }),
-    onSettled: () => queries.invalidateQueries(LIST),
+    onSettled: () => queries.invalidateQueries(CONSUMERS),
   });
   const lastError = disabledReason ?? parked.first.find((each) => each.lastError !== null)?.lastError;
   return (
@@ -87,7 +88,7 @@ function Replay({ name }: { readonly name: string }) {
     mutationFn: (from: ConsumerPosition) =>
       connector('POST', '/v1/consumers/{id}/replay', { params: { id: name }, body: { from } }),
     onSuccess: () => menu.current?.hidePopover(),
-    onSettled: () => queries.invalidateQueries(LIST),
+    onSettled: () => queries.invalidateQueries(CONSUMERS),
   });
   return (
     <>

@@ -21,7 +21,7 @@ import { NamedRow, NamedSection } from '../../ui/named.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
-import { Consumers } from './consumers.tsx';
+import { CONSUMERS, Consumers } from './consumers.tsx';
 import { Findings } from './findings.tsx';
 import { PairAgain } from './pair-again.tsx';
 import { Ago, HEALTH, Journey, LastPoll, readAgain } from './parts.tsx';
@@ -76,15 +76,17 @@ export function SyncScreen() {
 }
 
 /** The three questions of this screen, over all accounts: what is covered, what was repaired, what waits. */
-function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: SyncStatus }) {
+function Tiles({ status: { accounts, sends } }: { readonly status: SyncStatus }) {
   const now = useRealNow();
+  const consumers = useRead(CONSUMERS).data?.consumers.map(({ lag }) => lag);
   const covered = accounts.map(({ coveredUntil }) => Date.parse(coveredUntil ?? '') || 0);
   const gaps = accounts.reduce((sum, { openGaps }) => sum + openGaps, 0);
   const count = (kind: 'messages' | 'statuses'): number =>
     accounts.reduce((sum, { repaired }) => sum + repaired[kind], 0);
   const since = (iso: string | null | undefined): number =>
     iso == null ? 0 : Math.max(0, now - Date.parse(iso));
-  const lag = Math.max(since(sends.oldestAt), since(dispatch?.oldestAt));
+  const most = (of: 'seconds' | 'changes') => Math.max(0, ...(consumers ?? []).map((lag) => lag[of]));
+  const lag = Math.max(since(sends.oldestAt), most('seconds') * 1_000);
   const least = Math.min(...covered);
   const tiles = [
     [
@@ -101,8 +103,8 @@ function Tiles({ status: { accounts, sends, dispatch } }: { readonly status: Syn
     ],
     [
       'Lag',
-      lag === 0 ? 'none' : showSpan(lag),
-      `${showCount(dispatch?.waiting ?? 0, 'change')} and ${showCount(sends.waiting, 'send')} wait`,
+      consumers === undefined ? undefined : lag === 0 ? 'none' : showSpan(lag),
+      `${consumers === undefined ? 'changes' : showCount(most('changes'), 'change')} and ${showCount(sends.waiting, 'send')} wait`,
       lag > LATE_MS,
     ],
   ] as const;
