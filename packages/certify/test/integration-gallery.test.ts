@@ -5,6 +5,7 @@ import { obtainTokens, REDIRECT_URI } from '../../../test/sandbox/oauth-client.t
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { createCaller } from '../../../test/support/read-lists.ts';
 import { startTestService, type TestService } from '../../../test/support/service.ts';
+import { createContext } from '../src/integration/context.ts';
 import { INTEGRATION_CHECKS, runIntegrationSuite } from '../src/integration/run-integration-suite.ts';
 import type { Report } from '../src/report/report.ts';
 import { createObserver } from '../src/runner/observer.ts';
@@ -115,6 +116,17 @@ async function certify(mistakes: Mistakes, options: Options = {}): Promise<Repor
     await integration.close();
   }
 }
+
+it('every call since a moment is seen, however many there are', async () => {
+  const { info, client } = service;
+  const inputs = { sandboxUrl: info.sandboxUrl, workspaceId: info.workspaceId };
+  const context = await createContext(inputs, systemClock, new AbortController().signal);
+  const ask = () => client('GET', '/connections');
+  await ask();
+  const { calls } = await context.mark();
+  for (let asked = 0; asked < 120; asked += 1) await ask();
+  expect(await calls('GET', '/connections')).toHaveLength(120);
+});
 
 describe('a correct integration', () => {
   it(

@@ -88,6 +88,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const LOOK_MS = 3_000;
 const LONGEST_PAGE = 1_000;
+/** A look mostly finds a few new calls. */
+const CALLS_PAGE = 50;
 
 export function entriesOf({ json }: Exchange): readonly Fields[] {
   const { entries } = (json ?? {}) as { entries?: readonly Fields[] };
@@ -130,21 +132,28 @@ export async function createContext(
   const workspaceId = inputs.workspaceId ?? first;
   const numbers = { next: clock.now() % 1_000_000 };
 
-  async function readCalls(after: number): Promise<readonly (RecordedCall & { readonly order: number })[]> {
-    // The calls of an OAuth client belong to no workspace.
-    const exchange = await control('GET', `/calls?limit=${LONGEST_PAGE}`);
-    return entriesOf(exchange)
+  /** The calls after one, oldest first. Those of an OAuth client belong to no workspace. */
+  async function readCalls(after: number): Promise<readonly RecordedCall[]> {
+    const newer: Fields[] = [];
+    let query = `limit=${CALLS_PAGE}`;
+    for (;;) {
+      const page = await control('GET', `/calls?${query}`);
+      const calls = entriesOf(page);
+      newer.push(...calls.filter((call) => Number(call['id']) > after));
+      const { nextCursor } = page.json as Fields;
+      if (nextCursor === undefined || Number(calls.at(-1)?.['id']) <= after) break;
+      query = `limit=${CALLS_PAGE}&cursor=${nextCursor}`;
+    }
+    return newer
       .filter((call) => call['workspaceId'] === workspaceId || String(call['path']).startsWith('/oauth/'))
       .map((call) => ({
         id: String(call['id']),
-        order: Number(call['id']),
         at: Date.parse(String(call['at'])),
         method: String(call['method']),
         path: String(call['path']),
         connectionId: call['connectionId'] as string | undefined,
         status: call['status'] as number | null,
       }))
-      .filter(({ order }) => order > after)
       .reverse();
   }
 
