@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
-import { allSettings } from '../../src/commands/settings.ts';
+import { allSettings, connectorSettings } from '../../src/commands/settings.ts';
 import { variablesOf } from '../../src/runtime/config/read-settings.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
@@ -55,6 +55,14 @@ describe('docker-compose.yml', () => {
     for (const [setting, { secret: isSecret }] of Object.entries(settings)) {
       if (isSecret) expect(Object.keys(environment)).not.toContain(setting);
     }
+  });
+
+  it('passes on every setting that needs no file or volume of its own', () => {
+    const passed = CONNECTORS.flatMap((name) => Object.keys(services[name]?.environment ?? {}));
+    const left = Object.entries(connectorSettings({})).filter(
+      ([name, { secret }]) => !(secret || passed.includes(name) || name.startsWith('MEDIA_')),
+    );
+    expect(left.map(([name]) => name)).toEqual(['CONNECTOR_HANDLERS']);
   });
 
   it('has documented commands that create its secrets, unreadable from outside their folder', async () => {
