@@ -184,7 +184,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = turn.then(work, work);
+    const result = turn.then(work);
     turn = result.catch(() => undefined);
     return result;
   };

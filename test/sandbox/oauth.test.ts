@@ -103,7 +103,13 @@ describe('OAuth in the sandbox', () => {
     expect((await test.call('DELETE', `/grants/${next.entries[0].id}`)).body).toEqual({ ok: true });
     const { status } = await test.service.call('GET', '/connections', { key: first.access_token });
     expect(status).toBe(401);
-    expect((await test.call('GET', '/grants?limit=2')).body.entries[1].revokedAt).toEqual(expect.any(String));
+    const listed = async () => (await test.call('GET', '/grants?limit=2')).body.entries[1];
+    const revoked = await listed();
+    expect(revoked.revokedAt).toEqual(expect.any(String));
+    // Once more, later: it stays revoked since the first time.
+    await test.call('POST', '/clock/advance', { ms: 1_000 });
+    await test.call('DELETE', `/grants/${revoked.id}`);
+    expect(await listed()).toEqual(revoked);
     expect((await test.call('DELETE', '/grants/unknown')).status).toBe(404);
   });
 

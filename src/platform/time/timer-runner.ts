@@ -149,7 +149,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   };
 
   const fireDue = (): Promise<StoredTimer[]> => {
-    const turn = inFlight.then(fireAll, fireAll);
+    const turn = inFlight.then(fireAll);
     inFlight = turn.catch(() => undefined);
     return turn;
   };

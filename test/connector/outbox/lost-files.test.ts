@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
-import { retrySend } from '../../../src/connector/outbox/queue-send.ts';
+import { cancelSend, retrySend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
 import { lose, OutboxBench, PICTURE, refuse, sentAs } from './outbox-bench.ts';
@@ -15,6 +15,9 @@ beforeAll(async () => {
 afterAll(() => bench.close());
 beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
+
+const filesOf = (id: string) =>
+  bench.database.query('select from connector.outbound_media where outbound_id = $1', [id]);
 
 describe('a file', () => {
   it('is sent with its bytes, which are deleted once they are no longer needed', async () => {
@@ -31,10 +34,7 @@ describe('a file', () => {
       state: 'sent',
       media: { filename: 'a.png', caption: 'look' },
     });
-    const files = await bench.database.query('select from connector.outbound_media where outbound_id = $1', [
-      id,
-    ]);
-    expect(files).toEqual([]);
+    expect(await filesOf(id)).toEqual([]);
   });
 
   it('of several megabytes is sent whole', async () => {
@@ -120,26 +120,38 @@ describe('a file', () => {
     expect(bench.calls).toHaveLength(1);
   });
 
-  it('of a rejected send is kept for a week after its refusal, and a retry without it sends nothing', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueFile(connectionId);
-    await bench.clock.skip(8 * 24 * HOUR);
-    bench.answer = () => refuse('license_inactive', 402);
-    const outbox = await bench.running();
-    await outbox.settle();
-    const kept = () =>
-      bench.database.query('select from connector.outbound_media where outbound_id = $1', [id]);
-    await bench.clock.skip(6 * 24 * HOUR);
-    await deleteOldSends(bench.database, bench.clock.now());
-    expect(await kept()).toHaveLength(1);
-    await bench.clock.skip(2 * 24 * HOUR);
-    await deleteOldSends(bench.database, bench.clock.now());
-    expect(await kept()).toEqual([]);
-    await retrySend(bench.database, id, bench.clock.now());
-    const calls = bench.calls.length;
-    await outbox.settle();
-    expect(await bench.read(id)).toMatchObject({ state: 'rejected' });
-    expect(bench.calls).toHaveLength(calls);
+  it.each([
+    ['rejected', () => refuse('license_inactive', 402)],
+    ['unknown', lose],
+  ])(
+    'of a send that is %s is kept for a week after that, and a retry without it sends nothing',
+    async (state, answer) => {
+      const connectionId = await bench.addConnection();
+      const id = await bench.queueFile(connectionId);
+      await bench.clock.skip(8 * 24 * HOUR);
+      bench.answer = answer;
+      const outbox = await bench.running();
+      await outbox.settle();
+      expect(await bench.stateOf(id)).toBe(state);
+      await bench.clock.skip(6 * 24 * HOUR);
+      await deleteOldSends(bench.database, bench.clock.now());
+      expect(await filesOf(id)).toHaveLength(1);
+      await bench.clock.skip(2 * 24 * HOUR);
+      await deleteOldSends(bench.database, bench.clock.now());
+      expect(await filesOf(id)).toEqual([]);
+      await retrySend(bench.database, id, bench.clock.now());
+      const calls = bench.calls.length;
+      await outbox.settle();
+      expect(await bench.read(id)).toMatchObject({ state: 'rejected' });
+      expect(bench.calls).toHaveLength(calls);
+    },
+  );
+
+  it('of a send that is cancelled is deleted at once', async () => {
+    const id = await bench.queueFile(await bench.addConnection());
+    expect(await filesOf(id)).toHaveLength(1);
+    await cancelSend(bench.database, id, bench.clock.now());
+    expect(await filesOf(id)).toEqual([]);
   });
 
   it('that never reached the service is sent again', async () => {
