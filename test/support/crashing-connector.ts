@@ -53,9 +53,10 @@ export async function startCrashingConnector(
   let serves = false;
   let serving = openPromise();
 
-  async function begin(): Promise<void> {
+  /** `left`: how many more processes this one is to be replaced by. */
+  async function begin(left = spares): Promise<void> {
     const process = prepared.shift() ?? prepare();
-    if (spares > 0) prepared.push(prepare());
+    if (prepared.length < Math.min(spares, left)) prepared.push(prepare());
     current = process;
     await process.loaded;
     process.go();
@@ -91,7 +92,7 @@ export async function startCrashingConnector(
       await systemClock.sleep(random() * (early ? EARLY_MS : SERVING_MS));
       if (!serves) starting += 1;
       await end('SIGKILL');
-      await begin();
+      await begin(times - life - 1);
     }
     await serving.promise;
     return { starting, serving: times - starting };
