@@ -34,7 +34,9 @@ describe('test files with a loop each', () => {
   it(`run concurrently on one Postgres server without conflicts: ${FILES} of them`, async () => {
     const words = ['--test', `--test-concurrency=${FILES}`, `${folder}/*.test.ts`];
     const begunAt = systemClock.elapsed();
-    const { code, stdout } = await spawnCommand('node', words, { cwd: folder }).ended;
+    const { NODE_OPTIONS = '', NODE_COMPILE_CACHE = '' } = process.env;
+    const env = { NODE_OPTIONS, NODE_COMPILE_CACHE };
+    const { code, stdout } = await spawnCommand('node', words, { cwd: folder, env }).ended;
     const passed = /^ℹ pass (\d+)$/m.exec(stdout)?.[1];
     expect({ code, passed }, stdout).toEqual({ code: 0, passed: String(FILES * TESTS_OF_A_FILE) });
     const seconds = ((systemClock.elapsed() - begunAt) / 1_000).toFixed(1);
