@@ -6,6 +6,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
 import { readTallies } from '../state/deliveries.ts';
+import { isErased, readOldestKept } from '../state/messages.ts';
 import { ApiError } from './api-error.ts';
 import type { Operations } from './operations.ts';
 import { searchMessages } from './search-messages.ts';
@@ -57,6 +58,14 @@ export async function explainMissing(options: MissingOptions, given: Question): 
       ? await findMessage(options, given)
       : await options.operations.getMessage({ ...ofId(messageId) }).catch(noneIfUnknown);
   if (found !== undefined) return await explainStored(options, found);
+  if (messageId !== undefined && (await isErased(options.database, messageId))) {
+    return {
+      cause: 'erased',
+      explanation: 'It was stored. Its texts were removed since: it was too old, or its person was erased.',
+      advice: 'Look for it in the CRM.',
+      messageId,
+    };
+  }
   const trace = messageId === undefined ? [] : await readTrace(options, messageId);
   if (messageId === undefined || trace.length === 0) return await explainUnknown(options, given);
   return {
@@ -160,7 +169,7 @@ async function explainStored(options: MissingOptions, message: ConnectorMessage)
 
 /** The message is not stored. */
 async function explainUnknown(options: MissingOptions, given: Question): Promise<MissingAnswer> {
-  const { operations, clock } = options;
+  const { operations, database, clock } = options;
   const { connectionId } = given;
   const { connections } = await operations.listConnections({ ...LIST, query: { limit: LIMIT } });
   const chosen = connections.filter(({ id }) => connectionId === undefined || id === connectionId);
@@ -189,6 +198,17 @@ async function explainUnknown(options: MissingOptions, given: Question): Promise
     const own = chosen.filter(({ accountId }) => accountId === account.accountId);
     const answer = explainConnections(own) ?? (await explainAccount(options, account, own, at));
     if (answer !== undefined) return answer;
+  }
+  const oldest = await readOldestKept(
+    database,
+    chosen.map(({ id }) => id),
+  );
+  if (oldest !== null && at < oldest - AROUND_MS) {
+    return {
+      cause: 'not_kept',
+      explanation: `The oldest message that is kept is of ${new Date(oldest).toISOString()}. Older ones were removed (MESSAGE_RETENTION_DAYS), were never read (HISTORY_DAYS), or do not exist.`,
+      advice: 'Look for it in the CRM, or on the phone.',
+    };
   }
   return {
     cause: 'unknown_to_service',

@@ -1,7 +1,7 @@
-import { and, count, desc, eq, gt, gte, isNull, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, gte, isNull, min, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
 import { c, DIRECTIONS, m, NOT_ERASED, newestMessages } from '../db/newest-messages.ts';
 import { messages } from '../db/schema.ts';
@@ -16,6 +16,37 @@ export async function countNameless(db: Queryable, accountId: string, since: num
     .innerJoin(m, and(eq(m.connectionId, c.connectionId), eq(m.direction, 'incoming')))
     .where(and(eq(c.accountId, accountId), gte(m.createdAt, since), isNull(m.peer), NOT_ERASED));
   return row?.count ?? 0;
+}
+
+/** When the oldest message of these connections was created that still has its texts; null if there is none. */
+export async function readOldestKept(
+  db: Queryable,
+  connectionIds: readonly string[],
+): Promise<number | null> {
+  const oldest = orm(db)
+    .select({ at: m.createdAt })
+    .from(m)
+    .where(and(eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, NOT_ERASED))
+    .orderBy(m.createdAt)
+    .limit(1)
+    .as('oldest');
+  const [row] = await orm(db)
+    .select({ at: min(oldest.at) })
+    .from(c)
+    .crossJoin(DIRECTIONS)
+    .crossJoinLateral(oldest)
+    .where(isAnyOf(c.connectionId, connectionIds));
+  return row?.at ?? null;
+}
+
+/** Whether a message was stored whose texts were removed, because of its age or of its person. */
+export async function isErased(db: Queryable, messageId: string): Promise<boolean> {
+  const found = orm(db)
+    .select({ id: m.id })
+    .from(m)
+    .where(and(eq(m.id, messageId), m.erased))
+    .limit(1);
+  return (await found).length > 0;
 }
 
 /** Limits of the sample: newest messages of each direction of a connection, and connections. */

@@ -202,6 +202,16 @@ describe('a message did not arrive because', () => {
     });
   });
 
+  it('it is not kept any longer, or was never read', async () => {
+    await deliver('desk', 'old', '15550000014', 'Of last year');
+    await world.database.query(`update connector.messages set erased = true, text = null where id = 'old'`);
+    expect(await why({ messageId: 'old' })).toMatchObject({ cause: 'erased', messageId: 'old' });
+    const at = isoOf(world.clock.now() - 400 * 24 * 60 * MINUTE);
+    const given = { connectionId: 'desk', contact: '15550000014', text: 'last year', at };
+    expect(await why(given)).toMatchObject({ cause: 'not_kept' });
+    expect(await why({ ...given, connectionId: 'cloud' })).toMatchObject({ cause: 'unknown_to_service' });
+  });
+
   it('it was exchanged with another connection', async () => {
     await deliver('sales', 'elsewhere', '15550000012', 'For the sales team');
     expect(await why({ connectionId: 'desk', contact: '15550000012', text: 'sales TEAM' })).toMatchObject({
