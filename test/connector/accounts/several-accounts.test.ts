@@ -82,9 +82,19 @@ describe('an account that is added', () => {
     expect(second.webhook?.url).toBe(account.webhookUrl);
     expect(world.service.webhook?.url).toBe(WEBHOOK_URL);
     expect((await listed()).map(({ id }) => id)).toEqual(['default', account.id]);
-    expect((await running.ask('GET', '/metrics')).body['text']).toContain(
-      `connector_slots{account="${account.id}",state="available"} 3`,
-    );
+    const available = async () =>
+      new RegExp(`connector_slots\\{account="${account.id}",state="available"\\} (\\d+)`).exec(
+        String((await running.ask('GET', '/metrics')).body['text']),
+      )?.[1];
+    expect(await available()).toBe('3');
+    second.account.slots.available = 2;
+    const sync = () => running.ask('POST', '/v1/sync', { body: { accountId: account.id } });
+    await world.clock.skip(4 * 60_000);
+    await sync();
+    expect(await available()).toBe('3');
+    await world.clock.skip(60_000);
+    await sync();
+    expect(await available()).toBe('2');
   });
 
   it('is stored only if the service accepts its key', async () => {

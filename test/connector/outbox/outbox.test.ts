@@ -286,12 +286,17 @@ describe('a lost answer', () => {
     const id = await bench.queueText(connectionId, 'maybe');
     bench.answer = lose;
     const outbox = await bench.running();
-    await bench.sendAll(outbox);
+    const firstAt = bench.clock.now();
+    await outbox.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'queued', lastError: 'network' });
     bench.answer = () => sentAs('found-out');
     await bench.sendAll(outbox, 2);
     expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'found-out', attempts: 2 });
     expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(1);
+    // The contact may have had it since the first attempt.
+    const select = `select created_at as "createdAt" from connector.messages where id = 'found-out'`;
+    expect(await bench.database.query(select)).toEqual([{ createdAt: firstAt }]);
+    expect(bench.clock.now()).toBeGreaterThan(firstAt);
   });
 
   it('is unknown 23 hours after the first attempt, and not attempted later', async () => {
