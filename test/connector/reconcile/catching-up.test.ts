@@ -112,7 +112,7 @@ describe('an idle poll', () => {
     expect(listed).toBeGreaterThan(0);
     expect(statements.slice(listed + 1, noted)).toEqual([
       expect.stringContaining('from connector.coverage'),
-      expect.stringContaining('m.polled is distinct from true'),
+      expect.stringContaining('(m.polled or m.erased) is not true'),
       expect.stringContaining('merged AS'),
       expect.stringContaining('from connector.messages m'),
     ]);
