@@ -92,8 +92,14 @@ describe('the connector, graded like any other integration', () => {
             '/v1/connections',
             { accountId },
           );
-          page = await readEvents(`${loop.connectorUrl}/v1/connections/${made.id}/pairing`, (data) => data, {
-            authorization: `Bearer ${loop.connectorToken}`,
+          const stream = await readEvents(
+            `${loop.connectorUrl}/v1/connections/${made.id}/pairing`,
+            (data) => data,
+            { authorization: `Bearer ${loop.connectorToken}` },
+          );
+          page = stream;
+          void stream.ended.then(() => {
+            page = undefined;
           });
         },
         observer: createObserver(
