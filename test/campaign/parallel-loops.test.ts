@@ -8,7 +8,7 @@ import { startTestLoop } from '../../src/testing/index.ts';
 import { readProjectFile } from '../support/markdown.ts';
 import { printTable } from '../support/print-table.ts';
 import { ROOT } from '../support/root.ts';
-import { spawnCommand } from '../support/spawn-command.ts';
+import { QUICK_IMPORTS, spawnCommand } from '../support/spawn-command.ts';
 import { endServer } from '../support/sweep-abandoned-servers.ts';
 
 const FILES = process.env['CAMPAIGN'] === 'whole' ? 20 : 4;
@@ -34,9 +34,7 @@ describe('test files with a loop each', () => {
   it(`run concurrently on one Postgres server without conflicts: ${FILES} of them`, async () => {
     const words = ['--test', `--test-concurrency=${FILES}`, `${folder}/*.test.ts`];
     const begunAt = systemClock.elapsed();
-    const { NODE_OPTIONS = '', NODE_COMPILE_CACHE = '' } = process.env;
-    const env = { NODE_OPTIONS, NODE_COMPILE_CACHE };
-    const { code, stdout } = await spawnCommand('node', words, { cwd: folder, env }).ended;
+    const { code, stdout } = await spawnCommand('node', words, { cwd: folder, env: QUICK_IMPORTS }).ended;
     const passed = /^ℹ pass (\d+)$/m.exec(stdout)?.[1];
     expect({ code, passed }, stdout).toEqual({ code: 0, passed: String(FILES * TESTS_OF_A_FILE) });
     const seconds = ((systemClock.elapsed() - begunAt) / 1_000).toFixed(1);

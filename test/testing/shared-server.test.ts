@@ -6,7 +6,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withDatabase } from '../../src/runtime/database/database-url.ts';
 import { ROOT } from '../support/root.ts';
-import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { QUICK_IMPORTS, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 import { endServer } from '../support/sweep-abandoned-servers.ts';
 
 const SLOW_MS = 120_000;
@@ -24,7 +24,9 @@ afterAll(async () => {
 });
 
 const start = (): SpawnedCommand =>
-  spawnCommand('node', [join(ROOT, 'test/testing/use-shared-server.ts'), folder, IDLE_MS]);
+  spawnCommand('node', [join(ROOT, 'test/testing/use-shared-server.ts'), folder, IDLE_MS], {
+    env: QUICK_IMPORTS,
+  });
 const addressOf = async (process: SpawnedCommand): Promise<URL> => new URL(await process.said(/^postgres:/));
 
 async function listDatabases(url: URL): Promise<string[]> {
