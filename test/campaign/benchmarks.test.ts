@@ -29,13 +29,14 @@ describe('ingest', () => {
     expect(report.broken).toEqual([]);
     expect(report.paces).toEqual({ ingest: { seconds: 0.1, rounds: 1 } });
     expect(report.ingest?.notMeasured).toEqual({});
-    expect(report.ingest?.contenders.map(({ name }) => name)).toEqual(['connector', 'verify', 'insert']);
+    const names = ['connector', 'options', 'verify', 'insert'];
+    expect(report.ingest?.contenders.map(({ name }) => name)).toEqual(names);
     for (const contender of report.ingest?.contenders ?? []) {
       expect(contender).toMatchObject({ eventsPerSecond: spread, p50Ms: spread, p99Ms: spread, broken: [] });
       expect(contender.acknowledged).toBeGreaterThan(0);
       for (const { expected, found } of contender.rows) expect(found).toBe(expected);
     }
-    const [connector, verify, insert] = report.ingest?.contenders ?? [];
+    const [connector, options, verify, insert] = report.ingest?.contenders ?? [];
     expect(connector?.rows.map(({ what }) => what)).toEqual([
       'raw events',
       'messages',
@@ -45,12 +46,14 @@ describe('ingest', () => {
       'changes without a number',
     ]);
     expect(connector?.rows[0]).toMatchObject({ expected: connector?.acknowledged });
+    expect(options?.rows[0]).toMatchObject({ expected: options?.acknowledged });
     expect(verify?.rows).toEqual([]);
     expect(insert?.rows).toEqual([
       { what: 'events', expected: insert?.acknowledged, found: insert?.acknowledged },
     ]);
     expect(report.ingest?.ratios).toEqual([
       expect.objectContaining({ ...spread, target: { atLeast: 0.5 }, reached: expect.any(Boolean) }),
+      expect.objectContaining({ ...spread, target: { atLeast: 0.7 }, reached: expect.any(Boolean) }),
       expect.objectContaining({ ...spread, target: { below: 1 }, reached: expect.any(Boolean) }),
     ]);
   });

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CREATE_INDEX } from '../../../src/connector/api/messages.ts';
@@ -13,12 +13,8 @@ import { serveParent } from '../../process/serve-parent.ts';
 import type { ServerCommands } from '../measure-ingest.ts';
 
 /** What costs something and is off by default. A worker uses it. */
-const options = () =>
-  ({
-    role: 'all',
-    messageRetentionDays: 7,
-    mediaStore: { kind: 'disk', folder: mkdtempSync(join(tmpdir(), 'bench-media-')) },
-  }) as const;
+const options = (folder: string) =>
+  ({ role: 'all', messageRetentionDays: 7, mediaStore: { kind: 'disk', folder } }) as const;
 
 let running: { settle(): Promise<void>; close(): Promise<void> } | undefined;
 
@@ -26,6 +22,7 @@ const commands: ServerCommands = {
   /** The product itself: a process that knows a signing secret and a database, and no service. */
   async listen({ name, databaseUrl, secret }) {
     const database = await openSchema('connector', databaseUrl);
+    const folder = mkdtempSync(join(tmpdir(), 'bench-media-'));
     if (name === 'options') for (const statement of CREATE_INDEX.split(';')) await database.query(statement);
     const notifier = await openNotifier({ database, databaseUrl, prefix: 'bench', clock, logger });
     const connector = await createConnector({
@@ -33,7 +30,7 @@ const commands: ServerCommands = {
       notifier,
       clock,
       logger,
-      ...(name === 'options' ? options() : { role: 'web' }),
+      ...(name === 'options' ? options(folder) : { role: 'web' }),
       apiToken: generateSealingKey(),
       keyRing: createKeyRing([generateSealingKey()]),
       webhookSecret: secret,
@@ -49,6 +46,7 @@ const commands: ServerCommands = {
         await connector.close();
         await notifier.close();
         await database.close();
+        rmSync(folder, { recursive: true });
       },
     };
     return { port: server.port };
