@@ -7,8 +7,11 @@ import { StoreFailure } from './store-failure.ts';
 
 const PROBE = '.messaging-connector';
 
-/** Keeps files in a folder, each in the file of its key. A file appears under its name once its bytes are on the disk. */
-export function createDiskStore(folder: string): MediaStore {
+/**
+ * Keeps files in a folder, each in the file of its key. A file appears under its name once its bytes are on the disk,
+ * and a write ends once its name is. `sync` flushes the names in a folder.
+ */
+export function createDiskStore(folder: string, sync = syncFolder): MediaStore {
   const root = resolve(folder);
 
   function pathOf(key: string): string {
@@ -22,7 +25,7 @@ export function createDiskStore(folder: string): MediaStore {
   const partOf = (path: string): string => `${path}.part`;
 
   async function write(path: string, bytes: Uint8Array): Promise<void> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(partOf(path), 'w', 0o600);
     try {
       await file.writeFile(bytes);
@@ -31,6 +34,12 @@ export function createDiskStore(folder: string): MediaStore {
       await file.close();
     }
     await rename(partOf(path), path);
+    // Whoever made a folder may have died before its name was flushed, so all up to the root are.
+    const top = made === undefined || made.length > root.length ? root : dirname(made);
+    for (let each = path; each !== top; ) {
+      each = dirname(each);
+      await sync(each);
+    }
   }
 
   async function remove(path: string): Promise<void> {
@@ -66,6 +75,20 @@ export function createDiskStore(folder: string): MediaStore {
       }),
     remove: (key) => orFail(() => remove(pathOf(key))),
   };
+}
+
+/** As Postgres does it: where a folder cannot be opened or flushed, the system takes care of its names. */
+async function syncFolder(path: string): Promise<void> {
+  try {
+    const folder = await open(path);
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  } catch (error) {
+    if (!['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'EPERM'].includes(codeOf(error))) throw error;
+  }
 }
 
 async function orFail<T>(work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,39 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createDiskStore } from '../../../src/connector/media/disk-store.ts';
+
+const KEY = 'default/c1/2026/01/m1-277089d9';
+const FILE = { bytes: Buffer.from('bytes'), sha256: '', contentType: 'image/png' };
+const never = new AbortController().signal;
+
+let above: string;
+let folder: string;
+/** The folders whose names were flushed, and whether the file had its name by then. */
+let flushed: [folder: string, named: boolean][];
+const sync = async (path: string): Promise<void> => {
+  flushed.push([path, existsSync(join(folder, KEY))]);
+};
+beforeEach(() => {
+  above = mkdtempSync(join(tmpdir(), 'messaging-connector-disk-'));
+  folder = join(above, 'data/media');
+  flushed = [];
+});
+afterEach(() => rmSync(above, { recursive: true }));
+
+/** From the folder of the file to the root. */
+const upToRoot = (): string[] =>
+  ['default/c1/2026/01', 'default/c1/2026', 'default/c1', 'default', '.'].map((each) => join(folder, each));
+
+it('a file is written once its name, and those of the folders made for it, are on the disk', async () => {
+  await createDiskStore(folder, sync).put(KEY, FILE, never);
+  const folders = [...upToRoot(), join(above, 'data'), above];
+  expect(flushed).toEqual(folders.map((each) => [each, true]));
+});
+
+it('the names of folders that an interrupted write has made are flushed too, and none above the root', async () => {
+  await createDiskStore(folder).put(KEY, FILE, never);
+  await createDiskStore(folder, sync).put(KEY, FILE, never);
+  expect(flushed.map(([each]) => each)).toEqual(upToRoot());
+});
