@@ -181,6 +181,14 @@ export const ORIGIN: {
 };
 
 /**
+ * The service no longer had the file, and a poll brings another address of it. That one is fetched at once, so a file
+ * that is gone from it too is not waited for again: services that sign addresses anew would renew it with each poll.
+ */
+const revives = `(${isPoll} AND m.media_copy ->> 'state' = 'gone' AND m.media_copy -> 'renewed' IS NULL
+        AND excluded.media_copy IS NOT NULL AND m.media_url <> excluded.media_url)`;
+const revived = `excluded.media_copy || jsonb_build_object('since', excluded.first_seen_at, 'renewed', true)`;
+
+/**
  * The copy of a file. A message whose file becomes known waits for the worker that keeps it, if one does. A text costs
  * nothing, because the table is only read for a file.
  */
@@ -189,8 +197,10 @@ export const MEDIA_COPY: { readonly name: string; readonly reported: string; rea
   reported: `CASE WHEN i.media_url IS NOT NULL AND EXISTS (SELECT FROM connector.media_keeping)
               THEN '{"state": "pending"}'::jsonb END`,
   merge: {
-    value: 'CASE WHEN m.media_url IS NULL THEN excluded.media_copy ELSE m.media_copy END',
-    changes: {},
+    value: `CASE WHEN m.media_url IS NULL THEN excluded.media_copy
+              WHEN ${revives} THEN ${revived}
+              ELSE m.media_copy END`,
+    changes: { fields: revives },
   },
 };
 

@@ -24,8 +24,10 @@ export interface StoredCopy {
   readonly error?: string;
   /** Attempts to fetch it that failed. */
   readonly attempts?: number;
-  /** When a client asked for it, epoch ms. Absent: when the message was first seen. */
+  /** When a client asked for it, or its address was renewed, epoch ms. Absent: when the message was first seen. */
   readonly since?: number;
+  /** A poll brought another address after the file was gone. */
+  readonly renewed?: true;
 }
 
 /** While this table has its row, messages with a file are stored as `pending`. A worker with a store adds it. */

@@ -128,7 +128,12 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     }
     // What an interrupted attempt may have left of it.
     if (copy.key !== undefined) await store.remove(copy.key);
-    await tell(lease, file, { state: kind === 'gone' ? 'gone' : 'failed', error: message });
+    const { renewed } = copy;
+    await tell(lease, file, {
+      state: kind === 'gone' ? 'gone' : 'failed',
+      error: message,
+      renewed,
+    } as StoredCopy);
   }
 
   async function pause(lease: Lease, file: WaitingCopy, err: StoreFailure): Promise<void> {

@@ -1,5 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readWaitingFiles } from '../../../src/connector/db/media-copies.ts';
 import { MediaWorld, PERSON } from './media-world.ts';
 
 // printf bytes | sha256sum
@@ -170,6 +171,72 @@ describe('a file that cannot be fetched', () => {
       ['message.updated', 'pending'],
       ['message.updated', 'stored'],
     ]);
+  });
+});
+
+describe('a file that is gone, and whose address a poll renews', () => {
+  const GONE = { status: 404, body: 'x' };
+  /** The address of the file in the list of the service, which a poll reads. */
+  async function list(id: string, mediaUrl: string): Promise<void> {
+    const { service, clock } = media.world;
+    service.messages = [];
+    service.addMessage('c1', clock.now(), { id, shown: { mediaUrl } });
+    await media.running.ask('POST', '/v1/sync');
+    await media.settle();
+  }
+  const addressOf = (path: string): string => `${new URL(media.world.service.baseUrl).origin}/media/${path}`;
+  async function receiveGone(): Promise<string> {
+    media.file = GONE;
+    const id = await media.receive();
+    await media.settle();
+    return id;
+  }
+
+  it('is fetched from there, and both are told', async () => {
+    const id = await receiveGone();
+    media.file = { status: 200, body: 'bytes' };
+    await list(id, addressOf('2'));
+    expect(media.world.service.requests.findLast(({ path }) => path.startsWith('/media/'))?.path).toBe(
+      '/media/2',
+    );
+    expect(await media.copyOf(id)).toMatchObject(STORED);
+    expect(await media.statesOf(id)).toEqual([
+      ['message.created', 'pending'],
+      ['message.updated', 'gone'],
+      ['message.updated', 'pending'],
+      ['message.updated', 'stored'],
+    ]);
+  });
+
+  it('waits since then, not since the message', async () => {
+    const id = await receiveGone();
+    await media.world.clock.advance(HOUR_MS);
+    media.file = { status: 503, body: 'x' };
+    await list(id, addressOf('2'));
+    expect(await readWaitingFiles(media.world.database)).toEqual({
+      waiting: 1,
+      oldestAt: media.world.clock.now(),
+    });
+  });
+
+  it('stays gone if the address is the same', async () => {
+    const id = await receiveGone();
+    await list(id, addressOf('1'));
+    expect([media.fetches, (await media.copyOf(id))?.state]).toEqual([1, 'gone']);
+  });
+
+  it('stays gone if the service does not have it there either, however often it signs addresses anew', async () => {
+    const id = await receiveGone();
+    for (const path of ['2', '3', '4']) await list(id, addressOf(path));
+    expect([media.fetches, (await media.copyOf(id))?.state]).toEqual([2, 'gone']);
+  });
+
+  it('stays gone while no store is set', async () => {
+    const id = await receiveGone();
+    await media.running.stop();
+    await media.start({ mediaStore: undefined });
+    await list(id, addressOf('2'));
+    expect((await media.copyOf(id))?.state).toBe('gone');
   });
 });
 

@@ -322,7 +322,13 @@ merged AS (
          origin = CASE WHEN ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
         OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')) THEN excluded.origin ELSE m.origin END,
          peer_named = (m.peer_named AND excluded.peer IS NULL),
-         media_copy = CASE WHEN m.media_url IS NULL THEN excluded.media_copy ELSE m.media_copy END,
+         media_copy = CASE WHEN m.media_url IS NULL THEN excluded.media_copy
+              WHEN (excluded.first_seen_by = 'poll' AND m.media_copy ->> 'state' = 'gone' AND m.media_copy -> 'renewed' IS NULL
+        AND excluded.media_copy IS NOT NULL AND m.media_url <> excluded.media_url) THEN excluded.media_copy || jsonb_build_object('since',
+            excluded.first_seen_at,
+            'renewed',
+            true)
+              ELSE m.media_copy END,
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
@@ -339,7 +345,9 @@ merged AS (
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
               ELSE least(m.created_at, excluded.created_at) END
         OR ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
-        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))) THEN 4 ELSE 0 END
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))
+        OR (excluded.first_seen_by = 'poll' AND m.media_copy ->> 'state' = 'gone' AND m.media_copy -> 'renewed' IS NULL
+        AND excluded.media_copy IS NOT NULL AND m.media_url <> excluded.media_url)) THEN 4 ELSE 0 END
                      | CASE WHEN ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen
@@ -364,7 +372,9 @@ merged AS (
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
               ELSE least(m.created_at, excluded.created_at) END
         OR ((excluded.origin = 'connector' AND m.origin IS DISTINCT FROM 'connector')
-        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown')))
+        OR (excluded.origin = 'elsewhere' AND m.origin = 'unknown'))
+        OR (excluded.first_seen_by = 'poll' AND m.media_copy ->> 'state' = 'gone' AND m.media_copy -> 'renewed' IS NULL
+        AND excluded.media_copy IS NOT NULL AND m.media_url <> excluded.media_url))
       OR ((excluded.first_seen_by = 'poll' AND m.media_url <> excluded.media_url)
         OR (excluded.polled AND NOT m.polled)
         OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen
