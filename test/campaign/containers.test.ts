@@ -49,7 +49,9 @@ describe.skipIf(missing !== '')(`the containers${missing}`, () => {
   });
 
   it('run without privileges, write only to volumes and memory, and publish only the proxy', async () => {
+    const files = '/var/lib/messaging-connector/media';
     const volumes: Readonly<Record<string, string[]>> = {
+      ...Object.fromEntries(CONNECTORS.map((name) => [name, [files]])),
       postgres: ['/var/lib/postgresql'],
       redis: ['/data'],
     };
@@ -73,6 +75,8 @@ describe.skipIf(missing !== '')(`the containers${missing}`, () => {
     }
     await expect(stack.compose('exec', '-T', 'web-1', 'touch', '/app/file')).rejects.toThrow('Read-only');
     await stack.compose('exec', '-T', 'web-1', 'touch', '/tmp/file');
+    await stack.compose('exec', '-T', 'worker-1', 'touch', `${files}/file`);
+    await stack.compose('exec', '-T', 'web-1', 'rm', `${files}/file`);
   });
 
   it('show the API reference at /docs', async () => {

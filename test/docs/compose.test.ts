@@ -12,7 +12,14 @@ import { spawnCommand } from '../support/spawn-command.ts';
 /** What a machine without a container engine can judge; `campaign/containers.test.ts` runs the containers. */
 interface ComposeFile {
   readonly services: Readonly<
-    Record<string, { readonly environment?: Record<string, string | null>; readonly secrets?: string[] }>
+    Record<
+      string,
+      {
+        readonly environment?: Record<string, string | null>;
+        readonly secrets?: string[];
+        readonly volumes?: string[];
+      }
+    >
   >;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
 }
@@ -60,9 +67,24 @@ describe('docker-compose.yml', () => {
   it('passes on every setting that needs no file or volume of its own', () => {
     const passed = CONNECTORS.flatMap((name) => Object.keys(services[name]?.environment ?? {}));
     const left = Object.entries(connectorSettings({})).filter(
-      ([name, { secret }]) => !(secret || passed.includes(name) || name.startsWith('MEDIA_')),
+      ([name, { secret }]) => !(secret || passed.includes(name)),
     );
     expect(left.map(([name]) => name)).toEqual(['CONNECTOR_HANDLERS']);
+  });
+
+  it('mounts one volume for kept files into all processes, at the documented folder, and passes the same settings on', () => {
+    const folder = '/var/lib/messaging-connector/media';
+    expect(readProjectFile('docs/appendix/files.md')).toContain(`MEDIA_FOLDER=${folder}\n`);
+    const ofMedia = Object.entries(connectorSettings({})).filter(([name]) => name.startsWith('MEDIA_'));
+    const passedOn = ofMedia.flatMap(([name, { secret }]) => (secret ? [] : [name])).sort();
+    for (const name of CONNECTORS) {
+      const { volumes = [], environment = {} } = services[name] ?? {};
+      expect([name, volumes]).toEqual([name, [`media:${folder}`]]);
+      const passed = Object.keys(environment).filter((variable) => variable.startsWith('MEDIA_'));
+      expect([name, passed.sort()]).toEqual([name, passedOn]);
+    }
+    // Where an image has no such folder, a new volume belongs to root.
+    expect(readProjectFile('Dockerfile')).toMatch(new RegExp(`^RUN install -d .*-o node .*${folder}$`, 'm'));
   });
 
   it('has documented commands that create its secrets, unreadable from outside their folder', async () => {
