@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callJson } from '../../../test/support/loop-client.ts';
 import { startTestService, type TestService } from '../../../test/support/service.ts';
-import { type Breakage, gradeThrough } from './broken-proxy.ts';
+import { type Breakage, gradeThrough, startBrokenProxy } from './broken-proxy.ts';
 import {
   type GradedWorkspace,
   grade,
@@ -64,6 +64,23 @@ it(
       'connection <cuid> still exists: 403 ip_not_allowed',
       'connection of-the-portal still exists: 403 ip_not_allowed',
     ]);
+  },
+  SLOW_MS,
+);
+
+it(
+  'a grant whose revocation is refused is named as left behind',
+  async () => {
+    const refusesRevocations = await startBrokenProxy(service.info.authUrl, {
+      answer(answer, { path }) {
+        if (path === '/oauth/revoke')
+          Object.assign(answer, { status: 503, body: { error: 'temporarily_unavailable' } });
+      },
+    });
+    const inputs = { ...graded.inputs, authUrl: refusesRevocations.baseUrl };
+    const report = await grade({ ...graded, inputs }, { only: ['oauth.token.type'] });
+    await refusesRevocations.close();
+    expect(report.leftBehind).toEqual(['an OAuth grant still exists: 503 temporarily_unavailable']);
   },
   SLOW_MS,
 );

@@ -2,7 +2,7 @@ import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import { readConnections } from '../fixtures/connections.ts';
 import { readPage } from '../fixtures/messages.ts';
 import {
-  askToken,
+  askAsApp,
   consent,
   expectChallenge,
   expectOauthError,
@@ -71,10 +71,11 @@ export const tokenChecks = inSection({ section: SECTION, needs: GRANT }, [
       const { clientId = '', clientSecret = '' } = context.inputs.oauthApp ?? {};
       const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
       context.secrets.add(basic, 'client credentials');
-      const form = { grant_type: 'refresh_token', refresh_token: UNKNOWN_TOKEN };
-      const without = { client_id: undefined, client_secret: undefined };
+      const parameters = { grant_type: 'refresh_token', refresh_token: UNKNOWN_TOKEN };
+      const form = { ...parameters, client_id: undefined, client_secret: undefined };
       const headers = { authorization: `Basic ${basic}` };
-      expectOauthError(await askToken(context, { ...form, ...without }, headers), 'invalid_client');
+      const exchange = await askAsApp(context, 'token_endpoint', form, headers);
+      expectOauthError(exchange, 'invalid_client');
     },
   },
   {
