@@ -19,6 +19,7 @@ import {
 import { orm } from '../../../src/runtime/database/orm.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -182,6 +183,18 @@ describe('database', () => {
         await untilGone('%pg_sleep(100)%', test.url);
         expect(patient.health.deadlineHits).toBe(1);
       }));
+
+    it('of one statement does not apply to the rest of its transaction', async () => {
+      const clock = new ManualClock();
+      const manual = openDatabase({ url: test.url, name: 'test', poolSize: 1, clock, logger });
+      const result = manual.transaction(async (tx) => {
+        await tx.query('select 1', [], { deadlineMs: 100 });
+        await clock.advance(100);
+        return await tx.query('select 2 as two');
+      });
+      await expect(result).resolves.toEqual([{ two: 2 }]);
+      await manual.close();
+    });
 
     it('is enforced by the server too, in case the process is gone', async () => {
       const short = openDatabase({
