@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { within } from '../../src/runtime/clock/deadline.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import type { WatchForward } from '../../src/runtime/http-server/forward.ts';
 import { createSandboxApp } from '../../src/sandbox/app.ts';
 import { silentLogger } from '../support/platform.ts';
 import { exchangeRaw } from '../support/raw-exchange.ts';
@@ -14,18 +15,23 @@ const TOKEN = 'token-of-the-connector';
 describe('the proxy at /connector on the sandbox', () => {
   let connector: Receiver;
   let target: string;
+  /** The bodies of each write and its response, as a recorder receives them. */
+  let watched: [string | null, string | null][];
   let server: Server;
   let port: number;
 
   beforeEach(async () => {
     connector = await startReceiver();
     target = connector.origin;
+    watched = [];
+    const watch: WatchForward = () => (body, answer) => watched.push([body, answer]);
     const app = createSandboxApp({
       handlers: {},
       logger: silentLogger,
       serviceUrl: () => 'http://127.0.0.1/api/v1',
       serverUrl: () => 'http://127.0.0.1/sandbox/v1',
       connector: () => ({ url: target, token: TOKEN }),
+      watchForward: { connector: watch, service: watch },
     });
     server = createServer(app).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -164,6 +170,25 @@ describe('the proxy at /connector on the sandbox', () => {
       expect([status, JSON.parse(text).error]).toEqual([403, 'foreign_origin']);
     }
     expect(connector.requests).toEqual([]);
+  });
+
+  it('keeps a body of 1 MiB for who watches, and forwards a longer one without keeping it', async () => {
+    const longest = 'x'.repeat(1_048_576);
+    const headers = { 'content-type': 'application/json' };
+    for (const [body, answer] of [
+      [longest, longest],
+      [`${longest}x`, 'short'],
+      ['short', `${longest}x`],
+    ] as const) {
+      connector.script({ status: 200, body: answer });
+      const { text } = await call('/connector/v1/sync', { method: 'POST', headers, body });
+      expect([text.length, connector.requests.at(-1)?.body.length]).toEqual([answer.length, body.length]);
+    }
+    expect(watched.map((bodies) => bodies.map((body) => body?.length ?? null))).toEqual([
+      [1_048_576, 1_048_576],
+      [null, 5],
+      [5, null],
+    ]);
   });
 
   it('does not forward hop-by-hop headers', async () => {
