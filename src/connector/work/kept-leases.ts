@@ -33,7 +33,7 @@ export interface KeptLeases {
  * was kept for long enough: others that needed it meanwhile may have given up.
  */
 export function createKeptLeases(
-  { presence, clock }: { readonly presence: Presence; readonly clock: Clock },
+  { presence, clock }: { readonly presence: Pick<Presence, 'hold'>; readonly clock: Clock },
   kind: string,
   onReleased: (key: string) => void,
 ): KeptLeases {

@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createPresence } from '../../../src/connector/work/presence.ts';
+import { createKeptLeases } from '../../../src/connector/work/kept-leases.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/connector/work/worker.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
 /** So late that a test ends before it. */
@@ -196,5 +198,28 @@ describe('a key that keeps its lease', () => {
       .toContain('stays told');
     held.resolve();
     await Promise.all([closed, long]);
+  });
+
+  it('has it for a minute after its last run', async () => {
+    const clock = new ManualClock();
+    const presence: Pick<Presence, 'hold'> = {
+      async hold(name, work) {
+        await Promise.resolve();
+        return { held: true, value: await work({ name, fence: 1 }, new AbortController().signal) };
+      },
+    };
+    const released: string[] = [];
+    const leases = createKeptLeases({ presence, clock }, 'test', (key) => released.push(key));
+    const run = async (): Promise<void> => {
+      const taken = await leases.take('key');
+      if (taken !== null) await leases.keep('key', taken);
+    };
+    await run();
+    await clock.advance(59_000);
+    await run();
+    await clock.advance(59_000);
+    expect([leases.has('key'), released]).toEqual([true, []]);
+    await clock.advance(1_000);
+    expect([leases.has('key'), released]).toEqual([false, ['key']]);
   });
 });
