@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28384],
+  ['src/connector', 28414],
   ['src/runtime', 8612],
   ['src/platform', 13721],
   ['src/sandbox', 4975],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10299, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 311, ['packages/n8n/src']],
   ['src/patterns', 1250],
-  ['test, of packages too', 95093, TESTS],
+  ['test, of packages too', 95160, TESTS],
   ['bench', 2649],
   ['drizzle', 6633, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -22,7 +22,7 @@ export interface StoredCopy {
   readonly size?: number;
   /** Why there is none. */
   readonly error?: string;
-  /** Attempts to fetch it that failed. */
+  /** Attempts to fetch or store it that failed. */
   readonly attempts?: number;
   /** When a client asked for it, or its address was renewed, epoch ms. Absent: when the message was first seen. */
   readonly since?: number;

@@ -16,12 +16,15 @@ import { createWorker, type Run, type RunEnd, type Worker, type WorkerOptions } 
 import { keyOf, type MediaStore, type WholeFile } from './media-store.ts';
 import { FileUnavailable, type OpenFile } from './open-file.ts';
 import { safeTypeOf } from './safe-type.ts';
-import { StoreFailure } from './store-failure.ts';
+import { ObjectRefused, StoreFailure } from './store-failure.ts';
 
 const MEDIA = 'media';
 /** Files in the memory of a process at a time. More are stored no sooner, and delay the receiver beside them. */
 const CONCURRENCY = 2;
-/** While the service does not return a file. After the last attempt, about 12 hours after the first, it has failed. */
+/**
+ * While the service does not return a file, or the store refuses only this one. After the last attempt, about 12 hours
+ * after the first, it has failed.
+ */
 const RETRY = { firstMs: 5_000, longestMs: LONGEST_WAIT_MS, spread: 0.2 };
 const MAX_ATTEMPTS = 20;
 /** While the store fails, which uses up no attempts: a process tries it with a few files, and others wait. */
@@ -68,7 +71,7 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
   const dueAt = (file: WaitingCopy): number => dueAtOf(file.dueAt ?? 0, clock.now(), LONGEST_WAIT_MS);
 
   async function keep(lease: Lease, file: WaitingCopy, signal: AbortSignal): Promise<void> {
-    const { key: known, sha256, size } = file.copy;
+    const { key: known, sha256, size, ...unstored } = file.copy;
     if (known !== undefined && (await store.sizeOf(known)) === size) {
       await tell(lease, file, { state: 'stored', key: known, sha256, size } as StoredCopy);
       return;
@@ -78,7 +81,7 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
       fetched = await fetchFile(file, signal);
     } catch (error) {
       if (!(error instanceof FileUnavailable) || signal.aborted) throw error;
-      return await noteUnavailable(lease, file, error);
+      return await noteFailedAttempt(lease, file, error);
     }
     const key = keyOf(file, fetched.sha256);
     if (known !== undefined && known !== key) await store.remove(known);
@@ -86,7 +89,12 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     const noted = await noteCopy(database, lease, file, { copy: { ...file.copy, ...stored } });
     // Erased meanwhile, or another process has the lease.
     if (!noted) return;
-    await store.put(key, fetched, signal);
+    try {
+      await store.put(key, fetched, signal);
+    } catch (error) {
+      if (!(error instanceof ObjectRefused)) throw error;
+      return await noteFailedAttempt(lease, { ...file, copy: unstored }, error);
+    }
     await tell(lease, file, { state: 'stored', ...stored });
   }
 
@@ -117,11 +125,16 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     if (await tellCopy(database, lease, file, copy, clock.now())) onCommitted();
   }
 
-  async function noteUnavailable(lease: Lease, file: WaitingCopy, error: FileUnavailable): Promise<void> {
+  async function noteFailedAttempt(
+    lease: Lease,
+    file: WaitingCopy,
+    error: FileUnavailable | ObjectRefused,
+  ): Promise<void> {
     const { copy } = file;
     const attempts = (copy.attempts ?? 0) + 1;
-    const { kind, message } = error;
-    if (kind === 'unreachable' && attempts < MAX_ATTEMPTS) {
+    const { message } = error;
+    const kind = error instanceof FileUnavailable ? error.kind : null;
+    if ((kind === null || kind === 'unreachable') && attempts < MAX_ATTEMPTS) {
       const at = clock.now() + backOffMs(attempts, RETRY, random());
       await noteCopy(database, lease, file, { copy: { ...copy, attempts, error: message }, dueAt: at });
       return;

@@ -27,6 +27,7 @@ export type ReadableFile =
 export interface MediaStore {
   /** Writes, reads and removes an object. Throws a `ConfigurationError` that names the setting that is wrong. */
   check(): Promise<void>;
+  /** Throws an `ObjectRefused` if only this object is refused. */
   put(key: string, file: WholeFile, signal: AbortSignal): Promise<void>;
   /** In bytes; null if there is no such file. */
   sizeOf(key: string): Promise<number | null>;

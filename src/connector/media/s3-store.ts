@@ -2,7 +2,7 @@ import { AwsClient } from 'aws4fetch';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
 import type { MediaStore } from './media-store.ts';
-import { StoreFailure } from './store-failure.ts';
+import { ObjectRefused, StoreFailure } from './store-failure.ts';
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export interface S3Settings {
@@ -21,6 +21,8 @@ export interface S3Settings {
 const ANSWER_WITHIN_MS = 60_000;
 const LINK_VALID_S = 300;
 const PROBE = '.messaging-connector';
+/** With these, a bucket refuses a size or a key, but also a wrong region. */
+const MAY_REFUSE_OBJECT = [400, 413];
 
 /** The store answered something else than a success. */
 class StoreRefusal extends StoreFailure {
@@ -81,12 +83,16 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
     return answer === null ? null : Number(answer.headers.get('content-length'));
   }
 
+  async function probe(): Promise<void> {
+    await put(PROBE, Buffer.from('probe'), {});
+    await sizeOf(PROBE);
+    await remove(PROBE);
+  }
+
   return {
     async check() {
       try {
-        await put(PROBE, Buffer.from('probe'), {});
-        await sizeOf(PROBE);
-        await remove(PROBE);
+        await probe();
       } catch (error) {
         if (!(error instanceof StoreRefusal) || error.status >= 500) throw error;
         const [setting, problem] = explain(error);
@@ -95,8 +101,15 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
         ]);
       }
     },
-    put: (key, { bytes, sha256, contentType }, signal) =>
-      put(key, bytes, { 'content-type': contentType, 'x-amz-content-sha256': sha256 }, signal),
+    async put(key, { bytes, sha256, contentType }, signal) {
+      try {
+        await put(key, bytes, { 'content-type': contentType, 'x-amz-content-sha256': sha256 }, signal);
+      } catch (error) {
+        if (!(error instanceof StoreRefusal && MAY_REFUSE_OBJECT.includes(error.status))) throw error;
+        await probe();
+        throw new ObjectRefused(error.message, { cause: error });
+      }
+    },
     sizeOf,
     async read(key, { contentType, disposition }) {
       const url = urlOf(key);

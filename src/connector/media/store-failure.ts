@@ -2,3 +2,6 @@
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
 }
+
+/** The store refuses this object and takes others. Nothing of it is stored. */
+export class ObjectRefused extends StoreFailure {}
