@@ -25,7 +25,7 @@ const DELETIONS: readonly ((db: Queryable, now: number, maxMs: number) => Promis
   deleteErasedDeliveries,
 ];
 
-/** The retention of what has the texts of messages. Absent: for ever. */
+/** How long what has the texts of messages is kept. Absent: for ever. */
 export interface RetentionDays {
   /** Nothing with the text of a message is kept for longer, except what a consumer still needs. */
   readonly messageDays?: number | undefined;
@@ -51,7 +51,7 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
     if (Number.isFinite(changesMs)) await deleteOfFeed(stopping).catch(noteFailure);
   }
 
-  /** Changes, and messages, of which each state is a change. */
+  /** Old changes and old messages. Each state of a message is a change, so the newest change is evidence for both. */
   async function deleteOfFeed(stopping: AbortSignal): Promise<void> {
     const present = await readPresent(database, clock.now(), await readNewestChangeAt(database));
     const needed = await readFirstNeeded(database);
