@@ -14,6 +14,9 @@ export const NOT_ERASED = sql`not ${m.erased}`;
 /** Both directions, as `d`: the index of the newest messages has one list for each. */
 export const DIRECTIONS = sql`(values ('incoming'), ('outgoing')) d(direction)`;
 
+/** The messages of the list `d` of the connection `c`: conditions for `and`. */
+export const IN_LIST = [eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, NOT_ERASED];
+
 /**
  * The newest `limit` messages that match `where`, of the connection `c` and the direction `d`. Use it in a
  * lateral join to both: then each connection is read by the index, however many messages it has.
@@ -22,7 +25,7 @@ export function newestMessages(db: Queryable, limit: number, where?: SQL) {
   return orm(db)
     .select()
     .from(m)
-    .where(and(eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, NOT_ERASED, where))
+    .where(and(...IN_LIST, where))
     .orderBy(desc(m.createdAt))
     .limit(limit)
     .as('m');

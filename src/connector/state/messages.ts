@@ -3,7 +3,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
-import { c, DIRECTIONS, m, NOT_ERASED, newestMessages } from '../db/newest-messages.ts';
+import { c, DIRECTIONS, IN_LIST, m, NOT_ERASED, newestMessages } from '../db/newest-messages.ts';
 import { messages } from '../db/schema.ts';
 
 /* Figures about the messages of an account. Each function throws as `query` does. Times are epoch ms. */
@@ -26,7 +26,7 @@ export async function readOldestKept(
   const oldest = orm(db)
     .select({ at: m.createdAt })
     .from(m)
-    .where(and(eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, NOT_ERASED))
+    .where(and(...IN_LIST))
     .orderBy(m.createdAt)
     .limit(1)
     .as('oldest');
