@@ -48,18 +48,29 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
       if (stopping.aborted) return;
       await deleteOld(database, present, messagesMs).catch(noteFailure);
     }
-    if (Number.isFinite(changesMs)) await deleteOfFeed(stopping).catch(noteFailure);
+    for (const deleteOld of [deleteChanges, emptyMessages]) {
+      if (stopping.aborted) return;
+      await deleteOld(stopping).catch(noteFailure);
+    }
   }
 
-  /** Old changes and old messages. Each state of a message is a change, so the newest change is evidence for both. */
-  async function deleteOfFeed(stopping: AbortSignal): Promise<void> {
-    const present = await readPresent(database, clock.now(), await readNewestChangeAt(database));
+  /** Each state of a message is a change, so the newest change is evidence for old changes and for old messages. */
+  const presentOfFeed = async (): Promise<number> =>
+    await readPresent(database, clock.now(), await readNewestChangeAt(database));
+
+  async function deleteChanges(stopping: AbortSignal): Promise<void> {
+    if (!Number.isFinite(changesMs)) return;
+    const before = (await presentOfFeed()) - changesMs;
     const needed = await readFirstNeeded(database);
-    const count = await deleteOldChanges(database, { before: present - changesMs, needed, stopping });
+    const count = await deleteOldChanges(database, { before, needed, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
-    if (!Number.isFinite(messagesMs) || stopping.aborted) return;
-    const expired = await expireMessages(database, { before: present - messagesMs, stopping });
-    if (expired > 0) logger.info({ count: expired }, 'texts and files of old messages were deleted');
+  }
+
+  async function emptyMessages(stopping: AbortSignal): Promise<void> {
+    if (!Number.isFinite(messagesMs)) return;
+    const before = (await presentOfFeed()) - messagesMs;
+    const count = await expireMessages(database, { before, stopping });
+    if (count > 0) logger.info({ count }, 'texts and files of old messages were deleted');
   }
 
   function noteFailure(err: unknown): void {
