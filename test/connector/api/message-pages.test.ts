@@ -34,7 +34,7 @@ beforeAll(async () => {
     { deadlineMs: 60_000 },
   );
   await database.query('ANALYZE connector.messages, connector.connections');
-}, 60_000);
+});
 afterAll(() => close());
 
 const ask = (query: Partial<ListConnectorMessagesQuery>): ListConnectorMessagesQuery => ({
