@@ -2,6 +2,7 @@ import type { CreatedConnectorConnection } from '../../contract/connector/connec
 import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadAccount } from '../../contract/service/read-answers.ts';
+import { abortAfter } from '../../runtime/clock/deadline.ts';
 import { storeQuota } from '../accounts/quota.ts';
 import { type CreationOutcome, createOnce, isLostAnswer } from '../connections/create-connection.ts';
 import { type Creation, placeCreation } from '../connections/creation-store.ts';
@@ -107,17 +108,18 @@ async function readSlots(
   client: ServiceClient,
   accountId: string,
 ): Promise<ReadAccount['slots']> {
-  const timeUp = new AbortController();
-  const cancel = clock.after(FIGURES_WITHIN_MS, () => timeUp.abort());
   try {
-    const figures = await client.readAccount(AbortSignal.any([closing, timeUp.signal]));
+    const figures = await abortAfter(
+      clock,
+      FIGURES_WITHIN_MS,
+      (signal) => client.readAccount(signal),
+      closing,
+    );
     await storeQuota(database, accountId, figures, clock.now());
     return figures.slots;
   } catch (error) {
     if (error instanceof ServiceError) return null;
     throw error;
-  } finally {
-    cancel();
   }
 }
 

@@ -1,5 +1,6 @@
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter } from '../../runtime/clock/deadline.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { CreatedConnection, ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError, ServiceUnreachable } from '../service-client/service-errors.ts';
@@ -42,18 +43,10 @@ function isPassing(error: unknown): error is ServiceError {
 }
 
 /** Runs `work` with a signal that aborts after 75 s, or when the process stops. */
-async function withinDeadline<T>(
+const withinDeadline = <T>(
   { clock, closing }: CallOptions,
   work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const timeUp = new AbortController();
-  const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
-  try {
-    return await work(AbortSignal.any([closing, timeUp.signal]));
-  } finally {
-    cancel();
-  }
-}
+): Promise<T> => abortAfter(clock, DEADLINE_MS, work, closing);
 
 /** Sleeps; false if it was aborted. */
 async function rest(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {

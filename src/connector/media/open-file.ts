@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { eq } from 'drizzle-orm';
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter } from '../../runtime/clock/deadline.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { connectPublic, type Sockets } from '../../runtime/public-network/connect-public.ts';
@@ -106,7 +107,12 @@ export function createFileOpener(options: FileOpenerOptions): OpenFile {
       client.destroy().catch(() => undefined);
     };
     try {
-      const answer = await ask(options.clock, client, url, stop);
+      const answer = await abortAfter(
+        options.clock,
+        ANSWER_WITHIN_MS,
+        (signal) => ask(client, url, signal),
+        stop,
+      );
       return { ...readHead(answer), bytes: limit(answer.body), close };
     } catch (error) {
       close();
@@ -146,24 +152,13 @@ function openClient({ clock, lookup, sockets }: FileOpenerOptions, url: URL, any
   });
 }
 
-async function ask(
-  clock: Clock,
-  client: Client,
-  url: URL,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  const late = new AbortController();
-  const cancel = clock.after(ANSWER_WITHIN_MS, () => late.abort(), { keepAlive: true });
-  try {
-    return await client.request({
-      method: 'GET',
-      path: `${url.pathname}${url.search}`,
-      headers: { accept: '*/*', 'accept-encoding': 'identity' },
-      signal: AbortSignal.any([signal, late.signal]),
-    });
-  } finally {
-    cancel();
-  }
+async function ask(client: Client, url: URL, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  return await client.request({
+    method: 'GET',
+    path: `${url.pathname}${url.search}`,
+    headers: { accept: '*/*', 'accept-encoding': 'identity' },
+    signal,
+  });
 }
 
 function readHead({

@@ -1,5 +1,6 @@
 import { AwsClient } from 'aws4fetch';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter } from '../../runtime/clock/deadline.ts';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
 import type { MediaStore } from './media-store.ts';
 import { ObjectRefused, StoreFailure } from './store-failure.ts';
@@ -54,23 +55,19 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
     content?: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> },
     signal?: AbortSignal,
   ): Promise<Response> {
-    const late = new AbortController();
-    const cancel = clock.after(ANSWER_WITHIN_MS, () => late.abort(), { keepAlive: true });
-    try {
+    const exchange = async (over: AbortSignal): Promise<Response> => {
       const aws = { datetime: datetime() };
       const request = await client.sign(urlOf(key).href, { method, ...content, aws } as RequestInit);
-      const answer = await fetch(request, {
-        redirect: 'manual',
-        signal: AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]),
-      });
+      const answer = await fetch(request, { redirect: 'manual', signal: over });
       const text = await answer.text();
       if (answer.ok) return answer;
       throw new StoreRefusal(answer.status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? '');
+    };
+    try {
+      return await abortAfter(clock, ANSWER_WITHIN_MS, exchange, signal);
     } catch (cause) {
       if (cause instanceof StoreFailure) throw cause;
       throw new StoreFailure('the bucket of files could not be reached', { cause });
-    } finally {
-      cancel();
     }
   }
 

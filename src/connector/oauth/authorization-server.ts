@@ -3,6 +3,7 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import { readTokenAnswer } from '../../contract/service/read-answers.ts';
 import { classifyFailure } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter, isLate } from '../../runtime/clock/deadline.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import { NETWORK_FETCH } from '../service-client/call-service.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
@@ -150,28 +151,26 @@ function describeFailure(error: unknown): ServiceError {
 
 /** One attempt with a deadline on the clock port. The response has a limited size and is read completely. */
 function boundedFetch(clock: Clock): client.CustomFetch {
-  return async (url, { signal, body, ...request }) => {
-    const deadline = new AbortController();
-    const cancel = clock.after(CALL_DEADLINE_MS, () => deadline.abort(), { keepAlive: true });
-    const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
-    try {
-      const answer = await NETWORK_FETCH.any(url, {
-        ...request,
-        ...(body === undefined ? {} : { body }),
-        signal: AbortSignal.any(signals),
-      });
-      const bytes = await readBounded(answer);
-      return (
-        (answer.ok ? cleanTokens(bytes) : null) ??
-        new Response(bytes.length === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
-      );
-    } catch (error) {
-      if (error instanceof ServiceError) throw error;
-      if (deadline.signal.aborted) throw new OauthUnreachable('deadline');
-      throw new OauthUnreachable(classifyFailure(error).kind === 'not_sent' ? 'connect' : 'network', error);
-    } finally {
-      cancel();
-    }
+  return async (url, { signal: given, body, ...request }) => {
+    const call = async (signal: AbortSignal): Promise<Response> => {
+      try {
+        const answer = await NETWORK_FETCH.any(url, {
+          ...request,
+          ...(body === undefined ? {} : { body }),
+          signal,
+        });
+        const bytes = await readBounded(answer);
+        return (
+          (answer.ok ? cleanTokens(bytes) : null) ??
+          new Response(bytes.length === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
+        );
+      } catch (error) {
+        if (error instanceof ServiceError) throw error;
+        if (isLate(signal)) throw new OauthUnreachable('deadline');
+        throw new OauthUnreachable(classifyFailure(error).kind === 'not_sent' ? 'connect' : 'network', error);
+      }
+    };
+    return await abortAfter(clock, CALL_DEADLINE_MS, call, given);
   };
 }
 

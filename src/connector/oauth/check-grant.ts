@@ -1,5 +1,6 @@
 import { and, desc, eq, isNotNull, isNull } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter } from '../../runtime/clock/deadline.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { connections } from '../db/schema.ts';
@@ -71,15 +72,11 @@ export async function readNumbers(db: Queryable, accountId: string): Promise<Gra
 }
 
 async function listWithin(client: ServiceClient, clock: Clock): Promise<readonly GrantedNumber[]> {
-  const late = new AbortController();
-  const cancel = clock.after(NUMBERS_WITHIN_MS, () => late.abort());
   try {
-    return (await client.listConnections(late.signal)).items;
+    return (await abortAfter(clock, NUMBERS_WITHIN_MS, (signal) => client.listConnections(signal))).items;
   } catch (error) {
     if (error instanceof ServiceError) return [];
     throw error;
-  } finally {
-    cancel();
   }
 }
 

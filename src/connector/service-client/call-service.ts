@@ -3,6 +3,7 @@ import { readErrorBody } from '../../contract/service/errors.ts';
 import type { MediaObject, SendMessageRequest } from '../../contract/service/messages.ts';
 import { classifyFailure, readHttpDate, readRetryAfter } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter, isLate } from '../../runtime/clock/deadline.ts';
 import { AddressRefused } from '../../runtime/public-network/check-host.ts';
 import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
@@ -131,19 +132,17 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
   };
 
   async function attempt(call: ServiceCall, token: string): Promise<ServiceAnswer> {
-    const deadline = new AbortController();
-    const cancel = options.clock.after(call.deadlineMs, () => deadline.abort(), { keepAlive: true });
-    const signals = call.signal === undefined ? [deadline.signal] : [deadline.signal, call.signal];
-    try {
-      return await exchange(http, call, token, AbortSignal.any(signals), options.clock);
-    } catch (error) {
-      if (error instanceof ServiceRefusal || error instanceof ServiceAnswerUnreadable) throw error;
-      if (deadline.signal.aborted) throw new ServiceUnreachable('deadline');
-      if (call.signal?.aborted === true) throw new ServiceUnreachable('aborted', error);
-      throw new ServiceUnreachable(isNotSent(error) ? 'connect' : 'network', error);
-    } finally {
-      cancel();
-    }
+    const send = async (signal: AbortSignal): Promise<ServiceAnswer> => {
+      try {
+        return await exchange(http, call, token, signal, options.clock);
+      } catch (error) {
+        if (error instanceof ServiceRefusal || error instanceof ServiceAnswerUnreadable) throw error;
+        if (isLate(signal)) throw new ServiceUnreachable('deadline');
+        if (signal.aborted) throw new ServiceUnreachable('aborted', error);
+        throw new ServiceUnreachable(isNotSent(error) ? 'connect' : 'network', error);
+      }
+    };
+    return await abortAfter(options.clock, call.deadlineMs, send, call.signal);
   }
 }
 

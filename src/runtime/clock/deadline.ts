@@ -84,6 +84,28 @@ export class Deadline {
 }
 
 /**
+ * Settles like `work`, whose signal aborts after `ms` milliseconds, with a `DeadlinePassed` as its reason, and with each
+ * of `others`. Until then it keeps the process alive.
+ */
+export async function abortAfter<T>(
+  clock: Clock,
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  ...others: readonly (AbortSignal | undefined)[]
+): Promise<T> {
+  const late = new AbortController();
+  const cancel = clock.after(ms, () => late.abort(new DeadlinePassed()), { keepAlive: true });
+  try {
+    return await work(AbortSignal.any([late.signal, ...others.filter((other) => other !== undefined)]));
+  } finally {
+    cancel();
+  }
+}
+
+/** Whether the time of `abortAfter` ended it, and none of its other signals. */
+export const isLate = (signal: AbortSignal): boolean => signal.reason instanceof DeadlinePassed;
+
+/**
  * Settles like `work`, or rejects with what `late` creates after `ms` milliseconds: a `DeadlinePassed` by
  * default. For work that shares its time with nothing else. Until then it keeps the process alive. A later
  * result of `work` is ignored.

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
+import { abortAfter } from '../clock/deadline.ts';
 import { connectSocket } from './connect-socket.ts';
 import type { Host } from './database-url.ts';
 import { DatabaseUnavailable } from './errors.ts';
@@ -67,10 +68,8 @@ export class SessionSocket {
     const socket = this.#socket;
     if (socket === undefined) return;
     if (key !== undefined && this.isOpen) {
-      const controller = new AbortController();
-      const stop = this.#clock.after(CANCEL_DEADLINE_MS, () => controller.abort());
-      await sendCancelRequest({ host: this.#host, tls: this.#tls }, key, controller.signal);
-      stop();
+      const server = { host: this.#host, tls: this.#tls };
+      await abortAfter(this.#clock, CANCEL_DEADLINE_MS, (signal) => sendCancelRequest(server, key, signal));
     }
     if (socket.closed) return;
     const closed = new Promise((resolve) => socket.once('close', resolve));

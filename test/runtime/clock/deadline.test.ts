@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Deadline, within } from '../../../src/runtime/clock/deadline.ts';
+import { abortAfter, Deadline, isLate, within } from '../../../src/runtime/clock/deadline.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 let clock: ManualClock;
@@ -73,5 +73,35 @@ describe('work with its own time limit', () => {
     const waiting = within(clock, 1_000, never, () => new RangeError('too late')).catch(nameOf);
     await clock.advance(1_000);
     expect(await waiting).toBe('RangeError');
+  });
+});
+
+describe('work with a signal', () => {
+  const wait = (signal: AbortSignal): Promise<string> =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => resolve(isLate(signal) ? 'late' : 'stopped'));
+    });
+
+  it('is told when its time is over', async () => {
+    const waiting = abortAfter(clock, 1_000, wait);
+    await clock.advance(999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    expect(await waiting).toBe('late');
+  });
+
+  it('is told when another signal aborts, and that it was not its time', async () => {
+    const other = new AbortController();
+    const waiting = abortAfter(clock, 1_000, wait, undefined, other.signal);
+    other.abort();
+    expect(await waiting).toBe('stopped');
+  });
+
+  it('settles as the work does, and holds no timer afterwards', async () => {
+    expect(await abortAfter(clock, 1_000, async () => 'done')).toBe('done');
+    await expect(abortAfter(clock, 1_000, () => Promise.reject(new Error('its own')))).rejects.toThrow(
+      'its own',
+    );
+    expect(clock.pending).toBe(0);
   });
 });
