@@ -4,9 +4,20 @@ import { defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
 import { PROJECTS } from './test/support/projects.ts';
 
-const { unit, process: processes, docs, campaign } = PROJECTS;
+const { unit, process: processes, docs, long, campaign } = PROJECTS;
 
 const TESTING = fileURLToPath(new URL('src/testing/index.ts', import.meta.url));
+
+/**
+ * For tests that take the machine to its limits or measure time: two files at once, after all other projects. How long
+ * one takes says more about the machine than about the code.
+ */
+const AFTER_OTHERS = {
+  maxWorkers: Math.max(2, availableParallelism() - 1),
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
+  sequence: { groupOrder: 1 },
+};
 
 export default defineConfig({
   // For the example, which imports it as a CRM does.
@@ -18,23 +29,13 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['{test,packages/*/test}/**/*.test.ts'],
-          exclude: [...unit, ...processes, ...docs, ...campaign],
+          exclude: [...unit, ...processes, ...docs, ...long, ...campaign],
         },
       },
       { test: { name: 'process', include: [...processes] } },
       { test: { name: 'docs', include: [...docs] } },
-      // They take the machine to its limits and measure what is left: two at a time, after all others. How long one
-      // takes says more about the machine than about the code.
-      {
-        test: {
-          name: 'campaign',
-          include: [...campaign],
-          maxWorkers: Math.max(2, availableParallelism() - 1),
-          testTimeout: 900_000,
-          hookTimeout: 900_000,
-          sequence: { groupOrder: 1 },
-        },
-      },
+      { test: { name: 'long', include: [...long], ...AFTER_OTHERS } },
+      { test: { name: 'campaign', include: [...campaign], ...AFTER_OTHERS } },
     ],
     // Loading the same modules for each of hundreds of files costs more than running them. So files of a project
     // share processes: what a test changes in its process (variables, mocks, listeners), it puts back.

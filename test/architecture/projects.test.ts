@@ -54,8 +54,8 @@ describe('each test file', () => {
     expect(globs.filter((glob) => !files.some((file) => matchesGlob(file, glob)))).toEqual([]);
   });
 
-  it('starts processes only in `process`, `docs` and `campaign`', () => {
-    const allowed = new Set(['process', 'docs', 'campaign'].flatMap(filesOf));
+  it('starts processes only in `process`, `docs`, `long` and `campaign`', () => {
+    const allowed = new Set(['process', 'docs', 'long', 'campaign'].flatMap(filesOf));
     const others = files.filter((file) => !allowed.has(file));
     expect(importersOf(STARTS_PROCESSES, others), 'name it in test/support/projects.ts').toEqual([]);
     expect(importersOf(STARTS_PROCESSES, ['process', 'docs'].flatMap(filesOf)).length).toBeGreaterThan(40);

@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'test/support/pgbouncer.ts': 'connects until the pooler listens',
   'test/support/postgres-pair.ts': 'real servers that catch up, which tell nobody',
   'test/support/read-connector.ts': 'reads until no send is open',
+  'test/package/containers.test.ts': 'writes at a pace while processes are replaced',
   // The test is about real time.
   'packages/conformance/test/broken-courier.ts': 'a sender with a timeout of a second',
   'packages/certify/test/integration-gallery.test.ts': 'the clock of a service, which waits in real time',

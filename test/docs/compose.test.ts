@@ -9,7 +9,7 @@ import { variablesOf } from '../../src/runtime/config/read-settings.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
-/** What a machine without a container engine can judge; `campaign/containers.test.ts` runs the containers. */
+/** What a machine without a container engine can judge; `package/containers.test.ts` runs the containers. */
 interface ComposeFile {
   readonly services: Readonly<
     Record<

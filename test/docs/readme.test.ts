@@ -147,7 +147,7 @@ describe('README.md, docs/first-hour.md and docs/api.md', () => {
 
   /** This test is part of `npm test`, which CI runs after `npm ci`. */
   async function isWhatCiRuns(): Promise<void> {
-    const steps = [...readProjectFile('.ci/run').matchAll(/^check '([^']+)' (.+?)(?: \|\| .*)?$/gm)];
+    const steps = [...readProjectFile('.ci/run').matchAll(/^ *check '([^']+)' (.+?)(?: \|\| .*)?$/gm)];
     // What `tests` runs follows the name of its report.
     const commands = steps.map(([, , command]) => command?.replace(/^tests \S+ /, ''));
     expect(commands[0]?.replace(' --no-audit --no-fund', '')).toBe('npm ci');

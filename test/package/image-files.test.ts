@@ -9,7 +9,7 @@ import { splitSource } from '../architecture/source-parts.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
 
-// What is noticed without a container engine; campaign/containers.test.ts builds the images and runs them.
+// What is noticed without a container engine; package/containers.test.ts builds the images and runs them.
 describe.each([
   ['Dockerfile', '.dockerignore', 'src/cli/*.ts', 'src/platform/platform.ts'],
   ['Dockerfile.platform', 'Dockerfile.platform.dockerignore', 'src/cli/*.ts', 'src/connector/connector.ts'],

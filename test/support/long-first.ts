@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Projects whose files start processes and wait for them, the longest first. */
-const ORDER = ['campaign', 'docs', 'process', 'service', 'unit'];
+const ORDER = ['campaign', 'long', 'docs', 'process', 'service', 'unit'];
 /** Files that take longer than their size suggests, by which files are sorted in a checkout without earlier runs. */
 const LONG = /(?:service-suite|scenario\/replay)\.test\.ts$/;
 

@@ -11,6 +11,7 @@ export const PROJECTS = {
     'packages/*/test/{forms,judgement,reports,requests}.test.ts',
     'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
     'test/package/image-files.test.ts',
+    'test/support/check-invariants.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat,share-reads}.test.ts',
     'test/runtime/http-server/{bound-json,charset,memory-budget}.test.ts',
@@ -68,19 +69,20 @@ export const PROJECTS = {
     'packages/conformance/test/docs.test.ts',
     'test/docs/{compose,contributing,deploy,oauth,operations,patterns,proxy}.test.ts',
     'test/docs/{readme,rehearsal,sandbox,scenarios,tools,your-crm}.test.ts',
-    'test/examples/*.test.ts',
+    'test/examples/{adapters,bullmq-worker,crm-handler,http-consumer-python,receivers}.test.ts',
     'test/testing/examples.test.ts',
   ],
-  /**
-   * Kills, disconnects and restarts for minutes in real time, searches at random, breaks the rules that the conformance
-   * suites check, runs benchmarks, fills memory, or installs what users install.
-   */
-  campaign: [
-    'test/campaign/**/*.test.ts',
+  /** Takes long: breaks the rules that the suites check, installs what users install, or runs the containers. */
+  long: [
     'packages/*/test/*-gallery.test.ts',
     'packages/certify/test/own-*.test.ts',
-    'test/package/{package,tools}.test.ts',
+    'packages/n8n/test/nodes.test.ts',
+    'test/connector/inbox/receiver-fuzz.test.ts',
+    'test/examples/edge-receivers.test.ts',
+    'test/package/{containers,package,tools}.test.ts',
   ],
+  /** Kills, disconnects and restarts for minutes in real time, searches at random, runs benchmarks, or fills memory. */
+  campaign: ['test/campaign/*.test.ts'],
 } as const;
 
 /** The projects that name a test file, by its path from the root; `service` if no other does. */

@@ -9,7 +9,7 @@ import {
   type MessageState,
   type SentEvent,
   type Violation,
-} from '../support/check-invariants.ts';
+} from './check-invariants.ts';
 
 const incoming: MessageState = {
   connectionId: 'c1',

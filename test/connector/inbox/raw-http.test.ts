@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type LoadEvent, planLoad } from '../support/load-plan.ts';
-import { signDelivery } from '../support/load-sender.ts';
-import { exchangeRaw, openRaw } from '../support/raw-exchange.ts';
-import { readStoredState } from '../support/read-connector.ts';
-import { runTestConnector, type TestConnector } from '../support/run-test-connector.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type LoadEvent, planLoad } from '../../support/load-plan.ts';
+import { signDelivery } from '../../support/load-sender.ts';
+import { exchangeRaw, openRaw } from '../../support/raw-exchange.ts';
+import { readStoredState } from '../../support/read-connector.ts';
+import { runTestConnector, type TestConnector } from '../../support/run-test-connector.ts';
 
 let connector: TestConnector;
 let port: number;

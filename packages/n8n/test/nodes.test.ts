@@ -3,10 +3,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
-import { mustSucceed, NPM_ENV } from '../support/npm.ts';
-import { ROOT } from '../support/root.ts';
-import { spawnCommand } from '../support/spawn-command.ts';
+import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
+import { mustSucceed, NPM_ENV } from '../../../test/support/npm.ts';
+import { ROOT } from '../../../test/support/root.ts';
+import { spawnCommand } from '../../../test/support/spawn-command.ts';
 
 const PACKAGE = join(ROOT, 'packages/n8n');
 const ENGINE = join(PACKAGE, 'test/engine');

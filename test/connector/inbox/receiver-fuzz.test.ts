@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/runtime/database/database.ts';
-import { openConnectorDatabase, readLog, signHeaders } from '../connector/support/event-fixtures.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { openConnectorDatabase, readLog, signHeaders } from '../support/event-fixtures.ts';
 import {
   deliver,
   exchange,
@@ -10,7 +10,7 @@ import {
   SECRET,
   startReceiver,
   statusesOf,
-} from '../connector/support/receiver-fixture.ts';
+} from '../support/receiver-fixture.ts';
 
 let database: Database;
 let closeDatabase: () => Promise<void>;
