@@ -3,7 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { MIGRATIONS_FOLDER, migrateSchema } from '../commands/server-database.ts';
+import { listInboxPartitions } from '../connector/db/inbox-partitions.ts';
+import { markPartitionRead } from '../connector/db/invalid-deliveries.ts';
 import { createInboxKeeper } from '../connector/inbox/inbox-keeper.ts';
+import { READER_VERSION } from '../contract/service/read-fields.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { withDatabase } from '../runtime/database/database-url.ts';
@@ -22,12 +26,18 @@ export type Schema = 'connector' | 'platform';
 const TEMPLATE_LOCK = 418_276_001;
 /** The class of the advisory locks by which users hold their databases. */
 const OWNER_LOCK = 418_276;
+const DAY_MS = 86_400_000;
 
 /**
  * Creates an empty database, or one with these schemas, which is copied from a template. It is removed when it is
- * dropped or, if this process is killed, when the next one is created. Throws what the server throws.
+ * dropped or, if this process is killed, when the next one is created. With `clock`, a connector on this clock starts
+ * as fast as one on the system clock does otherwise. Throws what the server throws.
  */
-export async function createOwnDatabase(serverUrl: string, schemas: readonly Schema[]): Promise<OwnDatabase> {
+export async function createOwnDatabase(
+  serverUrl: string,
+  schemas: readonly Schema[],
+  clock: Clock = systemClock,
+): Promise<OwnDatabase> {
   // The lock lasts as long as this connection, so it is neither idle for too long nor renewed.
   const sql = postgres(serverUrl, {
     max: 1,
@@ -43,7 +53,8 @@ export async function createOwnDatabase(serverUrl: string, schemas: readonly Sch
     name = `${prefix}${randomBytes(8).toString('hex')}`;
     await sql`select pg_advisory_lock(${OWNER_LOCK}, hashtext(${name}))`;
     await removeAbandoned(sql, prefix);
-    const template = schemas.length === 0 ? 'template0' : await ensureTemplate(sql, serverUrl, schemas);
+    const template =
+      schemas.length === 0 ? 'template0' : await ensureTemplate(sql, serverUrl, schemas, clock);
     const [server] = await sql<{ fsync: string }[]>`show fsync`;
     // Where nothing waits for a disk, copying the files takes a third of writing them through the log.
     const strategy = server?.fsync === 'off' ? 'file_copy' : 'wal_log';
@@ -81,13 +92,18 @@ async function removeAbandoned(sql: postgres.Sql, prefix: string): Promise<void>
   }
 }
 
-/** The name contains a hash of the migrations, so a changed migration leads to another template. */
+/**
+ * The name contains a hash of the migrations, so a changed migration leads to another template. So does a clock that
+ * does not show the time.
+ */
 async function ensureTemplate(
   sql: postgres.Sql,
   serverUrl: string,
   schemas: readonly Schema[],
+  clock: Clock,
 ): Promise<string> {
-  const name = `template_${schemas.join('_')}_${hashMigrations(schemas)}`;
+  const day = clock === systemClock ? '' : `_${Math.floor(clock.now() / DAY_MS)}`;
+  const name = `template_${schemas.join('_')}_${hashMigrations(schemas)}${day}`;
   if (await exists(sql, name)) return name;
   await sql`select pg_advisory_lock(${TEMPLATE_LOCK})`;
   try {
@@ -97,7 +113,7 @@ async function ensureTemplate(
     const logger = createLogger({ level: 'silent', name: 'testing' });
     const url = withDatabase(serverUrl, draft);
     for (const schema of schemas) await migrateSchema(schema, { url, clock: systemClock, logger });
-    if (schemas.includes('connector')) await makeDays(url, logger);
+    if (schemas.includes('connector')) await makeDays(url, clock, logger);
     await sql.unsafe(`alter database ${draft} rename to ${name}`);
     return name;
   } finally {
@@ -105,11 +121,13 @@ async function ensureTemplate(
   }
 }
 
-/** Creates the days of the inbox that each start of a connector would otherwise create. */
-async function makeDays(url: string, logger: Logger): Promise<void> {
+/** Creates the days of the inbox that each start of a connector would otherwise create, and read for old deliveries. */
+async function makeDays(url: string, clock: Clock, logger: Logger): Promise<void> {
   const database = openDatabase({ url, name: 'testing', clock: systemClock, logger });
   try {
-    await createInboxKeeper({ database, clock: systemClock, logger, retentionDays: 1 }).keep();
+    await createInboxKeeper({ database, clock, logger, retentionDays: 1 }).keep();
+    for (const day of await listInboxPartitions(database))
+      await markPartitionRead(database, day, READER_VERSION);
   } finally {
     await database.close();
   }

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { inject } from 'vitest';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { createOwnDatabase, type OwnDatabase } from '../../src/testing/own-database.ts';
 
 /** The database of one test. */
@@ -15,10 +16,10 @@ export async function asAdmin<T>(work: (sql: postgres.Sql) => Promise<T>): Promi
   }
 }
 
-/** Creates an empty database, or one with the requested schemas (copied from a template). */
+/** Creates an empty database, or one with the requested schemas (copied from a template), for users of this clock. */
 export function createTestDatabase(
-  options: { connector?: boolean; platform?: boolean } = {},
+  options: { connector?: boolean; platform?: boolean; clock?: Clock } = {},
 ): Promise<TestDatabase> {
   const schemas = (['connector', 'platform'] as const).filter((schema) => options[schema] === true);
-  return createOwnDatabase(inject('databaseUrl'), schemas);
+  return createOwnDatabase(inject('databaseUrl'), schemas, options.clock);
 }

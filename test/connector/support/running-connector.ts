@@ -48,22 +48,24 @@ export interface RunningConnector {
 
 /** A database, a service and a clock that connectors of one test share. */
 export class ConnectorWorld {
-  readonly clock = new WatchedClock();
+  readonly clock: WatchedClock;
   readonly sealingKey = generateSealingKey();
   readonly #stops: (() => Promise<void>)[] = [];
   readonly databaseUrl: string;
   readonly database: Database;
   readonly service: ScriptedService;
 
-  private constructor(databaseUrl: string, service: ScriptedService) {
+  private constructor(clock: WatchedClock, databaseUrl: string, service: ScriptedService) {
+    this.clock = clock;
     this.databaseUrl = databaseUrl;
     this.service = service;
     this.database = this.openDatabase();
   }
 
   static async open(): Promise<ConnectorWorld> {
-    const { url, drop } = await createTestDatabase({ connector: true });
-    const world = new ConnectorWorld(url, await ScriptedService.start());
+    const clock = new WatchedClock();
+    const { url, drop } = await createTestDatabase({ connector: true, clock });
+    const world = new ConnectorWorld(clock, url, await ScriptedService.start());
     world.#stops.push(
       drop,
       () => world.database.close(),
