@@ -12,8 +12,8 @@ export async function launch(importCommand) {
     process.exitCode = 1;
     return;
   }
-  const { cacheCompiledCode, resolveDrizzleOnce } = await import('../commands/quick-imports.ts');
+  const { cacheCompiledCode, resolveQuickly } = await import('../commands/quick-imports.ts');
   cacheCompiledCode();
-  resolveDrizzleOnce();
+  resolveQuickly();
   await importCommand();
 }

@@ -5,6 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { cacheCompiledCode } from '../../src/commands/quick-imports.ts';
 import { ROOT } from '../support/root.ts';
 
+const OWN = new URL('../../src/', import.meta.url).href;
+
 describe('the cache of compiled code', () => {
   it('is skipped if its folder cannot be created', () => {
     const belowThisFile = `${fileURLToPath(import.meta.url)}/folder`;
@@ -12,33 +14,37 @@ describe('the cache of compiled code', () => {
   });
 });
 
-describe('resolving the files of drizzle', () => {
-  it('finds the same files as Node, and asks Node once for each imported name', async () => {
-    const [plain, quick] = await Promise.all([importDrizzle(''), importDrizzle('resolveDrizzleOnce();')]);
-    expect(plain.loaded.length).toBeGreaterThan(50);
+describe('resolving quickly', () => {
+  it('finds the same files as Node, and asks Node once for each imported name of drizzle, and for no module of the project', async () => {
+    const [plain, quick] = await Promise.all([importTables(''), importTables('resolveQuickly();')]);
+    const those = (part: string) => quick.loaded.filter((url) => url.includes(part));
+    expect(those('/node_modules/drizzle-orm/').length).toBeGreaterThan(50);
+    expect(those(OWN).length).toBeGreaterThan(20);
     expect(quick.loaded).toEqual(plain.loaded);
-    expect(quick.asked.toSorted()).toEqual([
+    expect(quick.asked.filter((name) => name.includes('drizzle-orm')).toSorted()).toEqual([
       'drizzle-orm',
       'drizzle-orm/errors',
       'drizzle-orm/migrator',
       'drizzle-orm/pg-core',
       'drizzle-orm/pg-proxy',
     ]);
+    const relative = (names: readonly string[]) => names.filter((name) => name.startsWith('.'));
+    expect(relative(plain.asked).length).toBeGreaterThan(100);
+    expect(relative(quick.asked)).toEqual([]);
   });
 });
 
 /** Imports the connector's schema and the files that open it, in a process of its own, after `first`. */
-async function importDrizzle(first: string): Promise<{ loaded: string[]; asked: string[] }> {
+async function importTables(first: string): Promise<{ loaded: string[]; asked: string[] }> {
   const script = `
     import { registerHooks } from 'node:module';
-    import { resolveDrizzleOnce } from './src/commands/quick-imports.ts';
+    import { resolveQuickly } from './src/commands/quick-imports.ts';
     const loaded = new Set();
     const asked = [];
-    const concerns = (text) => text?.includes('drizzle-orm') === true;
+    const concerns = (url) => url.includes('drizzle-orm') || url.startsWith(${JSON.stringify(OWN)});
     registerHooks({
       resolve(specifier, context, next) {
-        const inside = specifier.startsWith('.') && concerns(context.parentURL);
-        if (inside || concerns(specifier)) asked.push(specifier);
+        if (concerns(context.parentURL)) asked.push(specifier);
         return next(specifier, context);
       },
       load(url, context, next) {

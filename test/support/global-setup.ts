@@ -44,7 +44,7 @@ async function makeRunFolder(): Promise<string> {
   await mkdir(join(folder, 'tmp'));
   // Processes that tests start mostly load the same modules, so they share a compile cache.
   process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled');
-  const preload = `--import ${new URL('resolve-drizzle-once.ts', import.meta.url).href}`;
+  const preload = `--import ${new URL('resolve-quickly.ts', import.meta.url).href}`;
   process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} ${preload}`.trim();
   return folder;
 }

@@ -5,7 +5,6 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { inspectRedis } from '../../runtime/notifier/inspect-redis.ts';
 import { findNetwork } from '../../runtime/public-network/check-host.ts';
 import { lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
 import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
@@ -200,6 +199,7 @@ async function checkRedis(
     throw invalid('redisUrl', 'is missing, and REDIS_URL of the connector is not set; pass an address');
   if (address !== undefined && !address.split(',').every((each) => URL.canParse(each.trim())))
     throw invalid('redisUrl', 'must be an address such as redis://user:password@host:6379');
+  const { inspectRedis } = await import('../../runtime/notifier/inspect-redis.ts');
   const redis = await inspectRedis(redisUrl, clock);
   if (redis.kind === 'unreachable') {
     logger.warn({ err: redis.error }, 'the Redis of a consumer does not answer');

@@ -4,7 +4,6 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { BullmqSettings, HttpSettings } from '../db/consumer-tables.ts';
 import { consumerRedisContext, consumerSecretContext } from '../db/sealed-columns.ts';
 import type { ConsumerRow } from './consumer-store.ts';
-import { openBullmqSink } from './sinks/bullmq-sink.ts';
 import { type ChangeHandlers, createHandlerSink } from './sinks/handler.ts';
 import { openHttpSink } from './sinks/http-sink.ts';
 import type { Sink } from './sinks/sink.ts';
@@ -58,5 +57,6 @@ async function openBullmq(row: ConsumerRow, { keyRing, redisUrl }: SinkContext):
   const own =
     sealedRedisUrl === null ? redisUrl : await keyRing.open(sealedRedisUrl, consumerRedisContext(name));
   if (own === undefined) throw new TypeError('neither the consumer nor the connector has a Redis');
+  const { openBullmqSink } = await import('./sinks/bullmq-sink.ts');
   return openBullmqSink({ redisUrl: own, queue, prefix, attempts });
 }

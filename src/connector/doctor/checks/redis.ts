@@ -1,4 +1,4 @@
-import { inspectRedis, type RedisState } from '../../../runtime/notifier/inspect-redis.ts';
+import type { RedisState } from '../../../runtime/notifier/inspect-redis.ts';
 import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -18,6 +18,7 @@ export const redisCheck: Check<CheckInput> = {
   async run({ settings, clock }) {
     if (settings.redisUrl === undefined)
       return notChecked('REDIS_URL is not set: Postgres carries notifications.');
+    const { inspectRedis } = await import('../../../runtime/notifier/inspect-redis.ts');
     const inspected = await inspectRedis(settings.redisUrl, clock);
     if (inspected.kind === 'unreachable') return explainNoAnswer(inspected.hosts, inspected.error);
     const findings = inspected.servers.map(judgeServer);

@@ -1,4 +1,0 @@
-import { resolveDrizzleOnce } from '../../src/commands/quick-imports.ts';
-
-// Preloaded by the workers of the run and by what they start with their own variables.
-resolveDrizzleOnce();
