@@ -133,28 +133,6 @@ describe('a file that cannot be fetched', () => {
     });
   });
 
-  it('is tried again with growing waits, 20 times, and has failed then', async () => {
-    media.file = { status: 503, body: 'x' };
-    const id = await media.receive();
-    await media.settle();
-    expect([media.fetches, (await media.copyOf(id))?.state]).toEqual([1, 'pending']);
-    await media.pass(4_999);
-    expect(media.fetches).toBe(1);
-    await media.pass(1);
-    expect(media.fetches).toBe(2);
-    await media.pass(9_999);
-    expect(media.fetches).toBe(2);
-    for (let hours = 0; hours < 18; hours += 1) await media.pass(HOUR_MS);
-    expect(media.fetches).toBe(20);
-    expect(await media.copyOf(id)).toMatchObject({ state: 'failed', error: 'the file request returned 503' });
-    expect(await media.statesOf(id)).toEqual([
-      ['message.created', 'pending'],
-      ['message.updated', 'failed'],
-    ]);
-    await media.pass(HOUR_MS);
-    expect(media.fetches).toBe(20);
-  });
-
   it('is fetched once the service has it again, and on request after it has failed', async () => {
     media.file = { status: 503, body: 'x' };
     const id = await media.receive();
@@ -210,7 +188,7 @@ describe('a file that is gone, and whose address a poll renews', () => {
 
   it('waits since then, not since the message', async () => {
     const id = await receiveGone();
-    await media.world.clock.advance(HOUR_MS);
+    await media.world.clock.skip(HOUR_MS);
     media.file = { status: 503, body: 'x' };
     await list(id, addressOf('2'));
     expect(await readWaitingFiles(media.world.database)).toEqual({
@@ -237,38 +215,6 @@ describe('a file that is gone, and whose address a poll renews', () => {
     await media.start({ mediaStore: undefined });
     await list(id, addressOf('2'));
     expect((await media.copyOf(id))?.state).toBe('gone');
-  });
-});
-
-describe('a store that is away', () => {
-  it('loses nothing in an hour, and uses up no attempts', async () => {
-    // Root may write anywhere: a file where the folder should be fails for everybody.
-    rmSync(media.folder, { recursive: true });
-    writeFileSync(media.folder, 'not a folder');
-    const ids = [await media.receive(), await media.receive(), await media.receive()];
-    for (let minutes = 0; minutes < 60; minutes += 1) await media.pass(60_000);
-    for (const id of ids) {
-      expect(await media.copyOf(id)).toMatchObject({
-        state: 'pending',
-        error: expect.stringMatching(/^the folder of files failed: E\w+$/),
-      });
-      expect(await media.statesOf(id)).toEqual([['message.created', 'pending']]);
-    }
-    // At most each minute one of them, and not each of them twice: it waits for the store.
-    expect(media.fetches).toBeLessThanOrEqual(3 * 61);
-    rmSync(media.folder);
-    await media.pass(120_000);
-    for (const id of ids) expect(await media.copyOf(id)).toMatchObject(STORED);
-    // It fails once more: the long waits were those of the first time.
-    rmSync(media.folder, { recursive: true });
-    writeFileSync(media.folder, 'not a folder');
-    const again = await media.receive();
-    await media.settle();
-    expect(await media.copyOf(again)).toMatchObject({ state: 'pending' });
-    rmSync(media.folder);
-    const next = await media.receive();
-    await media.pass(5_000);
-    expect(await media.copyOf(next)).toMatchObject(STORED);
   });
 });
 

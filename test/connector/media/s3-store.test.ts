@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createS3Store, type S3Settings } from '../../../src/connector/media/s3-store.ts';
+import { ObjectRefused, StoreFailure } from '../../../src/connector/media/store-failure.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
 import { listen } from '../../support/listen.ts';
@@ -146,69 +147,23 @@ it('a connector keeps files in the bucket, sends readers there, and removes them
   }
 });
 
-describe('a bucket that refuses an object', () => {
-  const HOUR_MS = 3_600_000;
-  const TOO_LARGE = [400, '<Error><Code>EntityTooLarge</Code></Error>'] as const;
-
-  /** A connector with a bucket that answers so to each object whose address contains `part`; the others are taken. */
-  async function open(part: string, [status, body]: readonly [number, string]) {
-    let refuses = false;
-    const bucket = await listen((request, response) => {
-      const isRefused = refuses && request.method === 'PUT' && request.url?.includes(part) === true;
-      request
-        .resume()
-        .on('end', () => response.writeHead(isRefused ? status : 200).end(isRefused ? body : ''));
-    });
-    const media = await MediaWorld.open({ mediaStore: { kind: 's3', ...settings, endpoint: bucket.url } });
-    refuses = true;
-    const id = await media.receive();
-    const another = await media.receive();
-    await media.settle();
-    const close = async () => {
-      await media.close();
-      await bucket.drain(0);
-    };
-    return { media, id, another, close };
-  }
-
-  it.each([
-    [TOO_LARGE, 'the bucket of files answered 400 EntityTooLarge'],
-    [[413, ''] as const, 'the bucket of files answered 413'],
-  ])(
-    'and takes others: the file has failed after 20 attempts, and the others wait for none',
-    async (answer, error) => {
-      const { media, id, another, close } = await open('/m1-', answer);
-      try {
-        expect(await media.copyOf(another)).toMatchObject({ state: 'stored' });
-        expect(await media.copyOf(id)).toMatchObject({ state: 'pending', error });
-        for (let hours = 0; hours < 20; hours += 1) await media.pass(HOUR_MS);
-        expect(await media.copyOf(id)).toMatchObject({ state: 'failed', error });
-        expect(await media.statesOf(id)).toEqual([
-          ['message.created', 'pending'],
-          ['message.updated', 'failed'],
-        ]);
-        expect(media.fetches).toBe(20 + 1);
-      } finally {
-        await close();
-      }
-    },
-  );
-
-  it.each([
-    ['and each other one', '/', TOO_LARGE],
-    ['because of its rights', '/m', [403, '<Error><Code>AccessDenied</Code></Error>'] as const],
-    ['because it does not exist', '/m', [404, '<Error><Code>NoSuchBucket</Code></Error>'] as const],
-  ])('%s: files wait, and use up no attempts', async (_, part, answer) => {
-    const { media, id, close } = await open(part, answer);
-    try {
-      for (let hours = 0; hours < 30; hours += 1) await media.pass(HOUR_MS);
-      expect(media.fetches).toBeGreaterThan(20);
-      expect(await media.copyOf(id)).toMatchObject({
-        state: 'pending',
-        error: expect.stringContaining(`answered ${answer[0]}`),
-      });
-    } finally {
-      await close();
-    }
+// Files wait for a bucket that fails; a refused object uses up an attempt.
+it.each([
+  ['refuses an object, and takes others', 'm1-', 400, 'EntityTooLarge', true],
+  ['refuses an object without a code, and takes others', 'm1-', 413, '', true],
+  ['refuses each object', '', 400, 'EntityTooLarge', false],
+  ['refuses an object because of rights', 'm1-', 403, 'AccessDenied', false],
+  ['does not exist', 'm1-', 404, 'NoSuchBucket', false],
+])('a bucket that %s', async (_what, part, status, code, isOfTheObject) => {
+  const bucket = await listen((request, response) => {
+    const isRefused = request.method === 'PUT' && request.url?.includes(part) === true;
+    const body = code === '' ? '' : `<Error><Code>${code}</Code></Error>`;
+    request.resume().on('end', () => response.writeHead(isRefused ? status : 200).end(isRefused ? body : ''));
   });
+  const store = createS3Store({ ...settings, endpoint: bucket.url }, systemClock);
+  const error = await store.put(KEY, fileOf(Buffer.from('bytes')), never).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(StoreFailure);
+  expect((error as StoreFailure).message).toBe(`the bucket of files answered ${status} ${code}`.trim());
+  expect(error instanceof ObjectRefused).toBe(isOfTheObject);
+  await bucket.drain(0);
 });

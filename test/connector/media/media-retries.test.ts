@@ -1,0 +1,107 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { FileUnavailable } from '../../../src/connector/media/open-file.ts';
+import { ObjectRefused } from '../../../src/connector/media/store-failure.ts';
+import type { Worker } from '../../../src/connector/work/worker.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { KeeperBench } from './keeper-bench.ts';
+
+const HOUR_MS = 3_600_000;
+const STORED = { state: 'stored', size: 5 };
+
+let database: Database;
+let close: () => Promise<void>;
+let bench: KeeperBench;
+let keeper: Worker;
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+});
+beforeEach(async () => {
+  bench = await KeeperBench.open(database);
+  return () => bench.close();
+});
+afterAll(() => close());
+
+/** Passes time, and works on what is due then. */
+async function pass(ms: number): Promise<void> {
+  await bench.clock.skip(ms);
+  await keeper.settle();
+}
+const countFetches = (): number => bench.log.filter((entry) => entry === 'fetch').length;
+
+it('a file that cannot be fetched is tried again with growing waits, 20 times, and has failed then', async () => {
+  bench.file = new FileUnavailable('unreachable', 'the file request returned 503');
+  await bench.receive('m1');
+  ({ keeper } = await bench.start());
+  await keeper.settle();
+  expect([countFetches(), (await bench.read())?.state]).toEqual([1, 'pending']);
+  await pass(4_999);
+  expect(countFetches()).toBe(1);
+  await pass(1);
+  expect(countFetches()).toBe(2);
+  await pass(9_999);
+  expect(countFetches()).toBe(2);
+  for (let hours = 0; hours < 18; hours += 1) await pass(HOUR_MS);
+  expect(countFetches()).toBe(20);
+  expect(await bench.read()).toMatchObject({ state: 'failed', error: 'the file request returned 503' });
+  expect(await bench.readChanges()).toEqual(['message.created', 'message.updated']);
+  await pass(HOUR_MS);
+  expect(countFetches()).toBe(20);
+});
+
+it('a file that the store refuses has failed after 20 attempts, and others wait for none', async () => {
+  const error = 'the bucket of files answered 400 EntityTooLarge';
+  await bench.receive('m1');
+  await bench.receive('m2');
+  ({ keeper } = await bench.start(database, {
+    async put(key, ...content) {
+      if (key.includes('/m1-')) throw new ObjectRefused(error);
+      await bench.disk.put(key, ...content);
+    },
+  }));
+  await keeper.settle();
+  expect(await bench.read('m2')).toMatchObject(STORED);
+  expect(await bench.read('m1')).toMatchObject({ state: 'pending', error });
+  for (let hours = 0; hours < 20; hours += 1) await pass(HOUR_MS);
+  expect(await bench.read('m1')).toMatchObject({ state: 'failed', error });
+  expect(countFetches()).toBe(20 + 1);
+});
+
+it('files wait for a store that is away, use up no attempts, and are stored soon after it is back', async () => {
+  // Root may write anywhere: a file where the folder should be fails for everybody.
+  const takeAway = (): void => {
+    rmSync(bench.folder, { recursive: true });
+    writeFileSync(bench.folder, 'not a folder');
+  };
+  takeAway();
+  const ids = ['m1', 'm2', 'm3'];
+  for (const id of ids) await bench.receive(id);
+  ({ keeper } = await bench.start());
+  await keeper.settle();
+  for (let minutes = 0; minutes < 60; minutes += 1) await pass(60_000);
+  for (const id of ids) {
+    const copy = await bench.read(id);
+    expect(copy).toMatchObject({
+      state: 'pending',
+      error: expect.stringMatching(/^the folder of files failed: E\w+$/),
+    });
+    expect(copy).not.toHaveProperty('attempts');
+  }
+  expect(await bench.readChanges()).toEqual(['message.created', 'message.created', 'message.created']);
+  // What has a key is looked for in the store before it is fetched again.
+  expect(countFetches()).toBe(3);
+  rmSync(bench.folder);
+  await pass(120_000);
+  for (const id of ids) expect(await bench.read(id)).toMatchObject(STORED);
+  // It fails once more: the long waits were those of the first time.
+  takeAway();
+  await bench.receive('m4');
+  await keeper.settle();
+  expect(await bench.read('m4')).toMatchObject({ state: 'pending' });
+  rmSync(bench.folder);
+  await bench.receive('m5');
+  await pass(5_000);
+  expect(await bench.read('m5')).toMatchObject(STORED);
+});
