@@ -4,8 +4,9 @@ import { backOff } from '../../../src/connector/reconcile/account-poller.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { StalledWalk } from '../../../src/patterns/reconcile-walk.ts';
 import { proves } from '../../support/proves.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 describe('the wait after a failure', () => {
   const waitAfter = (error: unknown, failures: number, random = 0, answered = false) =>
     backOff({ error, failures, answered }, random);
@@ -62,7 +63,7 @@ describe('the wait after a failure', () => {
 describe('an account whose polls fail', () => {
   let bench: PollBench;
   beforeEach(async () => {
-    bench = await openPollBench();
+    bench = await openPollBench(shared());
     bench.service.addConnection('c1');
   });
   afterEach(() => bench.close());

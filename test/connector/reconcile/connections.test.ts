@@ -2,14 +2,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const MINUTE = 60_000;
 let bench: PollBench;
 let start: number;
 
 beforeEach(async () => {
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   start = bench.clock.now() - 24 * 60 * MINUTE;
 });
 afterEach(() => bench.close());

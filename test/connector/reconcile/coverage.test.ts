@@ -5,15 +5,16 @@ import { type Database, DatabaseUnavailable } from '../../../src/runtime/databas
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { proves } from '../../support/proves.ts';
 import { received } from '../support/event-fixtures.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const MINUTE = 60_000;
 let bench: PollBench;
 /** Service time of the first message. */
 let start: number;
 
 beforeEach(async () => {
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   start = bench.clock.now() - 24 * 60 * MINUTE;
   bench.service.addConnection('c1');
 });

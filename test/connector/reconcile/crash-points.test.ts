@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const MINUTE = 60_000;
 let bench: PollBench;
 
@@ -14,7 +15,7 @@ function addMessages(count: number, at: (index: number) => number): void {
 }
 
 beforeEach(async () => {
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   bench.service.addConnection('c1');
   const hidden = bench.service.addConnection('c2');
   const now = bench.clock.now();

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { received } from '../support/event-fixtures.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const DAY = 86_400_000;
 const MINUTE = 60_000;
 const PAGE = 10;
@@ -10,7 +11,7 @@ let bench: PollBench;
 let start: number;
 
 beforeEach(async () => {
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   start = bench.clock.now();
   bench.service.pageSize = PAGE;
   bench.service.addConnection('c1');

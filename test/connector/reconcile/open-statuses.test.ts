@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { dueHorizon, HORIZONS, horizonsWithin } from '../../../src/connector/reconcile/sweep-statuses.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -46,7 +47,7 @@ describe('the horizon that is due', () => {
 describe('a sweep', () => {
   let bench: PollBench;
   beforeEach(async () => {
-    bench = await openPollBench();
+    bench = await openPollBench(shared());
     bench.service.addConnection('c1', { provider: 'cloud_api' });
   });
   afterEach(() => bench.close());

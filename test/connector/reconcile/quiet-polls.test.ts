@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPollMemory } from '../../../src/connector/reconcile/quiet-polls.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const PERIOD = 45_000;
 
 let bench: PollBench;
 let memory = createPollMemory();
 beforeEach(async () => {
   memory = createPollMemory();
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   bench.service.addConnection('c1');
   for (let index = 0; index < 3; index += 1)
     bench.service.addMessage('c1', bench.clock.now() - 3_600_000 - index * 1_000);

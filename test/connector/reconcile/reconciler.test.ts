@@ -7,15 +7,16 @@ import {
 } from '../../../src/connector/reconcile/reconciler.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 let bench: PollBench;
 let notifier: ManualNotifier;
 let reconciler: Reconciler;
 let options: ReconcilerOptions;
 
 beforeEach(async () => {
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   notifier = new ManualNotifier();
   options = { ...bench.poller, notifier, intervalMs: 45_000 };
   reconciler = createReconciler(options);
@@ -254,11 +255,15 @@ describe('the polling period', () => {
   });
 
   it('survives an outage of notifications and of the database', async () => {
-    await reconciler.start();
+    const own = await openPollBench();
+    const alone = createReconciler({ ...own.poller, notifier, intervalMs: 45_000 });
+    await alone.start();
     notifier.failing = true;
-    await bench.database.close();
-    await expect(reconciler.pollSoon(ACCOUNT)).resolves.toBeUndefined();
+    await own.database.close();
+    await expect(alone.pollSoon(ACCOUNT)).resolves.toBeUndefined();
     await expect(notifier.deliver('poll', ACCOUNT)).resolves.toBeUndefined();
+    await alone.close();
+    await own.close();
   });
 });
 

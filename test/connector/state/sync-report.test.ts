@@ -5,14 +5,15 @@ import type { ConnectionStateFacts, MessageFacts } from '../../../src/connector/
 import { oldestWaitMs, readDuePolls } from '../../../src/connector/state/figures.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
 import { delivery, outage, received, status } from '../support/event-fixtures.ts';
-import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
 
+const shared = sharePollDatabase();
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 let bench: PollBench;
 
 beforeEach(async () => {
-  bench = await openPollBench();
+  bench = await openPollBench(shared());
   await bench.database.query('update connector.subscriptions set registered_at = 0');
   bench.service.addConnection('c1');
 });

@@ -1,5 +1,7 @@
+import { afterAll, beforeAll } from 'vitest';
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import type { FirstAccountOptions } from '../../../src/connector/accounts/first-account.ts';
+import { clearTables, TABLES_OF_PROCESSES } from '../../../src/connector/db/clear-tables.ts';
 import {
   type AccountPollerOptions,
   type PollOutcome,
@@ -9,15 +11,13 @@ import {
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
 import { createPollMemory } from '../../../src/connector/reconcile/quiet-polls.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing, generateSealingKey, type KeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTurns } from '../../../src/runtime/turns/turns.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { configureAccount } from './configure-account.ts';
+import { openConnectorDatabase, silentLogger } from './event-fixtures.ts';
 import { ScriptedService } from './scripted-service.ts';
 
 export const ACCOUNT = FIRST_ACCOUNT_ID;
@@ -44,10 +44,28 @@ export interface PollBench {
   close(): Promise<void>;
 }
 
-export async function openPollBench(): Promise<PollBench> {
-  const { url, drop } = await createTestDatabase({ connector: true });
-  const logger = createLogger({ level: 'silent', name: 'test' });
-  const database = openDatabase({ url, name: 'test', poolSize: 4, clock: systemClock, logger });
+/** A database and the connections to it. */
+type OpenedDatabase = Awaited<ReturnType<typeof openConnectorDatabase>>;
+
+/** One database for the benches of a file, each of which finds it empty. To be called at the top of the file. */
+export function sharePollDatabase(): () => OpenedDatabase {
+  let shared: OpenedDatabase;
+  beforeAll(async () => {
+    shared = await openConnectorDatabase();
+  });
+  afterAll(() => shared.close());
+  return () => ({ ...shared, close: () => clearAll(shared.database) });
+}
+
+async function clearAll(database: Database): Promise<void> {
+  for (const table of TABLES_OF_PROCESSES) await database.query(`delete from connector.${table}`);
+  await clearTables(database);
+}
+
+/** Opens a bench with a database of its own, or one that benches share. */
+export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench> {
+  const { url, database, close } = opened ?? (await openConnectorDatabase());
+  const logger = silentLogger;
   const service = await ScriptedService.start();
   const clock = new ManualClock();
   const sealingKey = generateSealingKey();
@@ -115,8 +133,7 @@ export async function openPollBench(): Promise<PollBench> {
     close: async () => {
       await Promise.all(processes.map((each) => each.stop()));
       await service.close();
-      await database.close();
-      await drop();
+      await close();
     },
   };
   await bench.configure();
