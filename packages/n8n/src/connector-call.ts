@@ -34,14 +34,12 @@ export async function callConnector(
 ): Promise<Answer> {
   const { url } = await context.getCredentials<{ url: string }>(CREDENTIALS);
   const answer: Answer = await context.helpers.httpRequestWithAuthentication.call(context, CREDENTIALS, {
-    ...{
-      method,
-      baseURL: url,
-      url: path,
-      json: true,
-      returnFullResponse: true,
-      ignoreHttpStatusErrors: true,
-    },
+    method,
+    baseURL: url,
+    url: path,
+    json: true,
+    returnFullResponse: true,
+    ignoreHttpStatusErrors: true,
     ...(body === undefined ? {} : { body }),
   });
   if (answer.statusCode < 300 || answer.statusCode === expected) return answer;
