@@ -12,7 +12,7 @@ export const PROJECTS = {
     'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
     'test/package/image-files.test.ts',
     'test/support/check-invariants.test.ts',
-    'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
+    'test/runtime/{addresses,config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',
     'test/runtime/clock/{back-off,deadline,manual-clock,repeat,share-reads}.test.ts',
     'test/runtime/http-server/{bound-json,charset,memory-budget}.test.ts',
     'test/runtime/public-network/{keeps-secrets,public-address}.test.ts',

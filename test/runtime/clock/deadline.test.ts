@@ -48,6 +48,7 @@ describe('a deadline', () => {
   it('holds no timer once everything is done', async () => {
     const deadline = new Deadline(clock, 1_000);
     await deadline.within(Promise.resolve(), 200);
+    await expect(deadline.within(Promise.reject(new Error('its own')), 200)).rejects.toThrow('its own');
     deadline.done();
     expect(clock.pending).toBe(0);
   });

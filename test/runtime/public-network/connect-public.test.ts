@@ -16,6 +16,7 @@ const publicAddresses: LookupAddress[] = [
 interface Opened {
   readonly kind: 'tcp' | 'tls';
   readonly options: TcpNetConnectOpts & { servername?: string };
+  readonly socket: Socket;
 }
 
 /** Connects with sockets that only record their target. */
@@ -23,8 +24,8 @@ function dial(url: string, options: Partial<ConnectPublicOptions> & { connects?:
   const opened: Opened[] = [];
   const clock = new WatchedClock();
   const open = (kind: Opened['kind']) => (socketOptions: Opened['options']) => {
-    opened.push({ kind, options: socketOptions });
     const socket = new Socket();
+    opened.push({ kind, options: socketOptions, socket });
     if (options.connects !== false)
       setImmediate(() => socket.emit(kind === 'tcp' ? 'connect' : 'secureConnect'));
     return socket;
@@ -133,7 +134,7 @@ describe('a connection to the public internet', () => {
     await clock.timerSet(10_000);
     await clock.advance(10_000);
     expect(await done).toMatchObject({ code: 'CONNECT_TIMEOUT' });
-    expect(opened).toHaveLength(1);
+    expect(opened.map(({ socket }) => socket.destroyed)).toEqual([true]);
     expect(clock.pending).toBe(0);
   });
 
