@@ -154,10 +154,11 @@ describe('a connection to the public internet', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
+    const clock = new WatchedClock();
     const connect = connectPublic({
       detour: () => ({ host: '127.0.0.1', port, tls: false }),
       lookup: async () => publicAddresses,
-      clock: new WatchedClock(),
+      clock,
       deadlineMs: 10_000,
     });
     const error = await new Promise((resolve) => {
@@ -165,5 +166,6 @@ describe('a connection to the public internet', () => {
       connect({ hostname: 'hooks.example.com', port: '', protocol: 'https:' }, callback);
     });
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(clock.pending).toBe(0);
   });
 });
