@@ -347,7 +347,13 @@ describe('the signature of a delivery', () => {
     const never = Promise.withResolvers<'none'>();
     vi.spyOn(quick.secrets, 'awaitNewer').mockReturnValue(never.promise);
     const answer = await deliver(quick.server, receivedBody(), { secret: 'another' });
-    expect([answer.status, answer.body.error]).toEqual([503, 'unavailable']);
+    expect([answer.status, answer.body]).toEqual([
+      503,
+      {
+        error: 'unavailable',
+        message: 'The valid secret could not be read in time; send the delivery again.',
+      },
+    ]);
     never.resolve('none');
     await quick.close();
   });
