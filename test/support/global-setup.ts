@@ -4,6 +4,7 @@ import type { TestProject } from 'vitest/node';
 import type { EmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import { startFastPostgres } from '../../src/testing/fast-postgres.ts';
 import { requireInstalledPostgres } from './own-postgres.ts';
+import { ROOT } from './root.ts';
 import { chooseScratchFolder } from './scratch-folder.ts';
 import { sweepAbandonedServers, TEST_FOLDER_PREFIX } from './sweep-abandoned-servers.ts';
 
@@ -42,8 +43,8 @@ async function makeRunFolder(): Promise<string> {
   // The workers use this as the system's folder.
   process.env['TMPDIR'] = join(folder, 'tmp');
   await mkdir(join(folder, 'tmp'));
-  // Processes that tests start mostly load the same modules, so they share a compile cache.
-  process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled');
+  // Processes that tests start mostly load the same modules, so they share a compile cache, as do later runs.
+  process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/compiled');
   const preload = `--import ${new URL('resolve-quickly.ts', import.meta.url).href}`;
   process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} ${preload}`.trim();
   return folder;

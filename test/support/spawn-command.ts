@@ -10,7 +10,7 @@ const { NODE_OPTIONS = '', NODE_COMPILE_CACHE = '' } = process.env;
 export const QUICK_IMPORTS = { NODE_OPTIONS, NODE_COMPILE_CACHE };
 
 export interface SpawnOptions {
-  /** Its environment, besides PATH and HOME. */
+  /** Its environment, besides PATH, HOME and the cache of compiled code. */
   readonly env?: Readonly<Record<string, string>>;
   /** Default: a folder without an `.env`. */
   readonly cwd?: string;
@@ -59,6 +59,7 @@ export function spawnCommand(
     env: {
       PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
       HOME: process.env['HOME'],
+      NODE_COMPILE_CACHE,
       ...options.env,
     },
   });
