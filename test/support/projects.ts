@@ -6,7 +6,7 @@ export const PROJECTS = {
   unit: [
     'test/{architecture,bench,contract,mutants,requirements}/**/*.test.ts',
     'packages/console/test/*.test.tsx',
-    'packages/console/test/{build-journey,chats,concerns,conversations,gather,live-list,reading}.test.ts',
+    'packages/console/test/{build-journey,chats,concerns,conversations,gather,live-list,reading,series}.test.ts',
     'test/patterns/{message-status,pairing-poll,phone-variants,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'packages/*/test/{forms,judgement,reports,requests}.test.ts',
     'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
