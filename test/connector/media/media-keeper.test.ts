@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readWaitingFiles } from '../../../src/connector/db/media-copies.ts';
 import { MediaWorld, PERSON } from './media-world.ts';
 
@@ -8,10 +8,21 @@ const SHA256 = '277089d91c0bdf4f2e6862ba7e4a07605119431f5d13f726dd352b06f1b206a9
 const HOUR_MS = 3_600_000;
 
 let media: MediaWorld;
-beforeEach(async () => {
-  media = await MediaWorld.open();
-});
-afterEach(() => media.close());
+
+/** For tests that start no other process: each has messages of its own, and finds neither files nor requests. */
+function withOneWorld(): void {
+  beforeAll(async () => {
+    media = await MediaWorld.open();
+  });
+  beforeEach(() => media.forget());
+  afterAll(() => media.close());
+}
+function withOwnWorld(): void {
+  beforeEach(async () => {
+    media = await MediaWorld.open();
+  });
+  afterEach(() => media.close());
+}
 
 const STORED = { state: 'stored', sha256: SHA256, size: 5, error: null };
 const keyOf = (id: string): string => {
@@ -20,7 +31,26 @@ const keyOf = (id: string): string => {
   return `default/c1/${created.getUTCFullYear()}/${month}/${id}-277089d9`;
 };
 
+const GONE = { status: 404, body: 'x' };
+/** The address of the file in the list of the service, which a poll reads. */
+async function list(id: string, mediaUrl: string): Promise<void> {
+  const { service, clock } = media.world;
+  service.messages = [];
+  service.addMessage('c1', clock.now(), { id, shown: { mediaUrl } });
+  await media.running.ask('POST', '/v1/sync');
+  await media.settle();
+}
+const addressOf = (path: string): string => `${new URL(media.world.service.baseUrl).origin}/media/${path}`;
+async function receiveGone(): Promise<string> {
+  media.file = GONE;
+  const id = await media.receive();
+  await media.settle();
+  return id;
+}
+
 describe('the file of a message', () => {
+  withOneWorld();
+
   it('is pending, then stored, with its key, its digest and its size', async () => {
     const id = await media.receive();
     expect(await media.copyOf(id)).toEqual({
@@ -70,37 +100,6 @@ describe('the file of a message', () => {
     expect([media.fetches, (await media.statesOf(id)).length]).toEqual([1, 2]);
   });
 
-  it('is never fetched by the receiver', async () => {
-    await media.running.stop();
-    await media.start({ role: 'web' });
-    const id = await media.receive();
-    await media.settle();
-    await media.pass(HOUR_MS);
-    expect(media.fetches).toBe(0);
-    await media.running.stop();
-    await media.start();
-    await media.settle();
-    expect(await media.copyOf(id)).toMatchObject(STORED);
-  });
-
-  it('is not kept while no store is set, and kept on request later', async () => {
-    await media.running.stop();
-    await media.start({ mediaStore: undefined });
-    const id = await media.receive();
-    await media.settle();
-    expect([await media.copyOf(id), media.fetches]).toEqual([null, 0]);
-    const refused = await media.running.ask('POST', `/v1/messages/${id}/media`);
-    expect([refused.status, refused.body['error']]).toEqual([409, 'media_store_off']);
-    await media.running.stop();
-    await media.start();
-    await media.settle();
-    expect(await media.copyOf(id)).toBeNull();
-    const asked = await media.running.ask('POST', `/v1/messages/${id}/media`);
-    expect([asked.status, asked.body['mediaCopy']]).toMatchObject([200, { state: 'pending' }]);
-    await media.settle();
-    expect(await media.copyOf(id)).toMatchObject(STORED);
-  });
-
   it('has a key that leads nowhere else, whatever its ids are', async () => {
     for (const id of ['../../../../etc/passwd', '..', 'a/b', 'a\\b', 'm'.repeat(255)]) {
       await media.receive({ id });
@@ -113,6 +112,8 @@ describe('the file of a message', () => {
 });
 
 describe('a file that cannot be fetched', () => {
+  withOneWorld();
+
   it('is gone if the service no longer has it', async () => {
     for (const status of [404, 410]) {
       media.file = { status, body: 'x' };
@@ -153,22 +154,7 @@ describe('a file that cannot be fetched', () => {
 });
 
 describe('a file that is gone, and whose address a poll renews', () => {
-  const GONE = { status: 404, body: 'x' };
-  /** The address of the file in the list of the service, which a poll reads. */
-  async function list(id: string, mediaUrl: string): Promise<void> {
-    const { service, clock } = media.world;
-    service.messages = [];
-    service.addMessage('c1', clock.now(), { id, shown: { mediaUrl } });
-    await media.running.ask('POST', '/v1/sync');
-    await media.settle();
-  }
-  const addressOf = (path: string): string => `${new URL(media.world.service.baseUrl).origin}/media/${path}`;
-  async function receiveGone(): Promise<string> {
-    media.file = GONE;
-    const id = await media.receive();
-    await media.settle();
-    return id;
-  }
+  withOneWorld();
 
   it('is fetched from there, and both are told', async () => {
     const id = await receiveGone();
@@ -186,17 +172,6 @@ describe('a file that is gone, and whose address a poll renews', () => {
     ]);
   });
 
-  it('waits since then, not since the message', async () => {
-    const id = await receiveGone();
-    await media.world.clock.skip(HOUR_MS);
-    media.file = { status: 503, body: 'x' };
-    await list(id, addressOf('2'));
-    expect(await readWaitingFiles(media.world.database)).toEqual({
-      waiting: 1,
-      oldestAt: media.world.clock.now(),
-    });
-  });
-
   it('stays gone if the address is the same', async () => {
     const id = await receiveGone();
     await list(id, addressOf('1'));
@@ -208,27 +183,21 @@ describe('a file that is gone, and whose address a poll renews', () => {
     for (const path of ['2', '3', '4']) await list(id, addressOf(path));
     expect([media.fetches, (await media.copyOf(id))?.state]).toEqual([2, 'gone']);
   });
-
-  it('stays gone while no store is set', async () => {
-    const id = await receiveGone();
-    await media.running.stop();
-    await media.start({ mediaStore: undefined });
-    await list(id, addressOf('2'));
-    expect((await media.copyOf(id))?.state).toBe('gone');
-  });
 });
 
 describe('erasing a person', () => {
+  withOneWorld();
+
   const erase = () => media.running.ask('DELETE', `/v1/people/${PERSON}`);
 
   it('removes the stored files', async () => {
-    await media.receive();
-    await media.receive({ from: '447700900999' });
+    const id = await media.receive();
+    const another = await media.receive({ from: '447700900999' });
     await media.settle();
-    const file = Object.keys(media.files).find((name) => name.includes('/m1-'));
+    const file = Object.keys(media.files).find((name) => name.includes(`/${id}-`));
     writeFileSync(`${media.folder}/${file}.part`, 'what an interrupted write has left');
     expect((await erase()).status).toBe(200);
-    expect(Object.keys(media.files)).toEqual([expect.stringContaining('/m2-')]);
+    expect(Object.keys(media.files)).toEqual([expect.stringContaining(`/${another}-`)]);
   });
 
   it('ends what is pending', async () => {
@@ -252,13 +221,67 @@ describe('erasing a person', () => {
     rmSync(month);
     expect((await erase()).body).toEqual({ messages: 1, sends: 0 });
   });
+});
 
-  it('is refused by a process that has no store, while files are kept', async () => {
+describe('the file of a message, with processes or times of its own,', () => {
+  withOwnWorld();
+
+  it('waits since a poll has renewed its address, not since the message', async () => {
+    const id = await receiveGone();
+    await media.world.clock.skip(HOUR_MS);
+    media.file = { status: 503, body: 'x' };
+    await list(id, addressOf('2'));
+    expect(await readWaitingFiles(media.world.database)).toEqual({
+      waiting: 1,
+      oldestAt: media.world.clock.now(),
+    });
+  });
+
+  it('is never fetched by the receiver', async () => {
+    await media.running.stop();
+    await media.start({ role: 'web' });
+    const id = await media.receive();
+    await media.settle();
+    await media.pass(HOUR_MS);
+    expect(media.fetches).toBe(0);
+    await media.running.stop();
+    await media.start();
+    await media.settle();
+    expect(await media.copyOf(id)).toMatchObject(STORED);
+  });
+
+  it('is not kept while no store is set, and kept on request later', async () => {
+    await media.running.stop();
+    await media.start({ mediaStore: undefined });
+    const id = await media.receive();
+    await media.settle();
+    expect([await media.copyOf(id), media.fetches]).toEqual([null, 0]);
+    const refused = await media.running.ask('POST', `/v1/messages/${id}/media`);
+    expect([refused.status, refused.body['error']]).toEqual([409, 'media_store_off']);
+    await media.running.stop();
+    await media.start();
+    await media.settle();
+    expect(await media.copyOf(id)).toBeNull();
+    const asked = await media.running.ask('POST', `/v1/messages/${id}/media`);
+    expect([asked.status, asked.body['mediaCopy']]).toMatchObject([200, { state: 'pending' }]);
+    await media.settle();
+    expect(await media.copyOf(id)).toMatchObject(STORED);
+  });
+
+  it('stays gone while no store is set, although a poll renews its address', async () => {
+    const id = await receiveGone();
+    await media.running.stop();
+    await media.start({ mediaStore: undefined });
+    await list(id, addressOf('2'));
+    expect((await media.copyOf(id))?.state).toBe('gone');
+  });
+
+  it('of a person is not erased by a process that has no store, while files are kept', async () => {
     await media.receive();
     await media.settle();
     await media.running.stop();
     await media.start({ mediaStore: undefined });
-    const refused = await erase();
+    const refused = await media.running.ask('DELETE', `/v1/people/${PERSON}`);
     expect([refused.status, refused.body['error']]).toEqual([409, 'media_store_off']);
   });
 });

@@ -9,6 +9,7 @@ import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running
 import type { Fault } from '../support/scripted-service.ts';
 
 export const PERSON = '447700900201';
+const SMALL_FILE: Fault = { status: 200, body: 'bytes', headers: { 'content-type': 'image/png' } };
 
 /** A connector that keeps files in a folder, and a service whose files a test controls. */
 export class MediaWorld {
@@ -16,7 +17,7 @@ export class MediaWorld {
   readonly world: ConnectorWorld;
   running!: RunningConnector;
   /** What the service answers for a file. */
-  file: Fault = { status: 200, body: 'bytes', headers: { 'content-type': 'image/png' } };
+  file: Fault = SMALL_FILE;
   #count = 0;
 
   private constructor(world: ConnectorWorld) {
@@ -34,6 +35,14 @@ export class MediaWorld {
 
   get disk(): MediaStoreSettings {
     return { kind: 'disk', folder: this.folder };
+  }
+
+  /** Removes what tests before have left at the service and in the store. */
+  forget(): void {
+    this.file = SMALL_FILE;
+    this.world.service.messages = [];
+    this.world.service.requests = [];
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   /** Starts another process on the same database; `running` is the last one. */
