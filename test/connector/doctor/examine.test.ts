@@ -323,7 +323,7 @@ describe('a proxy on the port of the settings', () => {
 });
 
 describe('an account', () => {
-  withOwnSystem();
+  withOneSystem();
 
   it('is reported if records of its lists cannot be read, with their day', async () => {
     const odd = system.service.addMessage('c1', Date.UTC(2026, 0, 14, 12), { shown: { id: {} } });
