@@ -23,6 +23,8 @@ export class KeeperBench {
   readonly disk = createDiskStore(this.folder);
   /** The file at the service, or why there is none. */
   file: string | FileUnavailable = 'bytes';
+  /** Called before the service answers with the file. */
+  onFetch: () => Promise<void> = async () => undefined;
   /** What is done with the service and the store, in order. */
   log: string[] = [];
   #running: { keeper: Worker; presence: Presence }[] = [];
@@ -60,6 +62,7 @@ export class KeeperBench {
       onCommitted: () => undefined,
       openFile: async () => {
         this.log.push('fetch');
+        await this.onFetch();
         if (typeof this.file !== 'string') throw this.file;
         const file = Buffer.from(this.file);
         return {

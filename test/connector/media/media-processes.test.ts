@@ -153,12 +153,18 @@ it('a person who is erased while the file is being stored leaves no file, althou
 });
 
 it('a person who is erased while the file is being fetched leaves no file', async () => {
-  const { keeper } = await bench.start(database, {
-    async put() {
-      throw new Error('nothing is stored');
-    },
-  });
+  const fetching = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  bench.onFetch = async () => {
+    fetching.resolve();
+    await goOn.promise;
+  };
+  const { keeper } = await bench.start();
+  const settled = keeper.settle();
+  await fetching.promise;
   await erasePerson({ database, mediaStore: disk }, PERSON, bench.clock.now());
-  await keeper.settle();
+  goOn.resolve();
+  await settled;
+  expect(bench.log).toEqual(['fetch']);
   expect([await bench.read(), await disk.sizeOf(KEY)]).toEqual([null, null]);
 });
