@@ -12,6 +12,8 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** A Postgres that the whole run shares. Create databases on it with `createTestDatabase`. */
     databaseUrl: string;
+    /** Whether the run writes what it would compare (`-u`). */
+    updatesSnapshots: boolean;
   }
 }
 
@@ -27,6 +29,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const isNeeded = project.vitest.projects.some(({ name }) => name !== 'unit');
   const server = isNeeded && (given === undefined || given === '') ? await startDatabase(folder) : undefined;
   project.provide('databaseUrl', server?.url ?? given ?? '');
+  project.provide('updatesSnapshots', project.config.snapshotOptions.updateSnapshot === 'all');
   return async () => {
     if (server !== undefined) {
       await server.stop();

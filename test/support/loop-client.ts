@@ -88,7 +88,14 @@ export interface LoopClient {
   /** Fails every poll of messages, so that messages can only arrive by webhook. */
   failPolls(): Promise<unknown>;
   clearFaults(): Promise<unknown>;
-  deliveries(): Promise<readonly { messageId: string; outcome: string; headers: Record<string, string> }[]>;
+  deliveries(): Promise<
+    readonly {
+      messageId: string;
+      outcome: string;
+      headers: Record<string, string>;
+      attempts: readonly unknown[];
+    }[]
+  >;
   sync(): Promise<unknown>;
   messages(): Promise<readonly ShownMessage[]>;
   /** The whole numbered feed. */

@@ -16,15 +16,21 @@ export async function tellStory(
   client: LoopClient,
   sandbox: Caller,
   queue: (body: object) => Promise<unknown>,
+  /** Lets time pass between what happens, where it does not pass by itself. */
+  pass: () => Promise<unknown> = async () => undefined,
 ): Promise<Story> {
   const connectionId = await client.qrConnection();
   // The connector must know the connection before it sends.
   await client.sync();
-  const say = (from: string, text: string): Promise<unknown> =>
-    sandbox('POST', `/contacts/${from}/messages`, { connectionId, text });
+  const say = async (from: string, text: string): Promise<void> => {
+    await sandbox('POST', `/contacts/${from}/messages`, { connectionId, text });
+    await pass();
+  };
   let references = 0;
-  const answer = (to: string, text: string): Promise<unknown> =>
-    queue({ reference: `${Date.now()}-${references++}`, connectionId, to, text });
+  const answer = async (to: string, text: string): Promise<void> => {
+    await queue({ reference: `${Date.now()}-${references++}`, connectionId, to, text });
+    await pass();
+  };
   await say(GUEST, 'Hello, is the table for four still free tonight?');
   await answer(GUEST, 'Yes, it is. Shall I put it down for eight?');
   await say(OTHER, 'Where do I park?');
@@ -33,6 +39,7 @@ export async function tellStory(
   await client.dropWebhooks();
   const lost = await client.write(connectionId, 'Half past seven would be better.');
   await sandbox('POST', '/clock/advance', { ms: 5_000 });
+  await pass();
   await client.clearFaults();
   await client.sync();
   await client.arrival(lost);

@@ -163,7 +163,10 @@ function Account({ account }: { readonly account: AccountSync }) {
   });
   const nameOf = useNames();
   const credential = accounts?.accounts.find(({ id }) => id === account.accountId);
-  const { accountId, coveredUntil, oldestOpenStatus, repaired, connections, webhookHealth } = account;
+  const { accountId, coveredUntil, oldestOpenStatus, repaired, webhookHealth } = account;
+  const connections = account.connections.toSorted((one, other) =>
+    nameOf(one.connectionId).localeCompare(nameOf(other.connectionId)),
+  );
   return (
     <section aria-label={`Account ${accountId}`}>
       <div className="line">
