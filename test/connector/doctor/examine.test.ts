@@ -259,6 +259,20 @@ describe('the webhook of an old consent', () => {
   });
 });
 
+/** The port of a proxy that passes on webhooks and the API, and nothing else, as the shipped one does. */
+async function openProxy(): Promise<number> {
+  const proxy = createServer((request, response) => {
+    if (!/^\/(?:v1|webhooks)\//.test(request.url ?? '')) return void response.writeHead(404).end();
+    passOn(system.url, request, response);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return (proxy.address() as AddressInfo).port;
+}
+
 describe('the settings', () => {
   withOneSystem();
 
@@ -289,26 +303,8 @@ describe('the settings', () => {
       /^not_checked: Nothing listens/,
     );
   });
-});
 
-/** The port of a proxy that passes on webhooks and the API, and nothing else, as the shipped one does. */
-async function openProxy(): Promise<number> {
-  const proxy = createServer((request, response) => {
-    if (!/^\/(?:v1|webhooks)\//.test(request.url ?? '')) return void response.writeHead(404).end();
-    passOn(system.url, request, response);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  return (proxy.address() as AddressInfo).port;
-}
-
-describe('a proxy on the port of the settings', () => {
-  withOneSystem();
-
-  it('is distinguished from the connector behind it if it does not forward the probes', async () => {
+  it('are not taken for wrong if a proxy at their port does not forward the probes', async () => {
     const port = await openProxy();
     expect(await system.ask('connector', { port })).toMatch(
       /^ok: The connector answers behind a proxy, which does not forward \/readyz\./,
