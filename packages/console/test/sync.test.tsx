@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeadLetter } from '../../../src/contract/connector/changes.ts';
 import type { PairingEvent } from '../../../src/contract/connector/pairing.ts';
+import { REFRESH_MS } from '../src/data/reading.ts';
 import {
   ACCOUNT,
   ACCOUNT_SYNC,
@@ -176,18 +177,16 @@ describe('what the connector says of itself', () => {
       evidence: [],
     } as const;
     const unknown = { ...SEND, state: 'unknown', lastError: 'network' } as const;
+    let found = [
+      { ...ofPage, code: 'must_pair', says: '1 connection needs to be paired again.' },
+      { ...ofPage, code: 'dead_letters', says: '2 changes were set aside.' },
+      { ...ofPage, code: 'sends_unknown', says: '1 send ended as unknown.' },
+      { ...ofPage, code: 'no_worker', says: 'No process polls or sends.' },
+    ];
     const page = await openPage('/sync', {
       answers: {
         'GET /connector/v1/sync': SYNC,
-        'GET /connector/v1/doctor': {
-          at: at(),
-          findings: [
-            { ...ofPage, code: 'must_pair', says: '1 connection needs to be paired again.' },
-            { ...ofPage, code: 'dead_letters', says: '2 changes were set aside.' },
-            { ...ofPage, code: 'sends_unknown', says: '1 send ended as unknown.' },
-            { ...ofPage, code: 'no_worker', says: 'No process polls or sends.' },
-          ],
-        },
+        'GET /connector/v1/doctor': () => ({ at: at(), findings: found }),
         'GET /connector/v1/outbound': ({ query }: Sent) =>
           pageOf('outbound', query['state'] === 'unknown' ? [unknown] : []),
         'POST /connector/v1/outbound/{id}/retry': { ...unknown, state: 'queued' },
@@ -210,10 +209,14 @@ describe('what the connector says of itself', () => {
     await page.user.click(findings.getByRole('link', { name: 'Show and retry them' }));
     await page.user.click(await button('Retry'));
     await screen.findByText(/^Uncertain: it may have been sent\./, { selector: '.menu p' });
+    found = [];
     await page.user.click(screen.getAllByRole('button', { name: 'Retry' }).at(-1) as HTMLElement);
     await waitFor(() =>
       expect(page.writes.map(({ path }) => path)).toEqual(['/connector/v1/outbound/o1/retry']),
     );
+    // Sooner than it is read again by itself.
+    const nothing = 'Nothing is wrong, as far as the database shows.';
+    await findings.findByText(nothing, {}, { timeout: REFRESH_MS / 2 });
   });
 
   it('is how much is covered, repaired and late, in one line', async () => {

@@ -8,7 +8,9 @@ import type { Tone } from '../../ui/tone.ts';
 
 /** Reads everything of the connector again. */
 export async function readAgain(): Promise<void> {
-  await Promise.all(['connector', 'sync'].map((list) => queries.invalidateQueries({ queryKey: [list] })));
+  await Promise.all(
+    ['connector', 'sync', 'doctor'].map((list) => queries.invalidateQueries({ queryKey: [list] })),
+  );
 }
 
 export const HEALTH: Readonly<Record<WebhookHealth, Tone>> = {
