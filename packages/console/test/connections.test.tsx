@@ -35,11 +35,11 @@ describe('the connections', () => {
     const list = within(await screen.findByRole('list', { name: 'Connections' }));
     await list.findByText('trial 7 d');
     expect(list.getAllByRole('link').map(({ textContent }) => textContent)).toEqual([
-      'brokenA447700900101qractive',
-      'reconnectB447700900101qractive',
-      'disconnectedC447700900101qractive',
+      'brokenA+447700900101qractive',
+      'reconnectB+447700900101qractive',
+      'disconnectedC+447700900101qractive',
       'connectingD–qrnone',
-      'connectedE447700900101qrtrial 7 d',
+      'connectedE+447700900101qrtrial 7 d',
     ]);
     expect(page.reads.some(({ query }) => query['order'] === 'newest' && query['limit'] === '500')).toBe(
       true,

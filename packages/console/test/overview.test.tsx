@@ -185,7 +185,7 @@ describe('the overview', () => {
       'Repaired 3 found by polling, lost by webhooks',
       'Sends 4 accepted, 1 failed, 2 waiting',
       'Handled 4 calls taken after 250 ms, 1 failed',
-      'Lag 2 min the oldest waits, 1 parked',
+      'Lag 2 min the longest wait of a change, 1 parked',
       'Dead letters 2 set aside',
     ]);
     const flow = await region('Flow');
@@ -203,7 +203,7 @@ describe('the overview', () => {
       answers: { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
     });
     const figures = await region('Figures');
-    await figures.findByText('the oldest waits, unknown parked');
+    await figures.findByText('the longest wait of a change, unknown parked');
     figures.getByRole('link', { name: /^Lag unknown/ });
     figures.getByRole('link', { name: /^Dead letters unknown/ });
     figures.getByText('accepted, 1 failed, unknown waiting');
@@ -220,7 +220,7 @@ describe('the overview', () => {
       answers: { 'GET /connector/v1/statistics': day },
     });
     const figures = await region('Figures');
-    await figures.findByText('the oldest waits, none parked');
+    await figures.findByText('the longest wait of a change, none parked');
     figures.getByRole('link', { name: /^Lag none/ });
   });
 

@@ -428,7 +428,7 @@ describe('an account', () => {
     const reports = await system.examine();
     // No webhook has ever reported c2.
     expect(told(reports, 'missed-events')).toMatch(
-      /^problem: No webhook arrives, although polls find messages\.[\s\S]*c2/,
+      /^problem: No webhook arrives, although polls find messages\.[\s\S]*Connections: c1 \(Label of c1\), c2 \(Label of c2\)\./,
     );
     expect(told(reports, 'missed-events')).toMatch(
       /The sender of \d+ incoming messages? of the last 24 h is unknown/,

@@ -32,6 +32,7 @@ export const messageColumns = (
   {
     heading: 'Connection',
     width: 'minmax(60px, 0.6fr)',
+    isMinor: true,
     cell: ({ connectionId }) => <bdi className="soft">{nameOf(connectionId)}</bdi>,
   },
   {

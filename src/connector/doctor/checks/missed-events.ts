@@ -1,8 +1,10 @@
 import { JUDGED_AFTER_MS } from '../../reconcile/store-page.ts';
 import { readRepairedAt } from '../../state/deliveries.ts';
+import { listNumbers } from '../../state/figures.ts';
 import { countNameless } from '../../state/messages.ts';
+import { listNumbersOf } from '../../state/read-health.ts';
 import { reportSync } from '../../state/sync-report.ts';
-import { ago, count, some, span } from '../../state/wording.ts';
+import { ago, count, span } from '../../state/wording.ts';
 import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 
@@ -21,7 +23,6 @@ export const missedEventsCheck: Check<AccountCheckInput> = {
     const { webhookHealth, repaired } = report;
     const lastWebhookAt = report.lastWebhookAt === null ? null : Date.parse(report.lastWebhookAt);
     const repairedAt = await readRepairedAt(database, account.id);
-    const touched = report.connections.filter(({ webhookHealth: health }) => health === webhookHealth);
     const evidence = [
       `In total, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook delivered within ${span(JUDGED_AFTER_MS)}${repairedAt === null ? '' : `, the last ${ago(repairedAt, now)}`}.`,
       `Last webhook: ${ago(lastWebhookAt, now)}.`,
@@ -32,7 +33,9 @@ export const missedEventsCheck: Check<AccountCheckInput> = {
         `The sender of ${count(nameless, 'incoming message')} of the last 24 h is unknown, because the service's message list does not contain it.`,
       );
     }
-    const which = `Connections: ${some(touched.map(({ connectionId }) => connectionId))}.`;
+    const touched = new Map(report.connections.map((each) => [each.connectionId, each.webhookHealth]));
+    const numbers = await listNumbers(database, account.id, now);
+    const which = `Connections: ${listNumbersOf(numbers, ({ connectionId: id }) => touched.get(id) === webhookHealth && '')}`;
     const advice = [
       'Polling finds what webhooks miss, but later, and without the sender of an incoming message (peer is null). The checks webhook, webhook-address and signatures show the cause.',
       'If those checks are ok, events are lost on the way: look for answers other than 2xx in the log of the proxy, and for restarts.',

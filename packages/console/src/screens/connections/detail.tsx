@@ -2,6 +2,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useId } from 'react';
 import type { OutageCause, ShownConnection } from '../../../../../src/contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
+import { nameContact } from '../../data/numbers.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
@@ -34,7 +35,10 @@ export function ConnectionDetail({ id }: { readonly id: string }) {
           </h1>
         </div>
         <p className="soft">
-          <span className="mono">{data.phoneNumber ?? 'no number yet'}</span> · {data.provider}
+          <span className="mono">
+            {data.phoneNumber === null ? 'no number yet' : nameContact(data.phoneNumber)}
+          </span>{' '}
+          · {data.provider}
         </p>
         <Actions connection={data} />
         <nav className="line" aria-label="Of this connection">

@@ -15,9 +15,9 @@ const PLACES: Readonly<Record<StateName, readonly [x: number, y: number]>> = {
 /** Arrows between them as paths, and their labels. */
 const ARROWS: readonly (readonly [path: string, label: string, x: number, y: number])[] = [
   ['M95 27H136', 'paired', 115, 22],
-  ['M233 22H274', 'outage', 254, 17],
-  ['M277 33H236', 'recovers', 255, 45],
-  ['M324 40V68H66V43', 'restart', 255, 64],
+  ['M233 21H274', 'outage', 254, 15],
+  ['M277 33H236', 'recovers', 255, 48],
+  ['M324 40V68H66V43', 'restart', 255, 80],
   ['M186 40V93', 'log out', 206, 84],
   ['M139 109H28V43', 'restart', 84, 104],
   ['M233 109H274', 'delete', 253, 104],

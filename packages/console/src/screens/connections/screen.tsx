@@ -3,6 +3,7 @@ import Plus from 'lucide-react/icons/plus';
 import { useRef, useState } from 'react';
 import type { ConnectionKey, ListedConnection } from '../../../../../src/contract/sandbox/connections.ts';
 import { sandbox } from '../../data/client.ts';
+import { nameContact } from '../../data/numbers.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
@@ -41,7 +42,9 @@ const COLUMNS: readonly Column<ListedConnection>[] = [
   {
     heading: 'Number',
     width: 'minmax(96px, 1fr)',
-    cell: ({ phoneNumber }) => <span className="mono">{phoneNumber ?? '–'}</span>,
+    cell: ({ phoneNumber }) => (
+      <span className="mono">{phoneNumber === null ? '–' : nameContact(phoneNumber)}</span>
+    ),
   },
   {
     heading: 'Provider',

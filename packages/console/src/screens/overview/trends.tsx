@@ -88,7 +88,7 @@ const FIGURES: readonly Shown[] = [
         (seconds) => showDuration(seconds * 1_000),
       ),
     words: (_, statistics) =>
-      `the oldest waits, ${lastOf(statistics, ({ consumers }) => consumers.parked)} parked`,
+      `the longest wait of a change, ${lastOf(statistics, ({ consumers }) => consumers.parked)} parked`,
   },
   {
     name: 'Dead letters',
