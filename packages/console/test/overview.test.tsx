@@ -166,6 +166,22 @@ describe('the overview', () => {
     );
   });
 
+  it('has room for large numbers between stations', async () => {
+    const webhooks = { ...POINT.webhooks, received: 158_651, unchanged: 0, refused: {} };
+    const consumers = { ...POINT.consumers, failed: 0 };
+    await openPage('/overview', {
+      mode: PRODUCTION,
+      answers: {
+        'GET /connector/v1/statistics': {
+          ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
+          points: [{ ...POINT, webhooks, consumers, changes: 99_999 }],
+        },
+      },
+    });
+    const flow = await region('Flow');
+    for (const words of ['159K received', '159K new', '99,999 changes']) await flow.findByText(words);
+  });
+
   it('shows the figures of a connector in production, and says if they are not current', async () => {
     let isAway = false;
     await openPage('/overview', {

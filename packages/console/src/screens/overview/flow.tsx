@@ -121,7 +121,9 @@ export function Flow({
         <Hop
           trend={changes}
           words={(good, bad) =>
-            bad === 0 ? showCount(good, 'change') : `${showCount(bad, 'call')} of the CRM failed`
+            bad > 0
+              ? `${showCount(bad, 'call')} of the CRM failed`
+              : `${showNumber(good)} change${good === 1 ? '' : 's'}`
           }
         />
         <Station
@@ -173,7 +175,9 @@ function RangeTabs({ range, onRange }: Parameters<typeof Flow>[0]) {
   );
 }
 
-const showNumber = (value: number): string => value.toLocaleString('en');
+/** Between two stations there is room for five digits. */
+const showNumber = (value: number): string =>
+  value.toLocaleString('en', value < 100_000 ? {} : { notation: 'compact', maximumSignificantDigits: 3 });
 
 /** A share in percent. Only all of it is 100. */
 const showShare = (share: number): string =>
