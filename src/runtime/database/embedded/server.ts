@@ -56,7 +56,7 @@ export async function startServer(options: ServerOptions): Promise<Postmaster | 
     return written !== undefined && isOwn ? written : { pid: child.pid ?? 0, port, ready: false };
   });
   if (running !== undefined) return running;
-  const lines = (await readFile(log, 'utf8')).slice(from).split('\n');
+  const lines = (await readFile(log)).subarray(from).toString('utf8').split('\n');
   if (lines.some((line) => TRANSIENT.test(line))) return undefined;
   const words = lines.findLast((line) => /FATAL|ERROR|PANIC/.test(line)) ?? 'it exited without output';
   throw new EmbeddedPostgresFailed(`Postgres did not start: ${words} (see ${log})`);

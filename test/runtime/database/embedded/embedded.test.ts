@@ -1,6 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -277,7 +289,8 @@ describe('embedded Postgres', () => {
     await expect(start()).rejects.toThrow(/password.*cannot be read.*DATABASE_URL/);
   });
 
-  it('shows the output of Postgres if it does not start', async () => {
+  it('shows the output of Postgres if it does not start, whatever letters the log before it has', async () => {
+    await appendFile(join(dataDir, 'postgres', 'server.log'), `${'数'.repeat(2_000)}\n`);
     await expect(startHere({ fsync: 'off', shared_buffers: 'nonsense' })).rejects.toThrow(
       /did not start: .*shared_buffers.*server\.log/,
     );
