@@ -102,7 +102,7 @@ export async function abortAfter<T>(
   }
 }
 
-/** Whether the time of `abortAfter` ended it, and none of its other signals. */
+/** Whether a time limit aborted it: that of its `abortAfter`, or of one around it. */
 export const isLate = (signal: AbortSignal): boolean => signal.reason instanceof DeadlinePassed;
 
 /**
