@@ -33,9 +33,11 @@ export const missedEventsCheck: Check<AccountCheckInput> = {
         `The sender of ${count(nameless, 'incoming message')} of the last 24 h is unknown, because the service's message list does not contain it.`,
       );
     }
-    const touched = new Map(report.connections.map((each) => [each.connectionId, each.webhookHealth]));
-    const numbers = await listNumbers(database, account.id, now);
-    const which = `Connections: ${listNumbersOf(numbers, ({ connectionId: id }) => touched.get(id) === webhookHealth && '')}`;
+    const health = new Map(report.connections.map((each) => [each.connectionId, each.webhookHealth]));
+    const which = async (): Promise<string> => {
+      const numbers = await listNumbers(database, account.id, now);
+      return `Connections: ${listNumbersOf(numbers, ({ connectionId }) => health.get(connectionId) === webhookHealth && '')}`;
+    };
     const advice = [
       'Polling finds what webhooks miss, but later, and without the sender of an incoming message (peer is null). The checks webhook, webhook-address and signatures show the cause.',
       'If those checks are ok, events are lost on the way: look for answers other than 2xx in the log of the proxy, and for restarts.',
@@ -43,7 +45,7 @@ export const missedEventsCheck: Check<AccountCheckInput> = {
     switch (webhookHealth) {
       case 'silent':
         return problem('No webhook arrives, although polls find messages.', {
-          evidence: [...evidence, which],
+          evidence: [...evidence, await which()],
           advice,
         });
       case 'lossy':
@@ -56,7 +58,7 @@ export const missedEventsCheck: Check<AccountCheckInput> = {
           return ok('Some events never arrived, but webhooks have arrived since.', { evidence });
         }
         return warning('Some events of the last 24 h never arrived.', {
-          evidence: [...evidence, which],
+          evidence: [...evidence, await which()],
           advice,
         });
       case 'healthy':
