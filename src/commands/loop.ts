@@ -92,13 +92,17 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
             const halves = await Promise.allSettled([work(), saved.restore(database)]);
             for (const half of halves) if (half.status === 'rejected') throw half.reason;
           }),
-        async reset() {
+        async reset(resetService) {
           if (connector === undefined) {
+            await resetService();
             // The start that is in progress follows.
             await migrateConnector();
             return await inConnectorData(options, clearTables);
           }
-          await restart(({ database }) => clearTables(database));
+          await restart(async ({ database }) => {
+            await resetService();
+            await clearTables(database);
+          });
           await saveOwner();
         },
       },

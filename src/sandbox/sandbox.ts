@@ -41,8 +41,11 @@ export type SandboxAddresses = Pick<
 export interface AttachedConnector {
   /** Token of its API. */
   readonly token: string;
-  /** Deletes its data and starts again with the seed's key. Called after the service was reset. */
-  reset(seed: SandboxSeed): Promise<void>;
+  /**
+   * Stops it, resets the service by `resetService`, deletes its data, and starts it again with the new key: a call with
+   * the old one would be refused.
+   */
+  reset(resetService: () => Promise<void>): Promise<void>;
 }
 
 export interface SandboxOptions {
@@ -174,9 +177,11 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const resetOnce = async (): Promise<SandboxInfo> => {
     ports.calls.clear();
     ports.hosts.clear();
-    seed = await emptyAndPlant();
-    ports.seeded(seed.workspaceId);
-    await connector?.reset(seed);
+    const resetService = async (): Promise<void> => {
+      seed = await emptyAndPlant();
+      ports.seeded(seed.workspaceId);
+    };
+    await (connector === undefined ? resetService() : connector.reset(resetService));
     beginRecording(true);
     options.onReset?.(info());
     return info();

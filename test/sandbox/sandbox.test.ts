@@ -595,9 +595,17 @@ describe('targets of tunnels that were allowed at the start', () => {
 
 describe('a reset', () => {
   it('returns to the seed with new ids, keeps the time, and clears the attached connector', async () => {
-    const resets: unknown[] = [];
+    const seeds: unknown[] = [];
     const test = await startTestSandbox({
-      connector: { token: 'a token', reset: async (seed) => void resets.push(seed) },
+      connector: {
+        token: 'a token',
+        async reset(resetService) {
+          // Until it has stopped, its key is valid.
+          seeds.push(test.sandbox.seed);
+          await resetService();
+          seeds.push(test.sandbox.seed);
+        },
+      },
     });
     const before = test.sandbox.seed;
     await test.call('POST', '/clock/advance', { ms: 86_400_000 });
@@ -615,7 +623,7 @@ describe('a reset', () => {
     });
     expect(test.sandbox.seed.workspaceId).not.toBe(before.workspaceId);
     expect(test.sandbox.seed.apiKey).not.toBe(before.apiKey);
-    expect(resets).toEqual([test.sandbox.seed]);
+    expect(seeds).toEqual([before, test.sandbox.seed]);
     expect((await test.service.call('GET', '/connections', { key: before.apiKey })).status).toBe(401);
     const { body: list } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
     expect(list).toMatchObject({ connections: { length: 4 } });
