@@ -81,8 +81,8 @@ export async function traceMessage(db: Queryable, messageId: string): Promise<Me
 
 /** 1 for the first delivery of an event and status; null for what is not counted. */
 function countCopy(copies: Map<string, number>, { event, status, outcome }: KeptDelivery): number | null {
-  const isCounted = event === 'message.received' || (event === 'message.status' && status !== null);
-  if (!isCounted || outcome === 'invalid') return null;
+  const hasFacts = outcome !== 'invalid' && outcome !== 'unknown_event';
+  if (!hasFacts || (event === 'message.status' && status === null)) return null;
   const kind = `${event} ${status}`;
   const number = (copies.get(kind) ?? 0) + 1;
   copies.set(kind, number);

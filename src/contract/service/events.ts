@@ -18,7 +18,7 @@ const waId = z.string().nullable().describe('Id assigned by the network, for deb
 
 /** A message arrived. [events.received.exact] */
 export const messageReceivedEvent = z.object({
-  event: z.literal('message.received').describe('Type of the event.'),
+  event: z.literal('message.received').describe('A message arrived. Own sends cause no such event.'),
   connection_id: connectionId, // [events.received.connection_id]
   message: z
     .object({
@@ -42,7 +42,7 @@ export type MessageReceivedEvent = z.infer<typeof messageReceivedEvent>;
 
 /** The delivery state of an outgoing message changed. [events.status.exact] */
 export const messageStatusEvent = z.object({
-  event: z.literal('message.status').describe('Type of the event.'),
+  event: z.literal('message.status').describe('The delivery state of a message that was sent has changed.'),
   connection_id: connectionId,
   message: z
     .object({
@@ -80,7 +80,11 @@ export type EventConnection = z.infer<typeof eventConnection>;
  * [events.disconnected.no-qr]
  */
 export const connectionDisconnectedEvent = z.object({
-  event: z.literal('connection.disconnected').describe('Type of the event.'),
+  event: z
+    .literal('connection.disconnected')
+    .describe(
+      'A connection stopped working, and its owner must pair it again. It is sent once for each outage.',
+    ),
   connection_id: connectionId,
   connection: eventConnection.describe('The current state of the connection.'),
   timestamp, // [events.disconnected.timestamp]
@@ -92,7 +96,7 @@ export type ConnectionDisconnectedEvent = z.infer<typeof connectionDisconnectedE
  * the shape of `connection.disconnected`, with `reason` null. [events.connected.payload]
  */
 export const connectionConnectedEvent = z.object({
-  event: z.literal('connection.connected').describe('Type of the event.'),
+  event: z.literal('connection.connected').describe('A connection that was reported as broken works again.'),
   connection_id: connectionId,
   connection: eventConnection.describe('The current state of the connection.'),
   timestamp,

@@ -76,18 +76,16 @@ function describeChange(type: keyof typeof CHANGES, sameAs?: string): string {
   return [...parts, sameAs ?? table(fields)].join('\n\n');
 }
 
-function describeEvent(type: keyof typeof EVENTS, sameAs?: string): string {
-  const fields = listFields(SHAPES.events[type] ?? {});
-  return [`### ${type}`, ABOUT_EVENTS[type], json(EVENTS[type]), sameAs ?? table(fields)].join('\n\n');
+function describeEvent(type: keyof typeof EVENTS): string {
+  const shape = SHAPES.events[type] ?? {};
+  const fields = listFields(shape).filter(({ name }) => name !== 'event');
+  const about = shape.properties?.['event']?.description ?? '';
+  return [`### ${type}`, about, json(EVENTS[type]), SAME_FIELDS[type] ?? table(fields)].join('\n\n');
 }
 
-const ABOUT_EVENTS: Readonly<Record<keyof typeof EVENTS, string>> = {
-  'message.received': 'A message arrived. Messages that you send yourself cause no such event.',
-  'message.status': 'The delivery state of a message that you sent has changed.',
-  'connection.disconnected':
-    'A connection stopped working, and its owner must pair it again. It is sent once for each outage.',
+const SAME_FIELDS: Partial<Record<keyof typeof EVENTS, string>> = {
   'connection.connected':
-    'A connection that was reported as broken works again. The specification does not show this payload; the one below is that of `connection.disconnected` ([fidelity.md](fidelity.md)).',
+    'The specification does not show this payload: its fields are those of `connection.disconnected`, and `reason` is null ([fidelity.md](fidelity.md)).',
 };
 
 /** Writes `docs/what-you-get.md`: every change and every event, as JSON and as a table of its fields. */
@@ -143,13 +141,7 @@ export function buildWhatYouGet(): string {
     describeChange('connection.updated'),
     describeChange('person.erased'),
     '## Events of the service',
-    'The service sends them as signed webhooks, for `qr` connections only. The connector receives them for you. Fields are in snake case, and times in epoch milliseconds. [patterns.md](patterns.md) shows how to check the signature.',
-    describeEvent('message.received'),
-    describeEvent('message.status'),
-    describeEvent('connection.disconnected'),
-    describeEvent(
-      'connection.connected',
-      'The fields are those of `connection.disconnected`; `reason` is null.',
-    ),
+    'The service sends them as signed webhooks, for `qr` connections only. The connector receives them for you. Fields are in snake case, times are in epoch milliseconds, and `event` is the type. [patterns.md](patterns.md) shows how to check the signature.',
+    ...Object.keys(EVENTS).map((type) => describeEvent(type as keyof typeof EVENTS)),
   ].join('\n\n')}\n`;
 }

@@ -138,13 +138,6 @@ export const webhook = shape.object({
 export const webhookSet = shape.object({ url: shape.uri, events, secret: shape.filled });
 export const webhookRotated = shape.object({ secret: shape.filled });
 
-export const EVENT_NAMES = [
-  'message.received',
-  'message.status',
-  'connection.disconnected',
-  'connection.connected',
-];
-
 const eventConnection = shape.object({
   id: shape.filled,
   phone_number: shape.digits,
@@ -196,3 +189,4 @@ export const payloads: Readonly<Record<string, shape.Shape>> = {
     timestamp: shape.open(shape.epochMs),
   }),
 };
+export const EVENT_NAMES = Object.keys(payloads);
