@@ -1,5 +1,9 @@
-import { and, desc, eq, isNull, lte, sql } from 'drizzle-orm';
-import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contract/connector/messages.ts';
+import { and, desc, eq, getTableColumns, isNull, lte, sql } from 'drizzle-orm';
+import {
+  type ConnectorMessage,
+  connectorMessage,
+  type ListConnectorMessagesQuery,
+} from '../../contract/connector/messages.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
@@ -14,22 +18,17 @@ import { ApiError, notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';
 
+const COLUMNS = getTableColumns(m);
+type Shown = keyof typeof COLUMNS & keyof ConnectorMessage;
+const isColumn = (name: string): name is Shown => name in COLUMNS;
+
+/** The columns that the contract shows. */
 const SHOWN = {
-  id: m.id,
-  connectionId: m.connectionId,
-  direction: m.direction,
-  peer: m.peer,
-  text: m.text,
-  mediaUrl: m.mediaUrl,
-  mediaType: m.mediaType,
-  mediaCopy: m.mediaCopy,
-  status: m.status,
-  errorMessage: m.errorMessage,
-  createdAt: m.createdAt,
-  firstSeenBy: m.firstSeenBy,
-  historic: m.historic,
-  origin: m.origin,
-  reference: m.reference,
+  ...(Object.fromEntries(
+    Object.keys(connectorMessage.shape)
+      .filter(isColumn)
+      .map((name) => [name, COLUMNS[name]]),
+  ) as Pick<typeof COLUMNS, Shown>),
   customerRef: c.customerRef,
 };
 

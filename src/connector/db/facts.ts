@@ -1,5 +1,5 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
-import type { messages } from './message-tables.ts';
+import { messageTexts } from './message-tables.ts';
 
 /** The source of a fact about a message. */
 export type FactSource = 'webhook' | 'poll' | 'send';
@@ -17,19 +17,10 @@ export const CHANGE = { created: 1, status: 2, fields: 4, bookkeeping: 8, confli
 /** The bits that cause changes in the feed. */
 export const IN_FEED = CHANGE.created | CHANGE.status | CHANGE.fields;
 
-/** The texts that a source may report about a message. The first reported value is kept. */
-export const MESSAGE_TEXTS = [
-  'peer',
-  'text',
-  'mediaUrl',
-  'mediaType',
-  'errorMessage',
-  'waMessageId',
-  'reference',
-] as const satisfies readonly (keyof typeof messages.$inferSelect)[];
+/** The texts that a source may report about a message. Null: not reported. */
+export type MessageTexts = { readonly [Name in keyof typeof messageTexts | 'waMessageId']: string | null };
 
-/** Null: not reported. */
-export type MessageTexts = { readonly [Name in (typeof MESSAGE_TEXTS)[number]]: string | null };
+export const MESSAGE_TEXTS = [...Object.keys(messageTexts), 'waMessageId'] as (keyof MessageTexts)[];
 
 /** One value for each text. */
 export function eachText(of: (name: keyof MessageTexts) => string | null): MessageTexts {

@@ -3,7 +3,7 @@ import { bigint, boolean, index, integer, jsonb, primaryKey, text, uniqueIndex }
 import type { ChangeType } from '../../contract/connector/changes.ts';
 import type { MessageOrigin } from '../../contract/connector/messages.ts';
 import { connectorSchema, epochMs } from './column-types.ts';
-import { messageStatusEnum, type StoredCopy } from './message-tables.ts';
+import { messageStatusEnum, messageTexts, type StoredCopy } from './message-tables.ts';
 
 /** What caused a change. `media`: the worker that keeps files. */
 export type ChangeSource = 'webhook' | 'poll' | 'send' | 'api' | 'media';
@@ -30,13 +30,8 @@ export const changes = connectorSchema.table(
     status: messageStatusEnum('status'),
     previousStatus: messageStatusEnum('previous_status'),
     direction: text('direction').$type<'incoming' | 'outgoing'>(),
-    peer: text('peer'),
-    text: text('text'),
-    mediaUrl: text('media_url'),
-    mediaType: text('media_type'),
+    ...messageTexts,
     mediaCopy: jsonb('media_copy').$type<StoredCopy>(),
-    errorMessage: text('error_message'),
-    reference: text('reference'),
     origin: text('origin').$type<MessageOrigin>(),
     createdAt: epochMs('created_at'),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>(),

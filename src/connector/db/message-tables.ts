@@ -38,6 +38,18 @@ export const mediaKeeping = connectorSchema.table('media_keeping', {
 /** SQL: messages of which the worker has something to do. */
 export const COPY_WAITS = `media_copy ->> 'state' IN ('pending', 'removing')`;
 
+/** Texts that sources report about a message, and that its changes show. The first value is kept, if `merge-columns.ts` names no other rule. */
+export const messageTexts = {
+  /** The other party's digits. */
+  peer: text('peer'),
+  text: text('text'),
+  mediaUrl: text('media_url'),
+  mediaType: text('media_type'),
+  errorMessage: text('error_message'),
+  /** The CRM's own id of the send of this connector that made it. */
+  reference: text('reference'),
+};
+
 /**
  * The known state of each message, from all sources. Only the merge statement writes it. Its texts contain no
  * NUL and no lone surrogate (they become U+FFFD); the raw bytes are in the inbox.
@@ -49,22 +61,15 @@ export const messages = connectorSchema.table(
     id: text('id').notNull(),
     accountId: text('account_id').notNull(),
     direction: text('direction').$type<'incoming' | 'outgoing'>().notNull(),
-    /** The other party's digits. */
-    peer: text('peer'),
+    ...messageTexts,
     /** A client of the API named the other party. What the service reports replaces it. */
     peerNamed: boolean('peer_named').notNull().default(false),
-    text: text('text'),
-    mediaUrl: text('media_url'),
-    mediaType: text('media_type'),
     /** Null: the connector keeps no copy of a file. */
     mediaCopy: jsonb('media_copy').$type<StoredCopy>(),
     /** When the worker tries again to fetch or remove the copy. Null: at once, or never. */
     mediaDueAt: epochMs('media_due_at'),
     status: messageStatusEnum('status'),
-    errorMessage: text('error_message'),
     waMessageId: text('wa_message_id'),
-    /** The CRM's own id of the send of this connector that made it. */
-    reference: text('reference'),
     /** Of an outgoing message: see `origin` in `merge-columns.ts`. Null: an earlier version stored it. */
     origin: text('origin').$type<MessageOrigin>(),
     /** Polling found it, and it is older than the first listing of its connection. */

@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { commitBatch } from '../db/commit-batch.ts';
-import type { MessageFacts } from '../db/facts.ts';
+import { eachText, type MessageFacts } from '../db/facts.ts';
 import { readInboxSince } from '../db/inbox-partitions.ts';
 import { messages } from '../db/schema.ts';
 import { numberChanges } from '../feed/sequencer.ts';
@@ -165,8 +165,8 @@ async function readLive(db: Queryable, ids: readonly string[]): Promise<LiveMess
 
 /** What a message is before its first report. */
 const MISSING = {
-  ...({ peer: null, text: null, mediaUrl: null, mediaType: null, waMessageId: null, status: null } as const),
-  ...({ createdAt: null, webhookSeen: 0, statusConflict: false } as const),
+  ...eachText(() => null),
+  ...({ status: null, createdAt: null, webhookSeen: 0, statusConflict: false } as const),
 };
 const MERGED = Object.keys(MISSING) as (keyof typeof MISSING)[];
 type Merged = { readonly [Field in keyof typeof MISSING]: string | number | boolean | null };

@@ -54,8 +54,8 @@ input_messages AS (
         media_url,
         media_type,
         error_message,
-        wa_message_id,
         reference,
+        wa_message_id,
         status,
         created_at,
         polled,
@@ -98,8 +98,8 @@ merged AS (
         media_url,
         media_type,
         error_message,
-        wa_message_id,
         reference,
+        wa_message_id,
         status,
         created_at,
         polled,
@@ -115,8 +115,8 @@ merged AS (
       i.media_url,
       i.media_type,
       i.error_message,
-      i.wa_message_id,
       i.reference,
+      i.wa_message_id,
       i.status,
       i.created_at,
       i.polled,
@@ -141,8 +141,8 @@ merged AS (
              excluded.media_url) END,
          media_type = coalesce(m.media_type, excluded.media_type),
          error_message = coalesce(m.error_message, excluded.error_message),
-         wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
          reference = coalesce(m.reference, excluded.reference),
+         wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
          status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')) THEN excluded.status ELSE m.status END,
          created_at = CASE WHEN m.polled THEN m.created_at
@@ -173,8 +173,8 @@ merged AS (
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
         OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
-        OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
         OR (m.reference IS NULL AND excluded.reference IS NOT NULL)
+        OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
@@ -200,8 +200,8 @@ merged AS (
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
         OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
         OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
-        OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
         OR (m.reference IS NULL AND excluded.reference IS NOT NULL)
+        OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
         OR m.created_at <> CASE WHEN m.polled THEN m.created_at
               WHEN excluded.polled THEN excluded.created_at
               WHEN excluded.first_seen_by = 'poll' THEN m.created_at
@@ -223,9 +223,9 @@ merged AS (
                 m.text,
                 m.media_url,
                 m.media_type,
-                m.media_copy,
                 m.error_message,
                 m.reference,
+                m.media_copy,
                 m.origin,
                 m.historic,
                 m.created_at,
@@ -252,9 +252,9 @@ changed AS (
       text,
       media_url,
       media_type,
-      media_copy,
       error_message,
       reference,
+      media_copy,
       origin,
       created_at,
       first_seen_by,
@@ -275,9 +275,9 @@ changed AS (
       NULL::text,
       NULL::text,
       NULL::text,
+      NULL::text,
+      NULL::text,
       NULL::jsonb,
-      NULL::text,
-      NULL::text,
       NULL::text,
       NULL::bigint,
       NULL::text,
@@ -299,9 +299,9 @@ changed AS (
       m.text,
       m.media_url,
       m.media_type,
-      m.media_copy,
       m.error_message,
       m.reference,
+      m.media_copy,
       m.origin,
       m.created_at,
       m.first_seen_by,
@@ -323,9 +323,9 @@ changed AS (
       CASE kind.bit WHEN 2 THEN NULL ELSE m.text END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_url END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.media_type END,
-      CASE kind.bit WHEN 2 THEN NULL ELSE m.media_copy END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.error_message END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.reference END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.media_copy END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.origin END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.created_at END,
       CASE kind.bit WHEN 2 THEN NULL ELSE m.first_seen_by END,
