@@ -225,7 +225,7 @@ describe('a roll-out', () => {
     expect(processes).toHaveLength(2);
   });
 
-  it('replaces a process that waits for its next restart', async () => {
+  it('replaces a process that waits for its next restart, and starts counting its exits again', async () => {
     const supervisor = supervise(1);
     await supervisor.start();
     birth = (born) => born.end(1);
@@ -233,6 +233,9 @@ describe('a roll-out', () => {
     await clock.advance(0);
     birth = (born) => born.serve();
     expect(await supervisor.roll()).toBe(true);
+    launched(3).end(1);
+    await clock.advance(0);
+    expect(story.at(-1)).toBe('4 serves as 1');
     const count = processes.length;
     await clock.advance(600_000);
     expect(processes).toHaveLength(count);
