@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { aroundAttempts } from '../../../src/sandbox/faults/around-attempts.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
+import { type KeptDelivery, ReorderBuffer } from '../../../src/sandbox/faults/reorder-buffer.ts';
 import { receivedEvent, shareDatabase, useHook } from '../../platform/webhooks/fixture.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import type { ReceivedRequest } from '../../support/receiver.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
 
@@ -94,6 +96,29 @@ describe('a fault of one attempt', () => {
     await hook.fixture.clock.advance(1);
     await hook.fixture.delivery.settle();
     expect(hook.receiver.requests).toHaveLength(1);
+  });
+
+  it('reorder: of those held back together, each is sent after the one before it, or when others may go', async () => {
+    const clock = new ManualClock();
+    const buffer = new ReorderBuffer(clock);
+    const sent: number[] = [];
+    const keep = (id: number): KeptDelivery => {
+      const kept = { id, release: () => sent.push(id) };
+      buffer.keep(kept, 3_000);
+      return kept;
+    };
+    for (const id of [1, 2, 3]) keep(id);
+    buffer.delivered(4);
+    buffer.attempted(3);
+    expect(sent).toEqual([3, 2]);
+    keep(5);
+    keep(6);
+    buffer.delivered(7);
+    expect(sent).toEqual([3, 2, 1, 6]);
+    await clock.advance(3_000);
+    expect(sent).toEqual([3, 2, 1, 6, 5]);
+    buffer.remove(keep(8));
+    expect(clock.pending).toBe(0);
   });
 
   it('tamper_body: one byte differs, and the signature no longer matches', async () => {

@@ -89,6 +89,8 @@ describe('a webhook rule', () => {
       [1, 1, 1],
       [0, 0, 0],
     ]);
+    perEvent.add({ ...drop, id: 'other', match: { surface: 'webhook', connectionId: 'cother' } });
+    expect(perEvent.webhook.decide(event(2), 2)).toHaveLength(1);
     expect(perEvent.read().rules[0]?.hits).toBe(2);
   });
 
