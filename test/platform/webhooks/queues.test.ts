@@ -182,4 +182,15 @@ describe('while the database fails', () => {
       expect(hook.receiver.requests).toHaveLength(1);
     },
   );
+
+  it('a stop tries once more to store an attempt, and does not wait for it', async () => {
+    let writes = 0;
+    // Not for ever: a test that waits in vain is to end.
+    fail = (text) => (text.includes('||') && ++writes < 100 ? 'before' : undefined);
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(1_000);
+    await hook.fixture.delivery.close();
+    expect(writes).toBe(2);
+    fail = () => undefined;
+  });
 });
