@@ -354,6 +354,15 @@ describe('a stretch', () => {
     expect(list.requests.slice(0, 2)).toEqual([first.progress?.cursor, null]);
     expect(second.progress).toMatchObject({ floor: 60_000, restarts: 1 });
   });
+
+  it('may start again with the cursors that it has had before', async () => {
+    const list = new List();
+    list.add(...Array.from({ length: 30 }, (_, index) => index * 10_000));
+    const read = list.read.bind(list);
+    let reads = 0;
+    list.read = (cursor) => (++reads === 3 ? 'cursor_lost' : read(cursor));
+    expect(await walk(list, stretch, 100)).toMatchObject({ outcome: 'closed', pages: 12 });
+  });
 });
 
 describe('for any history', () => {
