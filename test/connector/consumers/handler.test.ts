@@ -268,6 +268,21 @@ describe('a dead letter that is replayed', () => {
     );
   });
 
+  it('precedes a change that waits for its next call, although the process knows nothing of the replay', async () => {
+    const connection = newId();
+    const dispatch = await bench.running({ attempts: 2 });
+    bench.answer = fail;
+    await bench.tell(connection, 'bad', 'worse');
+    await dispatch.settle();
+    await bench.clock.advance(2_000);
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual(['bad 1', 'bad 2', 'worse 1']);
+    bench.answer = () => undefined;
+    await replayDeadLetter(bench.database, String(bench.calls[0]?.key), 0);
+    await dispatch.settle();
+    expect(bench.callsOf(connection).slice(3)).toEqual(['bad 3', 'worse 2']);
+  });
+
   it('has one more call and blocks nothing if it fails', async () => {
     const connection = newId();
     const dispatch = await bench.running({ attempts: 1 });
