@@ -197,12 +197,13 @@ it.each([
   expect(await firstSeq()).toBe(5);
 });
 
-it('messages lose their texts although old changes cannot be deleted', async () => {
+it('messages lose their texts although old changes and sends cannot be deleted', async () => {
   await writeDays(-10, 0);
   await run(`create function connector.refuse() returns trigger language plpgsql as
              $$ begin raise exception 'no'; end $$`);
   await run(`create trigger refuse before delete on connector.changes
              for each row execute function connector.refuse()`);
+  await run('create trigger refuse before delete on connector.outbound execute function connector.refuse()');
   await ended(await start(Promise.resolve(), { messageDays: 7 }));
   expect(await firstSeq()).toBe(1);
   expect(await texts()).toBe(8);
