@@ -90,6 +90,20 @@ describe('viewers of a connection', () => {
     expect(broken.told).toEqual(['connected']);
   });
 
+  it('who come while the end is being stored see what follows it', async () => {
+    const stored = Promise.withResolvers<void>();
+    answer = () => Promise.resolve({ ...CONNECTING, status: 'disconnected', qr: null });
+    const one = viewer({ ...connection, onEnd: () => stored.promise });
+    await clock.advance(0);
+    answer = () => Promise.resolve(CONNECTING);
+    const two = viewer();
+    await clock.advance(0);
+    stored.resolve();
+    await clock.advance(0);
+    expect([one.told, two.told]).toEqual([['ended'], ['qr']]);
+    two.leave();
+  });
+
   it('are notified if an error that is no failure of the service ends the poll', async () => {
     answer = () => Promise.reject(new TypeError('a mistake of ours'));
     const one = viewer();
