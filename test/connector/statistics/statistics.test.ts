@@ -32,20 +32,23 @@ function openProcess(store: Queryable = database) {
   const outcomes = ['merged', 'unchanged'] as const;
   const deliveries = counter('connector_webhook_deliveries_total', 'outcome', ...outcomes);
   const refused = counter('connector_webhook_refused_total', 'reason', 'wrong_signature', 'method');
+  const states = ['sent', 'delivered_not_stored', 'rejected', 'unknown', 'cancelled'] as const;
+  const sends = counter('connector_sends_finished_total', 'state', ...states);
+  const repaired = counter('connector_poll_repaired_total', 'what', 'message', 'status');
   const polls = metrics.histogram('connector_poll_seconds', '-', [1], {
     name: 'outcome',
     values: ['good', 'failed'],
   });
   const calls = metrics.counters('connector_consumer_calls_total', '-', 'consumer', {
     name: 'result',
-    values: ['taken', 'failed', 'stopped'],
+    values: ['taken', 'failed', 'late', 'unavailable', 'disabled', 'stopped'],
   });
   const latency = metrics.histograms('connector_consumer_latency_seconds', '-', [1], 'consumer');
   const lag = metrics.gauge('connector_consumer_oldest_waiting_seconds', '-', ['consumer']);
   const parked = metrics.gauge('connector_consumer_parked', '-', ['consumer']);
   const lastSeq = metrics.gauge('connector_feed_last_seq', '-');
   const kept = keepStatistics({ database: store, clock, logger: silentLogger, metrics });
-  return { deliveries, refused, polls, calls, latency, lag, parked, lastSeq, ...kept };
+  return { deliveries, refused, sends, repaired, polls, calls, latency, lag, parked, lastSeq, ...kept };
 }
 
 /** The points of a range, by how many minutes after the start they begin. */
@@ -82,13 +85,24 @@ it('says how many calls consumers took, and how long a change waited for them', 
   const ofHandler = latency('handler');
   calls('handler').inc({ result: 'taken' }, 2);
   calls('crm').inc({ result: 'taken' });
-  calls('crm').inc({ result: 'failed' });
+  for (const result of ['failed', 'late', 'unavailable', 'disabled'] as const) calls('crm').inc({ result });
   calls('crm').inc({ result: 'stopped' });
   ofHandler.observe(0.5);
   ofHandler.observe(2);
   latency('crm').observe(6.5);
   await runNow();
-  expect((await read()).get(0)?.consumers).toMatchObject({ taken: 3, failed: 1, latencySeconds: 3 });
+  expect((await read()).get(0)?.consumers).toMatchObject({ taken: 3, failed: 4, latencySeconds: 3 });
+});
+
+it('says how many sends were accepted, whether or not they were stored, and what polls repaired', async () => {
+  const { sends, repaired, runNow } = openProcess();
+  for (const state of ['sent', 'delivered_not_stored', 'rejected', 'unknown', 'cancelled'] as const)
+    sends.inc({ state });
+  repaired.inc({ what: 'message' }, 2);
+  repaired.inc({ what: 'status' });
+  await runNow();
+  const point = (await read()).get(0);
+  expect(point).toMatchObject({ sends: { sent: 2, failed: 2 }, polls: { repaired: 3 } });
 });
 
 it('keeps the highest level of a slot, whichever process has seen it', async () => {
