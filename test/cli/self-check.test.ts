@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -88,6 +88,28 @@ describe('the self-check', () => {
   });
 });
 
+const options = {
+  sandboxUrl: 'http://127.0.0.1:1',
+  baseUrl: 'http://127.0.0.1:1/api/v1',
+  number: { connectionId: 'c1', apiKey: 'key' },
+  webhookUrl: 'https://self-check.example.com/webhooks/messaging',
+  tunnel: () => undefined,
+  clock: systemClock,
+  logger: silentLogger,
+};
+
+it('the self-check replaces the database of one that was killed, and leaves none if it fails', async () => {
+  const database = await createTestDatabase();
+  const digest = createHash('sha256').update(database.url).digest('hex').slice(0, 12);
+  const name = `messaging_self_check_${digest}`;
+  await asAdmin(async (sql) => void (await sql.unsafe(`create database ${name}`)));
+  await expect(checkLoop({ ...options, databaseUrl: database.url })).rejects.toThrow('fetch failed');
+  await asAdmin(async (sql) => {
+    expect(await sql.unsafe(`select from pg_database where datname = '${name}'`)).toEqual([]);
+  });
+  await database.drop();
+});
+
 it('the self-check is skipped if the database role may not create databases, and says why', async () => {
   const database = await createTestDatabase();
   const role = `test_${randomBytes(8).toString('hex')}`;
@@ -95,16 +117,7 @@ it('the self-check is skipped if the database role may not create databases, and
   const url = new URL(database.url);
   url.username = role;
   url.password = 'of-a-test';
-  const result = await checkLoop({
-    sandboxUrl: 'http://127.0.0.1:1',
-    baseUrl: 'http://127.0.0.1:1/api/v1',
-    number: { connectionId: 'c1', apiKey: 'key' },
-    webhookUrl: 'https://self-check.example.com/webhooks/messaging',
-    tunnel: () => undefined,
-    databaseUrl: url.href,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  const result = await checkLoop({ ...options, databaseUrl: url.href });
   expect(result).toEqual({
     leftOut: 'it needs a temporary database and could not create one: permission denied to create database',
   });
