@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { closeServer } from '../../conformance/test/graded-service.ts';
+import type { ReceiverContext } from '../src/receiver/context.ts';
+import { demand } from '../src/receiver/effect.ts';
 import { type Check, type Probe, Skip, Violation } from '../src/runner/check.ts';
 import { createHttpClient, createPace } from '../src/runner/http-client.ts';
 import { createJournal, type Journal } from '../src/runner/journal.ts';
@@ -102,6 +104,20 @@ describe('a check', () => {
     expect(await results).toMatchObject([{ result: 'fail' }]);
     expect(seen).toEqual(['over']);
     expect(clock.pending).toBe(0);
+  });
+
+  it('of an effect has as long as a receiver may take for it, besides its own timeout', async () => {
+    let looks = 0;
+    const begun = Promise.withResolvers<void>();
+    const demanding: Run = async (journal) => {
+      await begun.promise;
+      const context = { clock, journal, patienceMs: 5_000, inputs: {} } as unknown as ReceiverContext;
+      await demand(context, () => (++looks < 45 ? new Violation('a row', 'none') : undefined));
+    };
+    const { clock, results } = start([check(demanding)]);
+    begun.resolve();
+    for (let look = 1; look < 45; look += 1) await clock.advance(100);
+    expect(await results).toMatchObject([{ result: 'pass' }]);
   });
 
   it('is stopped by an interruption, and no other check starts', async () => {
