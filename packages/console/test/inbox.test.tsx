@@ -207,6 +207,9 @@ describe('a conversation', () => {
       media: { filename: 'note.txt', mimetype: 'text/plain', data: 'YWJj', caption: 'See this' },
     });
     expect(page.writes[0]?.body).not.toHaveProperty('text');
+    await waitFor(() => expect(screen.queryByText('note.txt')).toBeNull());
+    await page.user.type(await answer(), 'And this{Enter}');
+    await waitFor(() => expect(page.writes[1]?.body).toMatchObject({ text: 'And this' }));
   });
 
   it('says what is certain about each send, the open ones last, and what can be done', async () => {

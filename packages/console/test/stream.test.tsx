@@ -73,4 +73,36 @@ describe('the stream of a page', () => {
     expect(responses).toHaveLength(2);
     expect(heard).toEqual([EVERYTHING]);
   });
+
+  it('is one for all tabs: each knows at once whether it is live, and hears what the first hears', async () => {
+    const tabs: FakeChannel[] = [];
+    class FakeChannel {
+      onmessage: (event: { data: unknown }) => void = () => undefined;
+      constructor() {
+        tabs.push(this);
+      }
+      postMessage(data: unknown): void {
+        for (const tab of tabs) if (tab !== this) tab.onmessage({ data });
+      }
+    }
+    vi.stubGlobal('BroadcastChannel', FakeChannel);
+    const held: (() => unknown)[] = [];
+    const locks = { request: (_name: string, run: () => unknown) => held.push(run) === 1 && run() };
+    vi.stubGlobal('navigator', { locks });
+    const first = open();
+    await say(':\n\n');
+    const second = open();
+    expect([first.state(), second.state(), responses.length]).toEqual(['live', 'live', 1]);
+    heard = [];
+    await say('data: {"type":"one"}\n\n');
+    expect(heard).toEqual([{ type: 'one' }, { type: 'one' }]);
+    responses[0]?.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect([first.state(), second.state()]).toEqual(['gone', 'gone']);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await say(':\n\n');
+    tabs.length = 0;
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(second.state()).toBe('connecting');
+  });
 });
