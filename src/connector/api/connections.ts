@@ -1,5 +1,5 @@
 import { and, eq, gt, isNull, max, sql } from 'drizzle-orm';
-import type { ConnectorConnection } from '../../contract/connector/connections.ts';
+import { type ConnectorConnection, connectorConnection } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
@@ -10,6 +10,7 @@ import { connections, messages } from '../db/schema.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
+import { shownColumns } from './shown-columns.ts';
 
 /** Connections as the API shows them. The last contact is computed: a message never writes to its connection. */
 function selectConnections(db: Queryable) {
@@ -27,23 +28,7 @@ function selectConnections(db: Queryable) {
   return orm(db)
     .select({
       id: connections.connectionId,
-      accountId: connections.accountId,
-      phoneNumber: connections.phoneNumber,
-      label: connections.label,
-      provider: connections.provider,
-      tier: connections.tier,
-      status: connections.status,
-      needsReconnect: connections.needsReconnect,
-      reason: connections.reason,
-      isDefault: connections.isDefault,
-      profilePicUrl: connections.profilePicUrl,
-      licenseValid: connections.licenseValid,
-      licenseStatus: connections.licenseStatus,
-      licenseExpires: connections.licenseExpires,
-      visible: connections.visible,
-      customerRef: connections.customerRef,
-      deletedAt: connections.deletedAt,
-      updatedAt: connections.updatedAt,
+      ...shownColumns(connections, connectorConnection),
       lastContactAt: sql<number | null>`greatest(${newest('incoming')}, ${newest('outgoing')})`,
     })
     .from(connections);

@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, isNull, lte, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, lte, sql } from 'drizzle-orm';
 import {
   type ConnectorMessage,
   connectorMessage,
@@ -17,20 +17,9 @@ import { traceMessage } from '../trace/trace-message.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';
+import { shownColumns } from './shown-columns.ts';
 
-const COLUMNS = getTableColumns(m);
-type Shown = keyof typeof COLUMNS & keyof ConnectorMessage;
-const isColumn = (name: string): name is Shown => name in COLUMNS;
-
-/** The columns that the contract shows. */
-const SHOWN = {
-  ...(Object.fromEntries(
-    Object.keys(connectorMessage.shape)
-      .filter(isColumn)
-      .map((name) => [name, COLUMNS[name]]),
-  ) as Pick<typeof COLUMNS, Shown>),
-  customerRef: c.customerRef,
-};
+const SHOWN = { ...shownColumns(m, connectorMessage), customerRef: c.customerRef };
 
 /** `GET /v1/messages`, newest first. */
 export function listMessages(database: Database): Operation<'listMessages'> {
