@@ -175,6 +175,7 @@ describe('a conversation', () => {
     isDown = false;
     await page.user.click(screen.getByRole('button', { name: 'Send' }));
     await waitFor(() => expect(field.value).toBe(''));
+    expect(screen.queryByText('The database is away.')).toBeNull();
     await page.user.type(field, 'Yes.\nToday.');
     await page.user.click(screen.getByRole('button', { name: 'Send' }));
     await waitFor(() => expect(field.value).toBe(''));
@@ -187,6 +188,19 @@ describe('a conversation', () => {
     });
     expect(second).toEqual(first);
     expect(third?.['reference']).not.toBe(first?.['reference']);
+  });
+
+  it('keeps what is written, and the file that is chosen, while a send is on its way', async () => {
+    const sent = Promise.withResolvers<object>();
+    const page = await openPage(CHAT, {
+      answers: { ...world([said('1', 10)]), 'POST /connector/v1/messages': () => sent.promise },
+    });
+    const field = await answer();
+    await page.user.type(field, 'One{Enter}, and two');
+    await page.user.upload(screen.getByLabelText('File'), new File(['abc'], 'note.txt'));
+    sent.resolve({ outboundId: 'o1' });
+    await waitFor(() => expect(field.value).toBe(', and two'));
+    expect(screen.queryByText('note.txt')).not.toBeNull();
   });
 
   it('sends a file with a caption, which can be removed again', async () => {

@@ -61,8 +61,9 @@ export function Composer({
     setError(undefined);
     try {
       await send(await contentOf(text.trim(), file));
-      setText('');
-      setFile(undefined);
+      // What was written or chosen meanwhile stays.
+      setText((now) => (now.startsWith(text) ? now.slice(text.length) : now));
+      setFile((now) => (now === file ? undefined : now));
     } catch (failure) {
       setError(failure);
     } finally {
