@@ -82,7 +82,6 @@ export class LiveList<Row> {
     const rows = [...this.#waiting, ...older];
     this.#waiting = [];
     this.#set({ isPaused: false, waiting: 0, ...this.#cut(rows) });
-    if (this.#isStale) this.#readAgain();
   }
 
   /** Reads the next older page, once the newest is not being read. */
