@@ -115,6 +115,13 @@ describe('a live list', () => {
     expect(shown()).toMatchObject({ newest: 4, oldest: 0, rows: 5 });
   });
 
+  it('reads older pages also after there were none', async () => {
+    await list.readMore();
+    await showTwo();
+    await list.readMore();
+    expect(shown()).toMatchObject({ newest: 3, oldest: 0 });
+  });
+
   it('reads an older page that is requested while the newest is read, once', async () => {
     await showTwo();
     const { promise, resolve } = Promise.withResolvers<Page<Row>>();

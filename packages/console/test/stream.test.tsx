@@ -96,6 +96,10 @@ describe('the stream of a page', () => {
     heard = [];
     await say('data: {"type":"one"}\n\n');
     expect(heard).toEqual([{ type: 'one' }, { type: 'one' }]);
+    await vi.advanceTimersByTimeAsync(19_000);
+    await say(':\n\n');
+    await vi.advanceTimersByTimeAsync(19_000);
+    expect(second.state()).toBe('live');
     responses[0]?.close();
     await vi.advanceTimersByTimeAsync(0);
     expect([first.state(), second.state()]).toEqual(['gone', 'gone']);
