@@ -93,11 +93,20 @@ describe('erasing a person', () => {
          FROM (SELECT received_at, id, subscription_id, account_id, signed_at FROM connector.inbox LIMIT 1) known,
               unnest(ARRAY['invalid', 'unmergeable', 'unknown_event', 'foreign']) WITH ORDINALITY AS o (outcome, n)`,
     );
+    // The same changes wait for another consumer, and one of somebody else does.
+    await changeDatabase(
+      running.databaseUrl,
+      `INSERT INTO connector.consumers (name, kind, state, created_at) VALUES ('crm', 'http', 'paused', 0);
+       INSERT INTO connector.parked (consumer, key, partition, connection_id, seq, due_at, attempts, last_error, since)
+       SELECT 'crm', seq::text, 0, connection_id, seq, 0, 1, last_error, 0 FROM connector.dead_letters
+        UNION ALL SELECT 'crm', 'first', 0, 'first', 1, 0, 1, 'not erased', 0`,
+    );
     expect(await found()).toEqual(TRACES);
 
     expect(await erase(OLD)).toEqual({ messages: 3, sends: 1 });
 
     expect(await found()).toEqual([]);
+    expect(await dump()).toContain('not erased');
     await running.connector('POST', '/v1/sync', {});
     await running.loop.settle();
     expect(await found()).toEqual([]);
