@@ -110,6 +110,14 @@ describe('viewers of a connection', () => {
     await watches.settle();
     expect(one.told).toEqual(['ended']);
     expect(ends).toEqual([]);
+    answer = () => Promise.resolve(CONNECTING);
+    const two = viewer();
+    await clock.advance(0);
+    one.leave();
+    const three = viewer();
+    await clock.advance(0);
+    expect([two.told, three.told, reads]).toEqual([['qr'], ['qr'], 2]);
+    for (const { leave } of [two, three]) leave();
   });
 
   it('are limited in number', async () => {
