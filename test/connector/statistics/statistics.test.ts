@@ -126,6 +126,11 @@ it('counts changes by their numbers once one is known, also since the slot befor
   lastSeq.set(130);
   await runNow();
   expect([...(await read())].map(([minute, { changes }]) => [minute, changes])).toEqual([[60, 30]]);
+  await clock.skip(MINUTE_MS);
+  // A feed that has begun anew.
+  lastSeq.set(5);
+  await runNow();
+  expect((await read()).get(61)?.changes).toBe(0);
 });
 
 it('keeps an hour by the minute and a day by the quarter, and leaves out when nobody counted', async () => {
