@@ -132,11 +132,12 @@ describe('with plans from when the tables were small', () => {
 });
 
 describe('while the database fails', () => {
-  let fail: (text: string) => 'before' | 'after' | undefined = () => undefined;
+  type Fate = 'before' | 'after' | undefined;
+  let fail: (text: string) => Fate | Promise<Fate> = () => undefined;
   const lost = (): Error => new Error('the connection ended');
   const failing = (db: Queryable): Queryable => ({
     async query(text, params, options) {
-      const fate = fail(text);
+      const fate = await fail(text);
       if (fate === 'before') throw lost();
       const rows = await db.query<never>(text, params, options);
       if (fate === 'after') throw lost();
@@ -182,6 +183,21 @@ describe('while the database fails', () => {
       expect(hook.receiver.requests).toHaveLength(1);
     },
   );
+
+  it('a stop begins no attempt of what was being claimed', async () => {
+    const [asked, claimed] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
+    fail = (text) => {
+      if (!text.includes('"due_at" <=')) return undefined;
+      asked.resolve();
+      return claimed.promise;
+    };
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await asked.promise;
+    const stopped = hook.fixture.delivery.close();
+    claimed.resolve(undefined);
+    await stopped;
+    expect(hook.receiver.connections).toBe(0);
+  });
 
   it('a stop tries once more to store an attempt, and does not wait for it', async () => {
     let writes = 0;
