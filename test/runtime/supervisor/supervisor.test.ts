@@ -290,14 +290,16 @@ describe('a process that exits by itself', () => {
 });
 
 describe('a stop', () => {
-  it('asks all processes at once to exit, and starts no more', async () => {
+  it('asks all processes at once to exit, not those that have crashed, and starts no more', async () => {
     const supervisor = supervise(2);
     await supervisor.start();
+    launched(1).end(1);
+    await clock.advance(0);
     story.length = 0;
     expect(await supervisor.stop()).toBe(true);
-    expect(story).toEqual(['1 is asked to end', '1 ends with 0', '2 is asked to end', '2 ends with 0']);
+    expect(story).toEqual(['2 is asked to end', '2 ends with 0', '3 is asked to end', '3 ends with 0']);
     await clock.advance(600_000);
-    expect(processes).toHaveLength(2);
+    expect(processes).toHaveLength(3);
   });
 
   it('reports a process that did not exit with 0', async () => {
