@@ -65,6 +65,9 @@ describe('a sandbox', () => {
     await expect(claimForSandbox(named, SERVICE_ALONE)).rejects.toThrow('contains the data of a connector');
     await database.query(`update connector.accounts set base_url = 'http://localhost:4010/api/v1'`);
     await claimForSandbox(named, SERVICE_ALONE);
+    await database.query(`update connector.accounts set id = 'local'`);
+    await addAccount(database, 'https://service.example/api/v1');
+    await expect(claimForSandbox(named, SERVICE_ALONE)).rejects.toThrow('contains the data of a connector');
   });
 
   it('refuses a database with tables of other programs', async () => {
