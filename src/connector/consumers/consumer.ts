@@ -106,14 +106,21 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   /* Reading. */
 
   /** If partitions were gained: reads from the lowest place of all of them; each ignores what it has read. */
-  function read(): void {
-    if (closed || shares.held.every((held) => reading.has(held))) return;
+  async function read(): Promise<void> {
+    const isRead = (): boolean => closed || shares.held.every((held) => reading.has(held));
+    if (isRead()) return;
+    const { deletedSeq } = await feed.position();
+    if (isRead()) return;
     reader.abort();
     reader = new AbortController();
     const { signal } = reader;
     reading = new Set(shares.held);
-    position = Math.min(...shares.held.map(({ partition }) => partition.readTo));
-    void feed.subscribe(position, (changes) => take(changes, signal), signal);
+    position = Math.max(deletedSeq, Math.min(...shares.held.map(({ partition }) => partition.readTo)));
+    const isOver = feed.subscribe(position, (changes) => take(changes, signal), signal);
+    // It ends by itself if what comes next was deleted: the next check reads what is kept.
+    void isOver.then(() => {
+      if (!signal.aborted) reading = new Set();
+    });
   }
 
   async function take(changes: readonly Change[], signal: AbortSignal): Promise<void> {
@@ -362,7 +369,11 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await disableConsumer(database, row, disabledBecause);
       options.onFreed();
     }
-    await shares.balance().finally(read);
+    try {
+      await shares.balance();
+    } finally {
+      await read();
+    }
     if (shares.held.length > 0) {
       await serially(async () => {
         await know();

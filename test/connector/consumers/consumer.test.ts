@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { ConsumerOptions } from '../../../src/connector/consumers/consumer.ts';
 import {
   addConsumer,
   type ConsumerRow,
@@ -8,6 +9,7 @@ import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.t
 import { deleteConsumer } from '../../../src/connector/consumers/manage-consumers.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { newId, received } from '../support/event-fixtures.ts';
@@ -46,14 +48,17 @@ async function consumerOf(
     lastSeq,
   );
   onTestFinished(async () => void (await deleteConsumer(bench.database, 'crm')));
-  const open = async () => {
-    const row = (await readConsumers(bench.database)).find(({ name }) => name === 'crm');
-    if (row === undefined) throw new Error('there is no consumer');
-    const consumer = await bench.consumer(row, { call }, { database });
-    await consumer.check();
-    return consumer;
-  };
+  const open = () => consumerWith(call, { database });
   return { open, consumer: await open() };
+}
+
+/** A process that calls the consumer `crm` by `call`, where it is. */
+async function consumerWith(call: Sink['call'], options: Partial<ConsumerOptions>) {
+  const row = (await readConsumers(bench.database)).find(({ name }) => name === 'crm');
+  if (row === undefined) throw new Error('there is no consumer');
+  const consumer = await bench.consumer(row, { call }, options);
+  await consumer.check();
+  return consumer;
 }
 
 const figures = async () => (await readConsumerFigures(bench.database)).find(({ name }) => name === 'crm');
@@ -96,6 +101,46 @@ describe('a consumer with a filter', () => {
       })
       .toBe(0);
     await consumer.close();
+  });
+});
+
+describe('a consumer whose next changes were deleted from the feed', () => {
+  it.each(['before it reads', 'while it reads'])('continues with those that are kept: %s', async (when) => {
+    const got: unknown[] = [];
+    const take: Sink['call'] = async (call) => {
+      got.push(...textsOf(call));
+      return TAKEN;
+    };
+    const { consumer } = await consumerOf(take);
+    await consumer.close();
+    await bench.tell(newId(), 'deleted');
+    await bench.clock.advance(1_000);
+    const before = bench.clock.now();
+    await bench.tell(newId(), 'kept');
+    const remove = async () =>
+      void (await deleteOldChanges(bench.database, {
+        before,
+        needed: null,
+        stopping: new AbortController().signal,
+      }));
+    if (when === 'before it reads') await remove();
+    let reads = 0;
+    const feed: typeof bench.feed = {
+      ...bench.feed,
+      async subscribe(...reader) {
+        reads += 1;
+        if (reads === 1) await remove();
+        await bench.feed.subscribe(...reader);
+      },
+    };
+    const next = await consumerWith(take, { feed });
+    await expect
+      .poll(async () => {
+        await next.check();
+        return got;
+      })
+      .toEqual(['kept']);
+    await next.close();
   });
 });
 
