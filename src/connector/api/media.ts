@@ -108,8 +108,9 @@ function sendLink({ mediaCopy }: MessageFile, url: string, { request, response }
 }
 
 /** A file of the disk, as one that is fetched. */
-function openKept({ size, bytes }: Exclude<ReadableFile, { url: string }>): OpenedFile {
-  return { contentType: null, length: size, bytes, close: () => undefined };
+function openKept({ size, open }: Exclude<ReadableFile, { url: string }>): OpenedFile {
+  const bytes = open();
+  return { contentType: null, length: size, bytes, close: () => void bytes.destroy() };
 }
 
 async function fetchFor(

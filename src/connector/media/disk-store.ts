@@ -71,7 +71,7 @@ export function createDiskStore(folder: string, sync = syncFolder): MediaStore {
     read: (key) =>
       orFail(async () => {
         const size = await sizeOf(pathOf(key));
-        return size === null ? null : { size, bytes: createReadStream(pathOf(key)) };
+        return size === null ? null : { size, open: () => createReadStream(pathOf(key)) };
       }),
     remove: (key) => orFail(() => remove(pathOf(key))),
   };

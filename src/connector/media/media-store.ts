@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 
 /** A file in memory, complete. */
 export interface WholeFile {
@@ -15,10 +16,10 @@ export interface FileHead {
   readonly disposition: string;
 }
 
-/** How a file can be read: an address that is valid for some minutes, or the bytes. */
+/** How a file can be read: an address that is valid for some minutes, or the bytes. Whoever opens them destroys them. */
 export type ReadableFile =
   | { readonly url: string }
-  | { readonly size: number; readonly bytes: AsyncIterable<Uint8Array> };
+  | { readonly size: number; readonly open: () => Readable };
 
 /**
  * Keeps files under their keys. It is complete or absent whatever interrupts a write, and writing the same file again

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
@@ -120,6 +120,13 @@ export class MediaWorld {
         .map((entry) => join(entry.parentPath, entry.name))
         .map((path) => [path.slice(this.folder.length + 1), readFileSync(path, 'utf8')]),
     );
+  }
+
+  /** The files of the store that this process has open. */
+  get openFiles(): string[] {
+    const links = readdirSync('/proc/self/fd').map((fd) => `/proc/self/fd/${fd}`);
+    const targets = links.map((link) => (existsSync(link) ? readlinkSync(link) : ''));
+    return targets.filter((target) => target.startsWith(this.folder));
   }
 
   async close(): Promise<void> {
