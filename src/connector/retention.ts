@@ -4,12 +4,12 @@ import { deleteOldCreations } from './connections/creation-store.ts';
 import { readFirstNeeded } from './consumers/consumer-store.ts';
 import { deleteOldDeadLetters } from './consumers/dead-letters.ts';
 import type { Base } from './db/base.ts';
-import { deleteOldChanges, readNewestChangeAt } from './db/delete-old-changes.ts';
+import { deleteOldChanges } from './db/delete-old-changes.ts';
 import { deleteErasedDeliveries } from './db/erase-messages.ts';
 import { expireMessages } from './db/expire-messages.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
-import { deleteOldSends, readNewestSendAt } from './outbox/delete-old-sends.ts';
+import { deleteOldSends } from './outbox/delete-old-sends.ts';
 import type { Presence } from './work/presence.ts';
 
 const EVERY_MS = 60 * 60_000;
@@ -42,33 +42,28 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
   const changesMs = Math.min(messageDays, changeDays) * DAY_MS;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
-    const newest = await readNewestSendAt(database);
-    const present = await readPresent(database, clock.now(), newest);
+    const present = await readPresent(database, clock.now());
     for (const deleteOld of DELETIONS) {
       if (stopping.aborted) return;
       await deleteOld(database, present, messagesMs).catch(noteFailure);
     }
     for (const deleteOld of [deleteChanges, emptyMessages]) {
       if (stopping.aborted) return;
-      await deleteOld(stopping).catch(noteFailure);
+      await deleteOld(present, stopping).catch(noteFailure);
     }
   }
 
-  /** Each state of a message is a change, so the newest change is evidence for old changes and for old messages. */
-  const presentOfFeed = async (): Promise<number> =>
-    await readPresent(database, clock.now(), await readNewestChangeAt(database));
-
-  async function deleteChanges(stopping: AbortSignal): Promise<void> {
+  async function deleteChanges(present: number, stopping: AbortSignal): Promise<void> {
     if (!Number.isFinite(changesMs)) return;
-    const before = (await presentOfFeed()) - changesMs;
+    const before = present - changesMs;
     const needed = await readFirstNeeded(database);
     const count = await deleteOldChanges(database, { before, needed, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
   }
 
-  async function emptyMessages(stopping: AbortSignal): Promise<void> {
+  async function emptyMessages(present: number, stopping: AbortSignal): Promise<void> {
     if (!Number.isFinite(messagesMs)) return;
-    const before = (await presentOfFeed()) - messagesMs;
+    const before = present - messagesMs;
     const count = await expireMessages(database, { before, stopping });
     if (count > 0) logger.info({ count }, 'texts and files of old messages were deleted');
   }

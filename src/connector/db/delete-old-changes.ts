@@ -39,11 +39,3 @@ export async function deleteOldChanges(
     if ((row?.batches ?? 0) < SLICE || stopping.aborted) return deleted;
   }
 }
-
-/** When the newest change was made, epoch ms; null if there is none. */
-export async function readNewestChangeAt(db: Queryable): Promise<number | null> {
-  const [row] = await db.query<{ at: number | null }>(
-    'SELECT max(changed_at) AS at FROM connector.change_batches',
-  );
-  return row?.at ?? null;
-}

@@ -1,17 +1,19 @@
 import { max } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { readNewestInboxAt } from './inbox-partitions.ts';
 import { pollStates } from './sync-tables.ts';
 
 /**
  * The time from which the age of old data counts, epoch ms: our clock, but no later than the newest evidence, which is
- * the last good poll by the service's clock, and `newestAt`, the newest row of the data. So a process whose clock is
- * weeks ahead deletes nothing that is recent. Our clock if there is no evidence. Throws as `query` does.
+ * the last good poll by the service's clock, and the last delivery, whose signed time agreed with ours. So a process
+ * whose clock is weeks ahead deletes nothing that is recent, whatever it has written. Our clock if there is no evidence.
+ * Throws as `query` does.
  */
-export async function readPresent(db: Queryable, now: number, newestAt: number | null): Promise<number> {
+export async function readPresent(db: Queryable, now: number): Promise<number> {
   const [polled] = await orm(db)
     .select({ at: max(pollStates.lastGoodReference) })
     .from(pollStates);
-  const newest = Math.max(polled?.at ?? 0, newestAt ?? 0);
+  const newest = Math.max(polled?.at ?? 0, (await readNewestInboxAt(db)) ?? 0);
   return newest === 0 ? now : Math.min(now, newest);
 }

@@ -1,6 +1,6 @@
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Base } from '../db/base.ts';
-import { dropInboxPartitions, makeInboxPartitions, readNewestInboxAt } from '../db/inbox-partitions.ts';
+import { dropInboxPartitions, makeInboxPartitions } from '../db/inbox-partitions.ts';
 import { readPresent } from '../db/present-time.ts';
 
 export interface InboxKeeperOptions extends Base {
@@ -33,7 +33,7 @@ export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
   async function keepOnce(): Promise<void> {
     hindered = true;
     await makeInboxPartitions(database, clock.now(), DAYS_AHEAD);
-    const present = await readPresent(database, clock.now(), await readNewestInboxAt(database));
+    const present = await readPresent(database, clock.now());
     const oldest = present - options.retentionDays * DAY_MS;
     const { dropped, busy } = await dropInboxPartitions(database, oldest);
     if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');

@@ -1,4 +1,4 @@
-import { and, inArray, lt, max, not } from 'drizzle-orm';
+import { and, inArray, lt, not } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { IS_UNFINISHED, outbound, outboundMedia } from '../db/outbox-tables.ts';
@@ -10,14 +10,6 @@ const FILES_KEPT_MS = 7 * DAY_MS;
 const SENDS_KEPT_MS = 90 * DAY_MS;
 /** Maximum number of sends that one statement deletes. */
 const MAX = 1_000;
-
-/** When the newest send was created, epoch ms; null if there is none. */
-export async function readNewestSendAt(db: Queryable): Promise<number | null> {
-  const [row] = await orm(db)
-    .select({ at: max(outbound.createdAt) })
-    .from(outbound);
-  return row?.at ?? null;
-}
 
 /**
  * Deletes what old sends left: files after a week, the sends after 90 days, or `maxMs` if that is less. Throws as `query`

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { deleteOldChanges, readNewestChangeAt } from '../../../src/connector/db/delete-old-changes.ts';
+import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { readPosition } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -73,10 +73,4 @@ it('deletes more than one statement does, and ends early when it is to stop', as
   expect(await drop(120, null, AbortSignal.abort())).toBe(101);
   expect(await drop(120)).toBe(20);
   expect(await drop(0)).toBe(0);
-});
-
-it('knows when the newest change was made', async () => {
-  expect(await readNewestChangeAt(database)).toBeNull();
-  await write(0, 2);
-  expect(await readNewestChangeAt(database)).toBe(T0 + 2 * DAY);
 });
