@@ -361,7 +361,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     ...(web === null ? [] : [{ settle: web.receiver.settle }, web.tally, web.answers]),
     ...(oauth === null ? [] : [{ ...oauth, start: () => (appTrial.isAccepted ? oauth.start() : undefined) }]),
-    accounts,
     { ...outbox, start: works ? outbox.start : undefined },
     ...(media.keeper === null ? [] : [media.keeper]),
     ...(works ? [{ start: finishing.start, settle: finishing.runNow, close: finishing.stop }] : []),
@@ -373,6 +372,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     { start: consumers.start, close: consumers.close },
     { ...reconciler, start: works ? reconciler.start : undefined },
+    // It waits for services that may not answer.
+    accounts,
     { start: () => whenAccepted(trial, () => accounts.takeUp(FIRST_ACCOUNT_ID)), close: trial.close },
     { start: () => whenAccepted(appTrial, takeUpApp), close: appTrial.close },
   ];

@@ -224,6 +224,27 @@ describe('a connector', () => {
     expect((await running.deliver(received(message), secret)).status).toBe(200);
   });
 
+  it('calls its handlers before the service has answered about its webhook', async () => {
+    const onChange = Promise.withResolvers<void>();
+    const before = await world.start({ handlers: { onChange: () => undefined } });
+    const { secret } = world;
+    await before.stop();
+    const web = await world.start({ role: 'web' });
+    const message = world.service.addMessage('c1', world.clock.now());
+    expect((await web.deliver(received(message), secret)).status).toBe(200);
+    await web.connector.settle();
+    const asked = Promise.withResolvers<void>();
+    world.service.fault = ({ path }) => {
+      if (path !== '/webhook') return undefined;
+      asked.resolve();
+      return 'hang';
+    };
+    const starting = world.start({ handlers: { onChange: () => onChange.resolve() } });
+    await Promise.all([asked.promise, onChange.promise]);
+    await world.clock.advance(20_000);
+    await starting;
+  });
+
   it('reports a refused key, stops calling the service, and continues with another key', async () => {
     const before = await world.start();
     world.service.apiKeys.clear();

@@ -99,10 +99,10 @@ export function createAccounts(options: AccountsOptions): Accounts {
   return {
     takeUp,
     async start() {
+      started = true;
       await registrations.start();
       await checks.runNow();
       checks.start();
-      started = true;
     },
     async add(service) {
       const id = await addAccount(options, service);
