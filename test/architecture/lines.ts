@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28388],
+  ['src/connector', 28395],
   ['src/runtime', 8633],
   ['src/platform', 13721],
   ['src/sandbox', 4980],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10293, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 309, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 95858, TESTS],
+  ['test, of packages too', 95873, TESTS],
   ['bench', 2649],
   ['drizzle', 6633, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -72,6 +72,8 @@ export async function readWaitingCopy(db: Queryable, key: string): Promise<Waiti
 export interface NextCopy {
   readonly copy: StoredCopy | null;
   readonly dueAt?: number;
+  /** Only if the file still has this address. Absent or null: whichever it has. */
+  readonly ofUrl?: string | null;
 }
 
 type Found = Pick<WaitingCopy, 'connectionId' | 'id' | 'copy'>;
@@ -82,6 +84,7 @@ const update = (mask: number): string => `
       SET media_copy = ($6::text)::jsonb, media_due_at = $7::bigint, previous_status = m.status,
           change_mask = ${mask}
     WHERE m.connection_id = $3 AND m.id = $4 AND m.media_copy ->> 'state' = $5
+      AND ($8::text IS NULL OR m.media_url = $8)
       AND EXISTS (${heldLease('$1', '$2')})
    RETURNING m.*`;
 const NOTE = `WITH kept AS (${update(CHANGE.bookkeeping)}) SELECT count(*) AS count FROM kept`;
@@ -92,7 +95,7 @@ ${writeChanges({
   changes: [{ ...MESSAGE_CHANGE, type: `'message.updated'`, at, source: `'${source}'`, from: 'FROM kept m' }],
 })}
 SELECT count(*) AS count FROM kept`;
-const TELL = `WITH kept AS (${update(CHANGE.fields)}),${changed('$8::bigint', 'media')}`;
+const TELL = `WITH kept AS (${update(CHANGE.fields)}),${changed('$9::bigint', 'media')}`;
 
 const parametersOf = (lease: Lease, { connectionId, id, copy }: Found, next: NextCopy): unknown[] => [
   lease.name,
@@ -102,6 +105,7 @@ const parametersOf = (lease: Lease, { connectionId, id, copy }: Found, next: Nex
   copy.state,
   next.copy === null ? null : JSON.stringify(next.copy),
   next.dueAt ?? null,
+  next.ofUrl ?? null,
 ];
 
 /** Writes what only the worker needs to know. False: the state is another one by now, or the lease is lost. */
@@ -115,10 +119,10 @@ export async function tellCopy(
   db: Queryable,
   lease: Lease,
   file: Found,
-  copy: StoredCopy,
+  next: NextCopy,
   now: number,
 ): Promise<boolean> {
-  const [row] = await db.query<{ count: number }>(TELL, [...parametersOf(lease, file, { copy }), now]);
+  const [row] = await db.query<{ count: number }>(TELL, [...parametersOf(lease, file, next), now]);
   return row?.count === 1;
 }
 

@@ -121,8 +121,13 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     await noteCopy(database, lease, file, { copy: null });
   }
 
-  async function tell(lease: Lease, file: WaitingCopy, copy: StoredCopy): Promise<void> {
-    if (await tellCopy(database, lease, file, copy, clock.now())) onCommitted();
+  async function tell(
+    lease: Lease,
+    file: WaitingCopy,
+    copy: StoredCopy,
+    ofUrl: string | null = null,
+  ): Promise<void> {
+    if (await tellCopy(database, lease, file, { copy, ofUrl }, clock.now())) onCommitted();
   }
 
   async function noteFailedAttempt(
@@ -142,11 +147,9 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     // What an interrupted attempt may have left of it.
     if (copy.key !== undefined) await store.remove(copy.key);
     const { renewed } = copy;
-    await tell(lease, file, {
-      state: kind === 'gone' ? 'gone' : 'failed',
-      error: message,
-      renewed,
-    } as StoredCopy);
+    const ended = { state: kind === 'gone' ? 'gone' : 'failed', error: message, renewed } as StoredCopy;
+    // A poll may have renewed the address meanwhile: it is then fetched from there at once.
+    await tell(lease, file, ended, file.mediaUrl);
   }
 
   async function pause(lease: Lease, file: WaitingCopy, err: StoreFailure): Promise<void> {

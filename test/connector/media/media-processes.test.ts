@@ -119,6 +119,21 @@ it('two processes do not work on the same file', async () => {
   expect(await bench.readChanges()).toEqual(['message.created', 'message.updated']);
 });
 
+it.each(['gone', 'refused'] as const)(
+  'a file whose address a poll renews while the old one is %s is fetched from the new one',
+  async (kind) => {
+    bench.file = new FileUnavailable(kind, 'no');
+    bench.onFetch = async () => {
+      if (bench.log.length > 1) bench.file = 'bytes';
+      await database.query("update connector.messages set media_url = 'https://files.example/2'");
+    };
+    const { keeper } = await bench.start();
+    await keeper.settle();
+    expect(await bench.read()).toMatchObject(STORED);
+    expect(bench.log).toEqual(['fetch', 'fetch', `put ${KEY}`]);
+  },
+);
+
 it('a person who is erased while the file is being stored leaves no file', async () => {
   const { keeper } = await bench.start(database, {
     async put(...args) {
