@@ -131,7 +131,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   });
   const { aroundCall, onCall, portal } = ports;
   const { baseUrls } = options;
-  const codeKey = state.cursorKey;
   const oauth = await startOauth({
     database,
     changeState,
@@ -139,7 +138,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     baseUrls,
     webhooks,
     portal,
-    codeKey,
   });
   const sources = { database, tokens: oauth.tokens };
   const shell = createCallShell({ ...sources, clock, systemClock, logger, onCall, aroundCall });

@@ -12,8 +12,8 @@ const LIMITS: readonly (readonly [
   endings?: RegExp,
 ])[] = [
   ['src/connector', 28395],
-  ['src/runtime', 8633],
-  ['src/platform', 13721],
+  ['src/runtime', 8631],
+  ['src/platform', 13589],
   ['src/sandbox', 4980],
   ['src/contract', 7948],
   ['src/commands, cli', 5890, ['src/commands', 'src/cli']],
@@ -22,9 +22,9 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10293, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 309, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 95873, TESTS],
+  ['test, of packages too', 95830, TESTS],
   ['bench', 2649],
-  ['drizzle', 6633, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6638, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -93,10 +93,8 @@ export const oauthConsents = platformSchema.table(
     browserHash: bytea('browser_hash').notNull(),
     /** JSON of the checked request. */
     request: text('request').notNull(),
-    /** JSON of the last submitted form, if that form did not complete the consent; null: none was submitted. */
-    answer: text('answer'),
-    /** Hash of the user code with which a portal admin approves it; null: no portal is asked. */
-    userCodeHash: bytea('user_code_hash'),
+    /** The code with which a portal admin approves it; null: no portal is asked. */
+    userCode: text('user_code'),
     /** The portal whose admin has approved it. */
     portalWorkspaceId: text('portal_workspace_id').references(() => workspaces.id, { onDelete: 'cascade' }),
     expiresAt: epochMs('expires_at').notNull(),
@@ -106,7 +104,7 @@ export const oauthConsents = platformSchema.table(
   },
   (table) => [
     index('oauth_consents_app').on(table.appId, table.position),
-    index('oauth_consents_code').on(table.userCodeHash),
+    index('oauth_consents_code').on(table.userCode),
   ],
 );
 

@@ -35,8 +35,6 @@ interface Options {
   readonly key: SigningKey;
   readonly tokens: AccessTokens;
   readonly portal: PortalSessions;
-  /** Derives user codes. */
-  readonly codeKey: Uint8Array;
 }
 
 function queryOf({ originalUrl }: Request): string {
@@ -135,10 +133,10 @@ function findGrantType(parameters: Parameters): GrantType {
 
 /** The endpoints of the authorization server. */
 export function createOauthRoutes(options: Options): OauthRoutes {
-  const { database, changeState, clock, baseUrls, key, tokens, portal, codeKey } = options;
+  const { database, changeState, clock, baseUrls, key, tokens, portal } = options;
   const issuer = (): string => issuerOf(baseUrls());
   const resources = (): string[] => Object.values(resourcesOf(baseUrls()));
-  const pages = createConsentPages({ database, changeState, clock, portal, key: codeKey, issuer });
+  const pages = createConsentPages({ database, changeState, clock, portal, issuer });
   const { ask } = pages;
   const authorizing: AuthorizeContext = { database, changeState, portal, resources, issuer, ask };
   const context: TokenContext = { database, changeState, tokens, resources, now: () => clock.now() };

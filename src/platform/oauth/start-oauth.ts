@@ -21,8 +21,6 @@ interface Options {
   readonly baseUrls: () => BaseUrls;
   readonly webhooks: WebhookConfiguration;
   readonly portal: PortalSessions | undefined;
-  /** Derives user codes. */
-  readonly codeKey: Uint8Array;
 }
 
 /** The authorization server, and what the rest of the service uses of it. */
@@ -38,15 +36,15 @@ export interface Oauth {
 /** Starts the authorization server. Loads the signing key; the first start on a database creates it. */
 export async function startOauth(options: Options): Promise<Oauth> {
   const { database, changeState, clock, baseUrls, webhooks } = options;
-  const { portal = noPortalSessions, codeKey } = options;
+  const { portal = noPortalSessions } = options;
   const key = await loadSigningKey(database);
   const tokens = createAccessTokens({ key, clock, baseUrls });
-  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, key, tokens, portal, codeKey });
+  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, key, tokens, portal });
   return {
     router: (shell) => createOauthRouter({ shell, routes }),
     tokens,
     apps: createOauthApps(database, changeState, webhooks),
     grants: createOauthGrants(database, changeState),
-    approvals: createPortalApprovals(changeState, codeKey),
+    approvals: createPortalApprovals(changeState),
   };
 }

@@ -12,7 +12,7 @@ export interface ClockState {
 
 /** The state that a reset keeps. */
 export interface ServiceState extends ClockState {
-  /** The key for page cursors and user codes. */
+  /** The key for page cursors. */
   readonly cursorKey: Uint8Array;
 }
 

@@ -31,11 +31,10 @@ legend{font-weight:650;font-size:1.05rem;padding:0;margin:0 0 .25rem}
 .apart{border-left:3px solid var(--bad);background:var(--bad-ground);border-radius:.25rem .5rem .5rem .25rem;margin:.5rem 0 0;padding:.25rem .75rem}
 .apart p{margin:.25rem 0 0;font-size:.875rem;font-weight:650;color:var(--bad)}
 .boxes{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));column-gap:1rem}
-.all{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center;justify-content:space-between;margin:.35rem 0}
 label{display:flex;gap:.7rem;align-items:flex-start;padding:.5rem 0;min-height:2.75rem;cursor:pointer}
 label>span{min-width:0;overflow-wrap:anywhere}
-label .soft,button .soft{display:block;font-size:.875rem;font-weight:400}
-label .small,button .small{font-size:.75rem}
+label .soft,.choice .soft{display:block;font-size:.875rem;font-weight:400}
+label .small,.choice .small{font-size:.75rem}
 input[type=checkbox]{width:1.25rem;height:1.25rem;margin:.12rem 0 0;flex:none;accent-color:var(--act)}
 .actions{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem}
 .stay{position:sticky;bottom:0;padding:.85rem 0;background:var(--paper);border-top:1px solid var(--line)}
@@ -43,9 +42,8 @@ button,.button{display:inline-block;font:inherit;font-weight:600;padding:.6rem 1
 button:hover,.button:hover{background:var(--tint)}
 button.main,.button.main{background:var(--act);border-color:var(--act);color:var(--on-act)}
 button.main:hover,.button.main:hover{background:var(--press);border-color:var(--press)}
-button.less{flex:none;font-weight:400;padding:.3rem .85rem}
-.choice{display:flex;align-items:center;gap:1rem;width:100%;text-align:left;margin:.75rem 0;padding:.9rem 1rem;border-radius:.75rem;border-color:var(--line);background:var(--paper)}
-button.choice:hover,button.choice:focus-visible{border-color:var(--act);background:var(--tint)}
+.choice{display:flex;align-items:center;gap:1rem;margin:.75rem 0;padding:.9rem 1rem;border:1px solid var(--line);border-radius:.75rem;background:var(--paper);color:var(--ink);text-decoration:none}
+a.choice:hover,a.choice:focus-visible{border-color:var(--act);background:var(--tint)}
 .choice>span:first-child{flex:1;min-width:0}
 .choice ul{list-style:none;margin:0;padding:0}
 .choice li{display:flex;flex-wrap:wrap;align-items:baseline;column-gap:.5rem;margin:.1rem 0}

@@ -41,11 +41,18 @@ describe('consent on a page', () => {
   afterAll(() => world.service.close());
 
   const open = async (fields: Fields = {}): Promise<Page> => readPage(await world.authorize(app, fields));
+  const show = async (path: string, cookie: string): Promise<OauthReply> =>
+    world.send('GET', path, { headers: { cookie } });
+  /** The page of a workspace, to which the first page links. */
+  const follow = async ({ reply, cookie }: Page, workspace: string): Promise<Page> => {
+    const path =
+      reply.text.match(new RegExp(`href="(/oauth/consent[^"]*workspace=${workspace})"`))?.[1] ?? '';
+    return readPage(await show(path.replaceAll('&amp;', '&'), cookie), cookie);
+  };
   const submit = async (page: Page, fields: Fields, cookie = page.cookie): Promise<Page> =>
     readPage(await postForm(world, { ...page.fields, ...fields }, cookie), page.cookie);
   /** The page with the connections of the second workspace. */
-  const choose = async (fields: Fields = {}): Promise<Page> =>
-    submit(await open(fields), { action: 'workspace', workspace: workspaceId });
+  const choose = async (fields: Fields = {}): Promise<Page> => follow(await open(fields), workspaceId);
   /** The button of that page, with every connection ticked. */
   const allowAll = (page: Page): Fields => ({
     action: 'allow',
@@ -59,8 +66,9 @@ describe('consent on a page', () => {
     proves('oauth.consent.standalone'),
     async () => {
       const first = await open({ scope: 'messaging.read messaging.send' });
-      expect(first.values('workspace').toSorted()).toEqual([world.workspaceId, workspaceId].toSorted());
-      const page = await submit(first, { action: 'workspace', workspace: workspaceId });
+      const offered = [...first.reply.text.matchAll(/workspace=(\w+)"/g)].map(([, id]) => id);
+      expect(offered.toSorted()).toEqual([world.workspaceId, workspaceId].toSorted());
+      const page = await follow(first, workspaceId);
       const connections = page.values('connection');
       expect(connections).toHaveLength(2);
       expect(page.values('scope')).toEqual(['messaging.read', 'messaging.send']);
@@ -155,12 +163,10 @@ describe('consent on a page', () => {
       ['no cookie', yes, ''],
       ['the cookie of another page', yes, other.cookie],
       ['an altered cookie', yes, `${page.cookie}x`],
-      ['no field', { ...yes, form: undefined }, page.cookie],
-      ['the field of another page', { ...yes, form: other.fields['form'] }, page.cookie],
       ['another consent', { ...yes, consent: other.fields['consent'] }, page.cookie],
       ['an unknown consent', { ...yes, consent: 'cabcdefghijklmnopqrstuvwx' }, page.cookie],
       ['no action', { ...yes, action: undefined }, page.cookie],
-      ['nothing but a button', { action: 'allow', consent: undefined, form: undefined }, ''],
+      ['nothing but a button', { action: 'allow', consent: undefined }, ''],
       ['an unknown action', { ...yes, action: 'constructor' }, page.cookie],
       ['two workspaces', { ...yes, workspace: [workspaceId, workspaceId] }, page.cookie],
       ['an unknown workspace', { ...yes, workspace: 'cabcdefghijklmnopqrstuvwx' }, page.cookie],
@@ -181,7 +187,7 @@ describe('consent on a page', () => {
     const paired = { provider: 'qr', phoneNumber: '4915112345009' } as const;
     const { id: connection } = await platform.connections.createPaired(brief, paired);
     const { key } = await platform.apiKeys.create(brief);
-    const page = await submit(await open(), { action: 'workspace', workspace: brief });
+    const page = await follow(await open(), brief);
     await world.service.call('DELETE', `/connections/${connection}`, { key });
     const given = { action: 'allow', workspace: brief, connection, scope: 'messaging.read' };
     const { reply } = await submit(page, given);
@@ -200,7 +206,7 @@ describe('consent on a page', () => {
       ['POST', `/oauth/consent?${query}`, { headers: { cookie, 'content-type': FORM } }],
       ['POST', '/oauth/consent', { headers: { cookie, 'content-type': 'application/json' }, body: json }],
       ['POST', '/oauth/consent', { headers: { cookie, 'content-type': 'text/plain' }, body: query }],
-      ['POST', '/oauth/consent', { headers: { cookie, 'content-type': FORM }, body: `${query}&form=x` }],
+      ['POST', '/oauth/consent', { headers: { cookie, 'content-type': FORM }, body: `${query}&consent=x` }],
     ];
     for (const [method, path, init] of wrong) {
       const reply = await world.send(method, path, init);
@@ -210,8 +216,6 @@ describe('consent on a page', () => {
 
     const second = await choose({ state: 'second' });
     const cookies = `${page.cookie}; ${second.cookie}`;
-    const mixed = await submit(page, { ...yes, form: second.fields['form'] }, cookies);
-    expect([mixed.reply.status, mixed.reply.headers.get('location')]).toEqual([400, null]);
     const states = [];
     for (const tab of [second, page]) {
       states.push(returned((await submit(tab, yes, cookies)).reply).get('state'));
@@ -229,7 +233,7 @@ describe('consent on a page', () => {
     expect([reply.status, reply.headers.get('location')]).toEqual([400, null]);
   });
 
-  it('shows the redirect target, shows each number once, and deselects all at once', async () => {
+  it('shows the redirect target, and each number once', async () => {
     const { platform } = world.service;
     const { id: large } = await platform.workspaces.create({ kind: 'standalone' });
     onTestFinished(() => void hidden.push(large));
@@ -239,70 +243,29 @@ describe('consent on a page', () => {
     const first = await open();
     expect(first.reply.text).toContain('Afterwards you will be redirected to <strong>crm.example</strong>');
     const card = new RegExp(
-      `<button class="choice"[^>]* value="${large}"><span>\\s*<ul>(.*?)</ul><span class="soft small">(.*?) · `,
+      `<a class="choice"[^>]*workspace=${large}"><span>\\s*<ul>(.*?)</ul><span class="soft small">(.*?) · `,
       's',
     ).exec(first.reply.text);
     expect(card?.slice(1)).toEqual([
       '<li>+4915112346000</li><li>+4915112346010</li><li>+4915112346020</li><li class="soft">and 3 more</li>',
       '6 connections',
     ]);
-    const page = await submit(first, { action: 'workspace', workspace: large });
+    const page = await follow(first, large);
     expect(page.reply.text.match(/4915112346000/g)).toHaveLength(1);
-    // What is asked for is seen before a long list, and the Enter key in a box gives no consent.
-    expect(page.reply.text).toMatch(
-      /<button name="action" value="again" hidden>.*Permissions.*Connections.*>Allow</s,
-    );
-    const [connection] = page.values('connection');
-    const again = await submit(page, {
-      action: 'again',
-      workspace: large,
-      connection,
-      scope: 'messaging.read',
-    });
-    expect([again.reply.status, again.reply.text.match(/ checked>/g)?.length]).toEqual([200, 2]);
+    // What is asked for is seen before a long list.
+    expect(page.reply.text).toMatch(/Permissions.*Connections.*>Allow</s);
     // All but the scope that deletes numbers, which nobody has asked for by name.
     expect(page.reply.text.match(/ checked>/g)).toHaveLength(9);
-    const all = {
-      workspace: large,
-      connection: page.values('connection'),
-      scope: ['messaging.read', 'messaging.send'],
-    };
-    const none = await submit(page, { action: 'none', ...all });
-    expect(none.reply.status).toBe(200);
-    expect(none.reply.text.match(/ checked>/g)).toHaveLength(2);
-    const filled = await submit(page, { action: 'all', workspace: large, scope: 'messaging.read' });
-    expect(filled.reply.text.match(/ checked>/g)).toHaveLength(7);
-    expect(none.reply.text).toContain('>Select all</button>');
   });
 
-  it('reloads and goes back without sending a form again', async () => {
+  it('is shown as often as its address is opened, in its browser only', async () => {
     const first = await open();
-    const address = async (fields: Fields): Promise<string> => {
-      const headers = { 'content-type': FORM, cookie: first.cookie };
-      const body = encode({ ...first.fields, ...fields });
-      const reply = await world.send('POST', '/oauth/consent', { headers, body });
-      expect(reply.status).toBe(303);
-      return reply.headers.get('location') ?? '';
-    };
-    const show = async (path: string, cookie = first.cookie): Promise<OauthReply> =>
-      world.send('GET', path, { headers: { cookie } });
-
-    const page = await address({ action: 'workspace', workspace: workspaceId });
-    expect((await show(page)).text).toBe((await show(page)).text);
-    const failed = await address({ action: 'allow', workspace: workspaceId, scope: 'messaging.read' });
-    for (const shown of [await show(failed), await show(failed)]) {
-      expect(shown.status).toBe(400);
-      expect(shown.text).toContain('Select at least one connection.');
-      expect(shown.text.match(/ checked>/g)).toHaveLength(1);
-    }
-    // The other workspace is chosen after all: what was ticked here is not ticked there.
-    const back = />← Choose another workspace</.exec((await show(page)).text);
-    expect(back).not.toBeNull();
     const choice = `/oauth/consent?consent=${first.fields['consent']}`;
-    expect((await show(page)).text).toContain(`<a href="${choice}">`);
-    expect((await show(choice)).text).toContain('Choose a workspace');
-    const other = await show(await address({ action: 'workspace', workspace: world.workspaceId }));
-    expect([other.status, other.text.includes('role="alert"')]).toEqual([200, false]);
+    const page = `${choice}&workspace=${workspaceId}`;
+    const shown = await show(page, first.cookie);
+    expect((await show(page, first.cookie)).text).toBe(shown.text);
+    expect(shown.text).toContain(`<a href="${choice}">← Choose another workspace</a>`);
+    expect((await show(choice, first.cookie)).text).toContain('Choose a workspace');
 
     for (const [path, cookie] of [
       [page, ''],
@@ -316,7 +279,7 @@ describe('consent on a page', () => {
       expect(refused.text).not.toContain('<form');
     }
     await submit(first, { action: 'deny' });
-    expect((await show(page)).status).toBe(400);
+    expect((await show(page, first.cookie)).status).toBe(400);
   });
 
   it('shows the permission to delete numbers separately, selected only if the app requested it explicitly', async () => {

@@ -4,13 +4,16 @@ import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
 import type { Answer } from '../../calls/answer.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
-import type { Ticks } from './consent-store.ts';
-import { type ConsentView, consentForm, countConnections, DENY, pagePath, showView } from './consent-view.ts';
+import type { AuthorizationRequest } from '../authorize/read-request.ts';
+import { type ConsentView, consentForm, DENY, pagePath, showView } from './consent-view.ts';
 
 type Grantable = Awaited<ReturnType<typeof readGrantable>>;
 
-/** With this many connections, the page has buttons to select all or none. */
-const MANY = 6;
+/** A selection on the page. */
+export interface Ticks {
+  readonly connections: readonly string[];
+  readonly scopes: readonly Scope[];
+}
 
 interface Box {
   readonly name: 'connection' | 'scope';
@@ -40,46 +43,32 @@ function group(legend: string, boxes: Markup, missing: string | null): Markup {
   return html`<fieldset${described}><legend>${legend}</legend>${error}${boxes}</fieldset>`;
 }
 
-/**
- * Enter in a checkbox presses the first button of the form. Only the Allow button may give consent, so this first
- * button just shows the page again.
- */
-const ON_ENTER = html`<button name="action" value="again" hidden>Show again</button>`;
-
-/** A button that checks all connections, or none. */
-function offerAll(count: number, none: boolean): Markup {
-  if (count < MANY) return html``;
-  const [action, what] = none ? ['all', 'Select all'] : ['none', 'Clear all'];
-  return html`<div class="all"><span>${countConnections(count)}</span>
-<button class="less" name="action" value="${action}">${what}</button></div>`;
-}
-
-function connectionGroup(connections: Grantable, { connections: ticked, judged }: Ticks): Markup {
-  const chosen = connections.filter(({ id }) => ticked === 'all' || ticked.includes(id));
-  const boxes = connections.map((each) => connectionBox(each, chosen.includes(each)));
-  const none = chosen.length === 0;
-  const missing = judged && none ? 'Select at least one connection.' : null;
-  const all = offerAll(connections.length, none);
-  return group('Connections', html`${all}<div class="boxes">${boxes}</div>`, missing);
+function connectionGroup(connections: Grantable, given: Ticks | undefined): Markup {
+  const isTicked = ({ id }: Grantable[number]): boolean => given?.connections.includes(id) ?? true;
+  const boxes = connections.map((each) => connectionBox(each, isTicked(each)));
+  const missing = connections.some(isTicked) ? null : 'Select at least one connection.';
+  return group('Connections', html`<div class="boxes">${boxes}</div>`, missing);
 }
 
 /** The only scope that allows deleting numbers. */
 const DELETES: Scope = 'messaging.manage';
 
-function scopeGroup(scopes: readonly Scope[], { scopes: chosen, judged }: Ticks): Markup {
+/** Initially everything is selected, but the scope that allows deleting only if the app requested it by name. */
+function scopeGroup({ scopes, namesScopes }: AuthorizationRequest, given: Ticks | undefined): Markup {
+  const isTicked = (scope: Scope): boolean =>
+    given?.scopes.includes(scope) ?? (namesScopes || scope !== DELETES);
   const boxOf = (scope: Scope): Markup =>
     box({
       name: 'scope',
       value: scope,
-      ticked: chosen.includes(scope),
+      ticked: isTicked(scope),
       label: html`${SCOPE_MEANINGS[scope]}`,
       detail: scope,
     });
   const apart = scopes.includes(DELETES)
     ? html`<div class="apart"><p>This permission allows the app to delete numbers, which cannot be undone.</p>${boxOf(DELETES)}</div>`
     : html``;
-  const missing =
-    judged && !scopes.some((scope) => chosen.includes(scope)) ? 'Select at least one permission.' : null;
+  const missing = given === undefined || scopes.some(isTicked) ? null : 'Select at least one permission.';
   return group(
     'Permissions',
     html`${scopes.filter((scope) => scope !== DELETES).map(boxOf)}${apart}`,
@@ -100,26 +89,18 @@ function showDuration(): Markup {
 const NOTHING_TO_SHARE = html`<p>This workspace has no connections yet. Pair a number first, then start again in the app.</p>
 <div class="actions">${DENY}</div>`;
 
-/** The initial selection: everything, but the scope that allows deleting only if the app requested it by name. */
-function firstTicks({ consent: { request } }: ConsentView): Ticks {
-  const { scopes, namesScopes } = request;
-  return {
-    connections: 'all',
-    scopes: scopes.filter((scope) => namesScopes || scope !== DELETES),
-    judged: false,
-  };
-}
-
-/** The page of one workspace, with its connections and scopes. `hasChoice`: it links to the choice of workspaces. */
+/**
+ * The page of one workspace, with its connections and scopes. `hasChoice`: it links to the choice of workspaces.
+ * `given`: a selection that gave no consent, which the page shows again.
+ */
 export function approveView(
   view: ConsentView,
   workspace: { readonly id: string; readonly hasChoice: boolean },
   connections: Grantable,
-  given: Ticks | null,
+  given?: Ticks,
 ): Answer {
-  const ticks = given ?? firstTicks(view);
-  const choice = html`${scopeGroup(view.consent.request.scopes, ticks)}
-${connectionGroup(connections, ticks)}
+  const choice = html`${scopeGroup(view.consent.request, given)}
+${connectionGroup(connections, given)}
 ${showDuration()}
 <div class="actions stay"><button class="main" name="action" value="allow">Allow</button>${DENY}</div>`;
   const notice = 'Select at least one permission and one connection, or deny access.';
@@ -127,11 +108,11 @@ ${showDuration()}
     ? html`<p class="back"><a href="${pagePath(view.consent)}">← Choose another workspace</a></p>`
     : html``;
   return showView(
-    { ...view, ...(ticks.judged ? { notice } : {}) },
+    { ...view, ...(given === undefined ? {} : { notice }) },
     html`${back}<p class="soft small">Workspace <span class="mark">${workspace.id}</span></p>
 ${consentForm(
   view,
-  html`${ON_ENTER}<input type="hidden" name="workspace" value="${workspace.id}">
+  html`<input type="hidden" name="workspace" value="${workspace.id}">
 ${connections.length === 0 ? NOTHING_TO_SHARE : choice}`,
 )}`,
   );

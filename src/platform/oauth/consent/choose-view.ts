@@ -2,7 +2,7 @@ import { SCOPE_MEANINGS } from '../../../contract/service/scopes.ts';
 import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
 import type { Answer } from '../../calls/answer.ts';
 import type { OwnedWorkspace } from '../portal-session.ts';
-import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
+import { type ConsentView, consentForm, countConnections, DENY, pagePath, showView } from './consent-view.ts';
 
 function listScopes({ consent }: ConsentView): Markup {
   const items = consent.request.scopes.map((scope) => html`<li>${SCOPE_MEANINGS[scope]}</li>`);
@@ -10,7 +10,10 @@ function listScopes({ consent }: ConsentView): Markup {
 }
 
 /** A workspace, shown by its numbers, because users do not know its id. */
-function workspaceChoice({ id, connections, numbers, labels }: OwnedWorkspace): Markup {
+function workspaceChoice(
+  { consent }: ConsentView,
+  { id, connections, numbers, labels }: OwnedWorkspace,
+): Markup {
   const name = html`workspace <span class="mark">${id}</span>`;
   if (connections === 0) {
     return html`<p class="choice soft"><span>No connections yet: there is nothing to share.<br><span class="small">${name}</span></span></p>`;
@@ -18,17 +21,16 @@ function workspaceChoice({ id, connections, numbers, labels }: OwnedWorkspace): 
   const shown = numbers.map((number, place) => html`<li>${shownNumber(number, labels[place] ?? '')}</li>`);
   const rest = connections - numbers.length;
   const more = rest > 0 ? html`<li class="soft">and ${rest} more</li>` : html``;
-  return html`<button class="choice" name="workspace" value="${id}"><span>
-<ul>${shown}${more}</ul><span class="soft small">${countConnections(connections)} · ${name}</span></span><span class="go" aria-hidden="true">Choose</span></button>`;
+  return html`<a class="choice" href="${pagePath(consent, id)}"><span>
+<ul>${shown}${more}</ul><span class="soft small">${countConnections(connections)} · ${name}</span></span><span class="go" aria-hidden="true">Choose</span></a>`;
 }
 
 function offerWorkspaces(view: ConsentView, workspaces: readonly OwnedWorkspace[]): Markup {
   if (workspaces.length === 0) return html``;
   const shareable = (workspace: OwnedWorkspace): boolean => workspace.connections > 0;
   const sorted = [...workspaces.filter(shareable), ...workspaces.filter((each) => !shareable(each))];
-  const fields = html`<input type="hidden" name="action" value="workspace">${sorted.map(workspaceChoice)}`;
   return html`<h2>Choose a workspace</h2>
-<p class="soft">On the next page you choose the connections and permissions.</p>${consentForm(view, fields)}`;
+<p class="soft">On the next page you choose the connections and permissions.</p>${sorted.map((each) => workspaceChoice(view, each))}`;
 }
 
 // [choice.oauth.user-code]

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { SCOPES, type Scope } from '../../../contract/service/scopes.ts';
+import { SCOPES } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { readCookies } from '../../../runtime/http-server/read-cookies.ts';
 import type { Answer } from '../../calls/answer.ts';
@@ -10,7 +10,7 @@ import { OAUTH_PATHS } from '../addresses.ts';
 import { type App, findApp } from '../apps.ts';
 import type { OpenRequest } from '../authorize/authorize.ts';
 import { type Consent, giveConsent, readGrantable } from '../authorize/give-consent.ts';
-import { codeAnswer, type Return, redirect, returnedRefusal } from '../oauth-answer.ts';
+import { codeAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError, PageRefusal } from '../oauth-error.ts';
 import { type Parameters, readParameters } from '../parameters.ts';
 import {
@@ -20,19 +20,10 @@ import {
   readOwned,
 } from '../portal-session.ts';
 import { readForm } from '../read-form.ts';
-import { approveView } from './approve-view.ts';
+import { approveView, type Ticks } from './approve-view.ts';
 import { chooseView } from './choose-view.ts';
-import {
-  closeConsent,
-  findConsent,
-  isItsForm,
-  keepAnswer,
-  type OpenAnswer,
-  type OpenConsent,
-  openConsent,
-  type Ticks,
-} from './consent-store.ts';
-import { type ConsentView, pagePath } from './consent-view.ts';
+import { closeConsent, findConsent, type OpenConsent, openConsent } from './consent-store.ts';
+import type { ConsentView } from './consent-view.ts';
 import { refusalPage } from './refusal-page.ts';
 
 interface Options {
@@ -40,15 +31,10 @@ interface Options {
   readonly changeState: ChangeState;
   readonly clock: DomainClock;
   readonly portal: PortalSessions;
-  /** Derives user codes. */
-  readonly key: Uint8Array;
   issuer(): string;
 }
 
-/**
- * The consent pages. They work without JavaScript. A form that does not complete the consent redirects to a page, so
- * that reload and Back never submit a form again. [oauth.consent.standalone]
- */
+/** The consent pages. They work without JavaScript. [oauth.consent.standalone] */
 export interface ConsentPages {
   /** Opens a consent for a checked request and shows its first page. */
   ask(open: OpenRequest): Promise<Answer>;
@@ -94,7 +80,7 @@ const COOKIE_SECONDS = 3_600;
 const cookieName = (consentId: string): string => `consent_${consentId}`;
 
 export function createConsentPages(options: Options): ConsentPages {
-  const { database, changeState, clock, portal, key, issuer } = options;
+  const { database, changeState, clock, portal, issuer } = options;
 
   const cookie = (consentId: string, secret: string, seconds: number): string => {
     const secure = issuer().startsWith('https:') ? '; Secure' : '';
@@ -115,44 +101,33 @@ export function createConsentPages(options: Options): ConsentPages {
   const hasChoice = ({ consent, standalone }: Pick<Opened, 'consent' | 'standalone'>): boolean =>
     standalone.length !== 1 || consent.userCode !== null;
 
+  /** The page of a workspace; with `given`, of the selection that gave no consent. */
   const showWorkspace = async (
-    opened: Pick<Opened, 'consent' | 'standalone' | 'view'>,
+    { consent, standalone, view }: Pick<Opened, 'consent' | 'standalone' | 'view'>,
     { id }: OwnedWorkspace,
+    given?: Ticks,
   ): Promise<Answer> => {
-    const { request, answer } = opened.consent;
-    const given = answer?.kind === 'ticks' && answer.workspaceId === id ? answer.ticks : null;
-    const connections = await readGrantable(database, id, request);
-    return approveView(opened.view, { id, hasChoice: hasChoice(opened) }, connections, given);
+    const connections = await readGrantable(database, id, consent.request);
+    return approveView(view, { id, hasChoice: hasChoice({ consent, standalone }) }, connections, given);
   };
 
   const showFirst = (opened: Pick<Opened, 'consent' | 'standalone' | 'view'>): Answer | Promise<Answer> => {
-    const { view, consent, standalone } = opened;
+    const { view, standalone } = opened;
     const [only] = standalone;
     if (only !== undefined && !hasChoice(opened)) return showWorkspace(opened, only);
-    const notice = 'The code has not been entered in the portal yet.';
-    return chooseView({ ...view, ...(consent.answer?.kind === 'too_early' ? { notice } : {}) }, standalone);
+    return chooseView(view, standalone);
   };
 
   /** The open consent of an id and its cookie; null if there is none. */
   const find = async (request: Request, id: string | null): Promise<Opened | null> => {
     const browser = id === null ? null : (readCookies(request.headers.cookie).get(cookieName(id)) ?? null);
-    const consent = await findConsent(database, key, { id, browser }, clock.now());
+    const consent = await findConsent(database, { id, browser }, clock.now());
     const app = consent === null ? null : await findApp(database, consent.request.appId);
     if (app !== null) recognized(app.id);
     if (consent === null || app === null) return null;
     const session = portal.find(app);
     const view = { appName: app.name, signedIn: signedInAs(session), consent };
     return { app, consent, view, standalone: await readStandalone(session) };
-  };
-
-  /** Stores the content of a form and redirects to the page that shows it. */
-  const leadOn = async (
-    { consent }: Reply,
-    answer: OpenAnswer | null,
-    workspaceId?: string,
-  ): Promise<Answer> => {
-    await changeState((change) => keepAnswer(change, consent.id, answer));
-    return redirect(pagePath(consent, workspaceId));
   };
 
   const back = ({ request: { redirectUri, state } }: OpenConsent): Return => ({
@@ -181,33 +156,29 @@ export function createConsentPages(options: Options): ConsentPages {
   const chosenWorkspace = ({ standalone }: Opened, parameters: Parameters): OwnedWorkspace | undefined =>
     standalone.find(({ id }) => id === parameters.get('workspace'));
 
-  const tickedScopes = ({ parameters }: Reply): readonly Scope[] => {
-    const ticked = parameters.all('scope');
-    return SCOPES.filter((scope) => ticked.includes(scope));
-  };
-
   const allow = async (reply: Reply): Promise<Answer> => {
     const { parameters } = reply;
     const workspace = chosenWorkspace(reply, parameters);
     if (workspace === undefined) return refuseForm();
-    const scopes = tickedScopes(reply);
+    const ticked = parameters.all('scope');
+    const scopes = SCOPES.filter((scope) => ticked.includes(scope));
     const connectionIds = parameters.all('connection');
     try {
       return await grant(reply, { workspaceId: workspace.id, scopes, connectionIds });
     } catch (error) {
       if (!(error instanceof OauthError)) throw error;
-      const ticks: Ticks = { connections: connectionIds, scopes, judged: true };
-      const answer: OpenAnswer = { kind: 'ticks', workspaceId: workspace.id, ticks };
-      return { ...(await leadOn(reply, answer, workspace.id)), refused: error };
+      const page = await showWorkspace(reply, workspace, { connections: connectionIds, scopes });
+      return { ...page, refused: error };
     }
   };
 
   const goOn = async (reply: Reply): Promise<Answer> => {
-    const { consent } = reply;
+    const { consent, view, standalone } = reply;
     const { portalWorkspaceId: workspaceId, request } = consent;
     if (workspaceId === null) {
+      const notice = 'The code has not been entered in the portal yet.';
       const refused = new OauthError('access_denied', 'no portal admin has entered the user code yet');
-      return { ...(await leadOn(reply, { kind: 'too_early' })), refused };
+      return { ...chooseView({ ...view, notice }, standalone), refused };
     }
     const connectionIds = (await readGrantable(database, workspaceId, request)).map(({ id }) => id);
     try {
@@ -218,26 +189,7 @@ export function createConsentPages(options: Options): ConsentPages {
     }
   };
 
-  const choose = async (reply: Reply, connections?: Ticks['connections']): Promise<Answer> => {
-    const workspace = chosenWorkspace(reply, reply.parameters);
-    if (workspace === undefined) return refuseForm();
-    passed('consent', 'a workspace was chosen, its connections are shown');
-    const answer: OpenAnswer | null =
-      connections === undefined
-        ? null
-        : {
-            kind: 'ticks',
-            workspaceId: workspace.id,
-            ticks: { connections, scopes: tickedScopes(reply), judged: false },
-          };
-    return leadOn(reply, answer, workspace.id);
-  };
-
   const actions: ReadonlyMap<string, (reply: Reply) => Promise<Answer>> = new Map([
-    ['workspace', (reply) => choose(reply)],
-    ['again', (reply) => choose(reply, reply.parameters.all('connection'))],
-    ['all', (reply) => choose(reply, 'all')],
-    ['none', (reply) => choose(reply, [])],
     ['allow', allow],
     ['portal', goOn],
     ['deny', deny],
@@ -248,7 +200,7 @@ export function createConsentPages(options: Options): ConsentPages {
       const owned = await readOwned(database, session);
       const standalone = owned.filter(({ kind }) => kind === 'standalone');
       const asksPortal = owned.length === 0 || standalone.length < owned.length;
-      const { consent, browser } = await openConsent(changeState, key, request, asksPortal);
+      const { consent, browser } = await openConsent(changeState, request, asksPortal);
       passed('consent', 'the consent page is shown');
       const headers = { 'Set-Cookie': cookie(consent.id, browser, COOKIE_SECONDS) };
       const view = { appName: app.name, signedIn: signedInAs(session), consent, headers };
@@ -272,9 +224,7 @@ export function createConsentPages(options: Options): ConsentPages {
       const parameters = await readForm(request, LISTS);
       const opened = await find(request, parameters.get('consent'));
       const act = actions.get(parameters.get('action') ?? '');
-      if (opened === null || act === undefined || !isItsForm(opened.consent, parameters.get('form'))) {
-        return refuseForm();
-      }
+      if (opened === null || act === undefined) return refuseForm();
       passed('page');
       return act({ ...opened, parameters });
     },

@@ -74,7 +74,6 @@ export function pagePath({ id }: OpenConsent, workspaceId?: string): string {
 export function consentForm({ consent }: ConsentView, content: Markup): Markup {
   return html`<form method="post" action="${OAUTH_PATHS.consent}">
 <input type="hidden" name="consent" value="${consent.id}">
-<input type="hidden" name="form" value="${consent.form}">
 ${content}
 </form>`;
 }

@@ -3,8 +3,7 @@ import { orm } from '../../../runtime/database/orm.ts';
 import { oauthConsents } from '../../db/oauth-tables.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { lockWorkspace } from '../../workspaces/workspaces.ts';
-import { hashOauthSecret } from '../oauth-secrets.ts';
-import { normalizeUserCode, userCodeOf } from './user-code.ts';
+import { normalizeUserCode } from './user-code.ts';
 
 /** Why an approval was refused. */
 export type RefusedApproval = 'no_portal' | 'no_request' | 'several_requests' | 'unknown_code';
@@ -22,22 +21,16 @@ const isWaiting = and(isNull(oauthConsents.closedAt), isNull(oauthConsents.porta
 
 /** The ids of consents that wait for a portal: those with the code, or all. */
 async function findWaiting({ tx, now }: StateChange, code: string | undefined): Promise<string[]> {
-  const { id, userCodeHash, expiresAt } = oauthConsents;
+  const { id, userCode, expiresAt } = oauthConsents;
   const rows = await orm(tx)
     .select({ id })
     .from(oauthConsents)
-    .where(
-      and(
-        isWaiting,
-        gt(expiresAt, now),
-        code === undefined ? isNotNull(userCodeHash) : eq(userCodeHash, hashOauthSecret(code)),
-      ),
-    )
+    .where(and(isWaiting, gt(expiresAt, now), code === undefined ? isNotNull(userCode) : eq(userCode, code)))
     .limit(2);
   return rows.map((row) => row.id);
 }
 
-export function createPortalApprovals(changeState: ChangeState, key: Uint8Array): PortalApprovals {
+export function createPortalApprovals(changeState: ChangeState): PortalApprovals {
   return {
     approve: (workspaceId, typed) =>
       changeState(async (change) => {
@@ -54,8 +47,8 @@ export function createPortalApprovals(changeState: ChangeState, key: Uint8Array)
           .update(oauthConsents)
           .set({ portalWorkspaceId: workspaceId })
           .where(and(eq(oauthConsents.id, id), isWaiting))
-          .returning({ id: oauthConsents.id });
-        return taken.length === 0 ? 'unknown_code' : { userCode: userCodeOf(key, id) };
+          .returning({ userCode: oauthConsents.userCode });
+        return taken[0]?.userCode == null ? 'unknown_code' : { userCode: taken[0].userCode };
       }),
   };
 }
