@@ -1,10 +1,8 @@
-import { and, count, desc, eq, gt, gte, isNull, min, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
+import { and, count, eq, gte, isNull, min, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
 import { c, DIRECTIONS, IN_LIST, m, NOT_ERASED, newestMessages } from '../db/newest-messages.ts';
-import { messages } from '../db/schema.ts';
 
 /* Figures about the messages of an account. Each function throws as `query` does. Times are epoch ms. */
 
@@ -83,29 +81,4 @@ export async function readReported(
     .crossJoin(DIRECTIONS)
     .crossJoinLateral(newest);
   return row ?? { received: 0, withStatus: 0, statuses: 0 };
-}
-
-const MAX_DATED = 1_000;
-const DAY_MS = 24 * 3_600_000;
-
-/**
- * Messages of an account that are dated after a time, at most 1,000, last stored first. `contradicted`: a
- * message that was stored later has a plausible time.
- */
-export async function listDatedAfter(db: Queryable, accountId: string, time: number) {
-  const newest = newestMessages(db, MAX_DATED, gt(m.createdAt, time));
-  const later = alias(messages, 'later');
-  const contradicted = sql<boolean>`exists (
-    select from ${messages} later
-     where ${later.connectionId} = ${c.connectionId} and not ${later.erased} and ${later.direction} in ('incoming', 'outgoing')
-       and ${later.createdAt} between ${time - DAY_MS} and ${time} and ${later.firstSeenAt} > ${newest.firstSeenAt})`;
-  const { id, connectionId, createdAt, firstSeenAt } = newest;
-  return await orm(db)
-    .select({ id, connectionId, createdAt, firstSeenAt, contradicted })
-    .from(c)
-    .crossJoin(DIRECTIONS)
-    .crossJoinLateral(newest)
-    .where(eq(c.accountId, accountId))
-    .orderBy(desc(firstSeenAt))
-    .limit(MAX_DATED);
 }

@@ -370,32 +370,6 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
-  it('is reported if its service dates messages in the future, one or all since its clock went wrong', async () => {
-    const poisoned = system.service.addMessage('c1', Date.UTC(2099, 0, 1));
-    await system.poll();
-    system.clock.shift(MINUTE_MS);
-    system.service.addMessage('c1', system.clock.now());
-    await system.poll();
-    const single = await system.ask('polls');
-    expect(single).toMatch(/^ok: Polls succeed\./);
-    expect(single).toContain('warning: The service dates 1 message in the future.');
-    expect(single).toContain(`Message ${poisoned.id} of connection c1 is dated 2099-01-01T00:00:00.000Z`);
-    poisoned.createdAt = system.clock.now();
-    await system.database.query('update connector.messages set created_at = $1 where created_at > $1', [
-      system.clock.now(),
-    ]);
-    system.clock.shift(MINUTE_MS);
-    system.service.addMessage('c1', system.clock.now() + 60 * MINUTE_MS);
-    await system.poll();
-    expect(await system.ask('polls')).toMatch(
-      /warning: The service's clock is 60 min ahead of ours, according to the newest message\./,
-    );
-    await system.database.query('update connector.messages set created_at = $1 where created_at > $1', [
-      system.clock.now(),
-    ]);
-    expect(await system.ask('polls')).not.toContain('warning');
-  });
-
   it('is reported if its connections have no license, a short one, or wait for a scan', async () => {
     const [first, second] = system.service.connections;
     if (first === undefined || second === undefined) throw new Error('the service has two connections');

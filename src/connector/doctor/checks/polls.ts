@@ -2,7 +2,6 @@ import { ERRORS, isErrorCode } from '../../../contract/service/errors.ts';
 import { readAccount } from '../../accounts/account-store.ts';
 import { isPollOverdue, type PollState, readPollState } from '../../accounts/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
-import { listDatedAfter } from '../../state/messages.ts';
 import { ago, count, span } from '../../state/wording.ts';
 import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -68,53 +67,9 @@ export const pollsCheck: Check<AccountCheckInput> = {
         ],
       });
     }
-    return [await judgeProgress(input, state, now), ...(await judgeDates(input, now))];
+    return await judgeProgress(input, state, now);
   },
 };
-
-/** The check of the clock reports smaller differences. */
-const AHEAD_MS = 5 * 60_000;
-
-/** Messages dated in the future: single ones, or because of the service's clock. */
-async function judgeDates(
-  { account, database }: AccountCheckInput,
-  now: number,
-): Promise<readonly Finding[]> {
-  const dated = await listDatedAfter(database, account.id, now + AHEAD_MS);
-  const [last] = dated;
-  if (last === undefined) return [];
-  const evidence = dated
-    .slice(0, 3)
-    .map(
-      ({ id, connectionId, createdAt }) =>
-        `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}, ${span(createdAt - now)} ahead of our clock.`,
-    );
-  const harm =
-    'Nothing is lost: the messages are stored, and their times do not move the watermark. Each poll reads past them, so many of them cause more requests.';
-  if (last.contradicted) {
-    return [
-      warning(`The service dates ${count(dated.length, 'message')} in the future.`, {
-        evidence: [
-          ...evidence,
-          'Later messages have plausible times, so the clock of the service is not the cause.',
-        ],
-        advice: [harm, 'Report their ids to the operators of the service.'],
-      }),
-    ];
-  }
-  return [
-    warning(
-      `The service's clock is ${span(last.createdAt - last.firstSeenAt)} ahead of ours, according to the newest message.`,
-      {
-        evidence: [...evidence, `${count(dated.length, 'message is', 'messages are')} dated in the future.`],
-        advice: [
-          harm,
-          'Compare the clocks and synchronize this machine with NTP. If its clock is correct, contact the operators of the service. In a sandbox whose time was moved, this is expected.',
-        ],
-      },
-    ),
-  ];
-}
 
 async function judgeProgress(
   { account, database }: AccountCheckInput,
