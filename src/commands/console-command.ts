@@ -1,7 +1,7 @@
 import { createConsoleApp } from '../console-host/console-app.ts';
 import { createConsoleDoor } from '../console-host/console-door.ts';
-import { changeList } from '../contract/connector/changes.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
+import { callConnectorAt } from './call-connector.ts';
 import { UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_OPTIONS, readConnectorUrl, readToken } from './connector-target.ts';
@@ -9,7 +9,6 @@ import { runCommand } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 
 const SHUTDOWN_MS = 2_000;
-const CHECK_MS = 10_000;
 const DEFAULT_PORT = 4030;
 
 const COMMAND = {
@@ -52,39 +51,15 @@ function readPort(value: string | boolean | undefined): number {
   throw new UsageError(`--port must be 0 or a number up to 65535, not "${String(value)}".`);
 }
 
-/** Calls the connector once, so that a wrong address or token is reported here and not by every screen. */
-async function checkConnector(url: string, token: string): Promise<void> {
-  const response = await fetch(`${url}/v1/changes?after=latest&limit=1`, {
-    headers: { authorization: `Bearer ${token}` },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(CHECK_MS),
-  }).catch((error: unknown) => {
-    const { message, cause } = error as Error & { cause?: { code?: string } };
-    throw new Error(
-      `The connector at ${url} does not respond (${cause?.code ?? message}). Is --connector its address?`,
-    );
-  });
-  const body: unknown = await response.json().catch(() => undefined);
-  if (response.status === 401)
-    throw new Error(
-      `The connector at ${url} does not accept the token. Use one of its CONNECTOR_API_TOKEN or CONNECTOR_API_TOKENS.`,
-    );
-  if (response.status === 403)
-    throw new Error(
-      'The token has no right to read. The console needs `read`, and for --write also `write` or `operate`.',
-    );
-  if (!response.ok || !changeList.safeParse(body).success)
-    throw new Error(
-      `The server at ${url} is not a connector of this version: it returned status ${response.status}.`,
-    );
-}
-
 await runCommand(COMMAND, async ({ options, env, clock, print, typos }) => {
   const connector = { url: readConnectorUrl(options['connector']), token: readToken(options, env) };
   const port = readPort(options['port']);
   const write = options['write'] === true;
   const environment = String(options['environment'] ?? 'production');
-  await checkConnector(connector.url, connector.token);
+  // A wrong address or token is reported here, and not by every screen.
+  await callConnectorAt(connector.url, connector.token)('listChanges', {
+    query: { after: 'latest', limit: '1' },
+  });
   const serving = {
     level: 'error',
     name: 'console',

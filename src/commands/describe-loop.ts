@@ -1,9 +1,7 @@
 import { styleText } from 'node:util';
-import { z } from 'zod';
 import { foreseeProblem } from '../console-host/build-page.ts';
 import { envLines } from '../contract/console/env-lines.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
-import { account } from '../contract/service/account.ts';
 import { invoke } from './invocation.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 
@@ -68,37 +66,4 @@ ${invoke('connector', `--data-dir ${dataDir}`)}
 /** Printed after each reset. */
 export function describeReset({ apiKey }: SandboxInfo): string {
   return `reset       API key ${apiKey}\n`;
-}
-
-const DEADLINE_MS = 10_000;
-const listed = z.object({ connections: z.array(z.object({ provider: z.string(), status: z.string() })) });
-
-/** The call that resets a sandbox to its initial state. */
-function resetCall({ sandboxUrl }: SandboxInfo): string {
-  return `curl -X POST ${sandboxUrl}/sandbox/v1/reset -H 'content-type: application/json' -d '{}'`;
-}
-
-/**
- * Why no number of the sandbox can receive a message by webhook, and what to do; null if one can. The
- * service's list hides numbers without a license, but its account counts them.
- */
-export async function explainNumbers(info: SandboxInfo): Promise<string | null> {
-  const ask = async (path: string): Promise<unknown> => {
-    const headers = { authorization: `Bearer ${info.apiKey}` };
-    const signal = AbortSignal.timeout(DEADLINE_MS);
-    return (await fetch(`${info.baseUrl}${path}`, { headers, signal })).json();
-  };
-  const { connections: licensed } = listed.parse(await ask('/connections'));
-  const qr = licensed.filter(({ provider }) => provider === 'qr');
-  if (qr.some(({ status }) => status === 'open')) return null;
-  const { total, connected } = account.parse(await ask('/account')).connections;
-  const why =
-    total === 0
-      ? 'all were deleted'
-      : qr.length > 0
-        ? 'those with a QR session must be paired again'
-        : connected > licensed.length
-          ? 'their licenses have expired'
-          : 'none has a QR session';
-  return `none can receive a message: ${why}. To start over: ${resetCall(info)}`;
 }

@@ -1,9 +1,7 @@
-import { sandboxInfo } from '../contract/sandbox/info.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
+import { callSandboxAt } from './call-sandbox.ts';
 import { readLocalSecrets } from './local-secrets.ts';
-
-const DEADLINE_MS = 5_000;
 
 /**
  * The settings that a running `npm start` generated for its connector: addresses and keys as its sandbox returns them,
@@ -11,10 +9,9 @@ const DEADLINE_MS = 5_000;
  * @throws Error if there is no sandbox at this address, no connector is attached to it, or its secrets are others.
  */
 export async function readLoopEnvironment(sandboxUrl: string, secretsFile: string): Promise<Environment> {
-  const url = `${sandboxUrl.replace(/\/+$/, '')}/sandbox/v1/info`;
-  const info = sandboxInfo.safeParse(await ask(url)).data;
-  if (info === undefined)
+  const info = await callSandboxAt(sandboxUrl.replace(/\/+$/, ''))('getInfo').catch(() => {
     throw new Error(`there is no sandbox at ${sandboxUrl}. Pass the address that npm start prints.`);
+  });
   const { baseUrl, apiKey, connectorUrl, connectorToken, webhookUrl } = info;
   if (connectorUrl === null || connectorToken === null)
     throw new Error(
@@ -33,13 +30,4 @@ export async function readLoopEnvironment(sandboxUrl: string, secretsFile: strin
     CONNECTOR_SEALING_KEYS: sealingKey,
     ...(webhookUrl === null ? {} : { WEBHOOK_PUBLIC_URL: webhookUrl }),
   };
-}
-
-async function ask(url: string): Promise<unknown> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(DEADLINE_MS) });
-    return await response.json();
-  } catch {
-    return undefined;
-  }
 }

@@ -55,7 +55,7 @@ export interface Loop {
   info(): SandboxInfo;
   /** True if this start removed the connector's data, because the service was reset while the connector was not running. */
   readonly emptied: boolean;
-  /** Sends two messages through the loop, invisible to the connector's own feed and handlers. @throws SelfCheckFailed */
+  /** Sends two messages through the loop, invisible to the connector's own feed and handlers. @throws Error */
   check(): Promise<SelfCheck | LeftOut>;
   /** Resolves when both halves are idle. */
   settle(): Promise<void>;

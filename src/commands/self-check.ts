@@ -1,11 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { type ConnectorClient, createConnectorClient } from '../client/index.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { withDatabase } from '../runtime/database/database-url.ts';
 import { createEventParser } from '../runtime/http-server/event-parser.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
+import { callSandboxAt } from './call-sandbox.ts';
 import { type RunConnectorOptions, runConnector } from './run-connector.ts';
 
 /** How long each path through the loop took, in milliseconds. */
@@ -16,11 +18,6 @@ export interface SelfCheck {
   readonly repairMs: number;
 }
 
-/** A message was not carried through the loop; the error message says where it was lost. */
-export class SelfCheckFailed extends Error {
-  override readonly name = 'SelfCheckFailed';
-}
-
 const CONTACT = '447700900299';
 const DEADLINE_MS = 10_000;
 const RULE = 'self-check';
@@ -28,42 +25,21 @@ const RULE = 'self-check';
 const WEBHOOK_ATTEMPTS = 3;
 const POLL_MS = 45_000;
 
-const wrote = z.object({ messageId: z.string() });
-const page = z.object({ nextCursor: z.string().nullable() });
 const created = z.object({
   type: z.string(),
   messageId: z.string().optional(),
   data: z.object({ firstSeenBy: z.string().optional() }),
 });
-const faults = z.object({ rules: z.array(z.object({ id: z.string() }).loose()) });
-
-/** Calls a JSON API. @throws SelfCheckFailed for any response other than a 2xx. */
-async function call<Shape extends z.ZodType>(
-  url: string,
-  shape: Shape,
-  init: { method?: string; token?: string; body?: unknown } = {},
-): Promise<z.infer<Shape>> {
-  const response = await fetch(url, {
-    method: init.method ?? 'GET',
-    headers: {
-      ...(init.token === undefined ? {} : { authorization: `Bearer ${init.token}` }),
-      ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
-    signal: AbortSignal.timeout(DEADLINE_MS),
-  });
-  const text = await response.text();
-  if (!response.ok)
-    throw new SelfCheckFailed(`${init.method ?? 'GET'} ${url} returned ${response.status}: ${text}`);
-  return shape.parse(JSON.parse(text));
-}
-
 /** The target of the messages of a check: a number, and the connector that receives its events. */
 export interface CheckedLoop {
   readonly sandboxUrl: string;
   readonly connectionId: string;
   readonly connectorUrl: string;
   readonly connectorToken: string;
+}
+
+function connectorOf({ connectorUrl: url, connectorToken: token }: CheckedLoop): ConnectorClient {
+  return createConnectorClient({ url, token, timeoutMs: DEADLINE_MS });
 }
 
 /** Reads the feed until a message appears in it; returns the source that reported it. */
@@ -73,7 +49,7 @@ async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string):
     signal: AbortSignal.timeout(DEADLINE_MS),
   });
   if (!response.ok || response.body === null) {
-    throw new SelfCheckFailed(`the feed returned ${response.status}`);
+    throw new Error(`the feed returned ${response.status}`);
   }
   const parse = createEventParser();
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
@@ -85,7 +61,7 @@ async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string):
       }
     }
   }
-  throw new SelfCheckFailed('the feed ended before the message appeared');
+  throw new Error('the feed ended before the message appeared');
 }
 
 interface Queue {
@@ -100,7 +76,7 @@ async function timeQueue(loop: CheckedLoop, queue: Queue, clock: Clock): Promise
     const { seenBy, ms } = await sendThrough(loop, queue, clock);
     if (seenBy === queue.name) return ms;
     if (attempt < queue.attempts) continue;
-    throw new SelfCheckFailed(`a message arrived by ${seenBy} instead of ${queue.name}`);
+    throw new Error(`a message arrived by ${seenBy} instead of ${queue.name}`);
   }
 }
 
@@ -110,11 +86,11 @@ async function sendThrough(
   queue: Queue,
   clock: Clock,
 ): Promise<{ readonly seenBy: string | undefined; readonly ms: number }> {
-  const { connectionId, connectorToken: token } = loop;
-  const head = await call(`${loop.connectorUrl}/v1/changes?after=latest`, page, { token });
+  const { connectionId, sandboxUrl } = loop;
+  const head = await connectorOf(loop).listChanges({ query: { after: 'latest' } });
   const beganAt = clock.elapsed();
-  const { messageId } = await call(`${loop.sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, wrote, {
-    method: 'POST',
+  const { messageId } = await callSandboxAt(sandboxUrl)('contactWrites', {
+    params: { phone: CONTACT },
     body: { connectionId, text: `Self-check by ${queue.name}` },
   });
   const [seenBy] = await Promise.all([
@@ -122,7 +98,7 @@ async function sendThrough(
     queue.repair?.(),
   ]).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
-    throw new SelfCheckFailed(`a message did not arrive by ${queue.name}: ${why}`);
+    throw new Error(`a message did not arrive by ${queue.name}: ${why}`);
   });
   return { seenBy, ms: Math.round(clock.elapsed() - beganAt) };
 }
@@ -130,31 +106,25 @@ async function sendThrough(
 /**
  * Sends two messages through a loop: one by its webhook, and one whose webhook is dropped on purpose, so that
  * polling must repair it. For a loop that has just started: no faults are active afterwards.
- * @throws SelfCheckFailed
+ * @throws Error that says where a message was lost.
  */
 export async function timeQueues(loop: CheckedLoop, clock: Clock): Promise<SelfCheck> {
-  const sync = (): Promise<unknown> =>
-    call(`${loop.connectorUrl}/v1/sync`, z.unknown(), {
-      method: 'POST',
-      token: loop.connectorToken,
-      body: {},
-    });
   const byWebhook: Queue = { name: 'webhook', attempts: WEBHOOK_ATTEMPTS };
   const webhookMs = await timeQueue(loop, byWebhook, clock);
 
-  const faultsUrl = `${loop.sandboxUrl}/sandbox/v1/faults`;
   const drop = {
     id: RULE,
     match: { surface: 'webhook', connectionId: loop.connectionId },
     action: { type: 'drop' },
     per: 'event',
   };
-  await call(faultsUrl, faults, { method: 'PUT', body: { rules: [drop] } });
+  const callSandbox = callSandboxAt(loop.sandboxUrl);
+  await callSandbox('putFaults', { body: { rules: [drop] } });
   try {
-    const byPoll: Queue = { name: 'poll', attempts: 1, repair: sync };
-    return { webhookMs, repairMs: await timeQueue(loop, byPoll, clock) };
+    const repair = (): Promise<unknown> => connectorOf(loop).syncNow({ body: {} });
+    return { webhookMs, repairMs: await timeQueue(loop, { name: 'poll', attempts: 1, repair }, clock) };
   } finally {
-    await call(faultsUrl, faults, { method: 'DELETE' });
+    await callSandbox('deleteFaults');
   }
 }
 
@@ -182,7 +152,7 @@ export interface LeftOut {
 /**
  * Checks the running service with a temporary connector on its own database: the feed, metrics and handlers
  * of the attached connector are not affected.
- * @throws SelfCheckFailed if a message is lost.
+ * @throws Error that says where a message was lost.
  */
 export async function checkLoop(options: CheckLoopOptions): Promise<SelfCheck | LeftOut> {
   const { clock, logger, sandboxUrl, number } = options;

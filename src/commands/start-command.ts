@@ -3,7 +3,7 @@ import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { claimForSandbox } from './database-owner.ts';
-import { colour, describeLoop, describeReset, explainNumbers } from './describe-loop.ts';
+import { colour, describeLoop, describeReset } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { explainLostKey, readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
@@ -99,8 +99,6 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
         ? `self-check  skipped: ${check.leftOut}`
         : `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
     );
-    const problem = await explainNumbers(loop.info());
-    if (problem !== null) say(`numbers     ${problem}`);
     say(
       `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C stops it, the data is kept`,
     );

@@ -117,8 +117,12 @@ describe('messaging-connector console', () => {
   });
 
   it.each([
-    [401, '{"error":"unauthorized"}', 'does not accept the token. Use one of its CONNECTOR_API_TOKEN'],
-    [403, '{"error":"missing_right"}', 'The token has no right to read.'],
+    [
+      401,
+      '{"error":"unauthorized","message":"Wrong."}',
+      'does not accept the token. Use its CONNECTOR_API_TOKEN',
+    ],
+    [403, '{"error":"missing_right","message":"Needs `read`."}', 'missing_right: Needs `read`.'],
     [200, '<html></html>', 'is not a connector of this version: it returned status 200.'],
     [404, '{}', 'is not a connector of this version: it returned status 404.'],
   ])('explains a first answer of %s %s, and exits with 1', async (status, body, words) => {
@@ -134,7 +138,7 @@ describe('messaging-connector console', () => {
     connector = await startReceiver();
     expect([code, stderr]).toEqual([
       1,
-      `The connector at ${origin} does not respond (ECONNREFUSED). Is --connector its address?\n`,
+      `No connector answers at ${origin} (ECONNREFUSED). Is --connector its address?\n`,
     ]);
   });
 
