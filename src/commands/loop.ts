@@ -1,53 +1,46 @@
 import { webhookUrl } from '../connector/accounts/registrations.ts';
-import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { clearTables, TABLES_OF_PROCESSES } from '../connector/db/clear-tables.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
-import type { Clock } from '../runtime/clock/clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { saveTables } from '../runtime/database/saved-tables.ts';
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
-import type { Logger } from '../runtime/logger/logger.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 import type { LoopPorts } from './ports.ts';
-import { type RunningConnector, runConnector, type ServiceOfConnector } from './run-connector.ts';
-import { runService } from './run-service.ts';
+import {
+  type RunConnectorOptions,
+  type RunningConnector,
+  runConnector,
+  type ServiceOfConnector,
+} from './run-connector.ts';
+import { type RunServiceOptions, runService } from './run-service.ts';
 import { checkLoop, type LeftOut, type SelfCheck } from './self-check.ts';
 import { migrateSchema } from './server-database.ts';
 
 /** Its tunnel stays open after the check, so that a late attempt needs no DNS lookup. */
 const SELF_CHECK_HOST = 'self-check.example.com';
 
-export interface LoopOptions {
+/** What its connector is given. */
+type OfConnector =
+  | 'redisUrl'
+  | 'reconcileIntervalMs'
+  | 'inboxRetentionDays'
+  | 'changeRetentionDays'
+  | 'messageRetentionDays'
+  | 'historyDays'
+  | 'handlers';
+
+export interface LoopOptions
+  extends Pick<RunConnectorOptions, OfConnector>,
+    Omit<RunServiceOptions, 'databaseUrl' | 'ports' | 'host' | 'allowedHosts' | 'connector'> {
   readonly connectorDatabaseUrl: string;
   /** True if the loop created that database itself, so that outdated data in it may be removed. Default: false. */
   readonly ownsConnectorData?: boolean | undefined;
   readonly platformDatabaseUrl: string;
-  readonly redisUrl?: string | undefined;
   readonly ports: LoopPorts;
   readonly secrets: LocalSecrets;
-  readonly trustedProxies?: readonly string[] | undefined;
-  readonly webhookSecret?: string | undefined;
-  readonly tunnelTargets?: readonly string[] | undefined;
-  /** Scale of the send latency: 1 is real, 0 is none. */
-  readonly sendScale: number;
-  readonly reconcileIntervalMs: number;
-  readonly inboxRetentionDays: number;
-  readonly changeRetentionDays?: number | undefined;
-  readonly messageRetentionDays?: number | undefined;
-  readonly historyDays?: number | undefined;
-  /** The CRM's own code, called with each change. */
-  readonly handlers?: ChangeHandlers | undefined;
-  /** How to start with other data, for the message printed when this data is in use. */
-  readonly ownData?: string | undefined;
-  /** Called after each reset, which creates a new key. */
-  readonly onReset?: ((info: SandboxInfo) => void) | undefined;
-  /** Called when another process has taken over the service's database; this process must exit. */
-  readonly onTakenOver: () => void;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** The whole loop in one process: network, service, sandbox, connector. */

@@ -1,19 +1,6 @@
 import type { MediaStoreSettings } from '../connector/media/open-media.ts';
 import type { ConfigurationProblem } from '../runtime/config/configuration-error.ts';
-import type { Secret } from '../runtime/config/secret.ts';
-
-/** The settings of the store of files. */
-export interface MediaSettings {
-  readonly MEDIA_STORE: 'disk' | 's3' | undefined;
-  readonly MEDIA_FOLDER: string | undefined;
-  readonly MEDIA_ENDPOINT: string | undefined;
-  readonly MEDIA_REGION: string;
-  readonly MEDIA_BUCKET: string | undefined;
-  readonly MEDIA_PREFIX: string | undefined;
-  readonly MEDIA_ACCESS_KEY_ID: string | undefined;
-  readonly MEDIA_SECRET_ACCESS_KEY: Secret | undefined;
-  readonly MEDIA_ADDRESSING: 'path' | 'host';
-}
+import type { ConnectorSettings } from './settings.ts';
 
 const NEEDED = {
   disk: ['MEDIA_FOLDER'],
@@ -21,7 +8,7 @@ const NEEDED = {
 } as const;
 
 /** Reads the store of files from the settings; undefined if there is none. Each problem names its setting. */
-export function readMediaStore(settings: MediaSettings): {
+export function readMediaStore(settings: ConnectorSettings): {
   readonly store: MediaStoreSettings | undefined;
   readonly problems: readonly ConfigurationProblem[];
 } {

@@ -1,27 +1,16 @@
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { ConfigurationProblem } from '../runtime/config/configuration-error.ts';
-import type { Secret } from '../runtime/config/secret.ts';
-
-/** The settings of the OAuth app. */
-export interface OauthSettings {
-  readonly SERVICE_BASE_URL: string | undefined;
-  readonly SERVICE_AUTH_URL: string | undefined;
-  readonly SERVICE_CLIENT_ID: string | undefined;
-  readonly SERVICE_CLIENT_SECRET: Secret | undefined;
-  readonly SERVICE_CLIENT_WEBHOOK_SECRET: Secret | undefined;
-  readonly CONNECTOR_PUBLIC_URL: string | undefined;
-  readonly CONNECTOR_RETURN_HOSTS: readonly string[] | undefined;
-}
+import type { ConnectorSettings } from './settings.ts';
 
 const NAMES = [
   'SERVICE_AUTH_URL',
   'SERVICE_CLIENT_ID',
   'SERVICE_CLIENT_SECRET',
   'CONNECTOR_PUBLIC_URL',
-] as const satisfies readonly (keyof OauthSettings)[];
+] as const satisfies readonly (keyof ConnectorSettings)[];
 
 /** Reads the OAuth app from the settings; undefined if none is configured. Each problem names its setting. */
-export function readOauthApp(settings: OauthSettings): {
+export function readOauthApp(settings: ConnectorSettings): {
   readonly app: OauthApp | undefined;
   readonly problems: readonly ConfigurationProblem[];
 } {
@@ -33,7 +22,7 @@ export function readOauthApp(settings: OauthSettings): {
     return { app: undefined, problems: [{ setting: 'SERVICE_CLIENT_WEBHOOK_SECRET', problem }] };
   }
   const problems: ConfigurationProblem[] = [];
-  const missing: readonly (keyof OauthSettings)[] = [...NAMES, 'SERVICE_BASE_URL'];
+  const missing: readonly (keyof ConnectorSettings)[] = [...NAMES, 'SERVICE_BASE_URL'];
   for (const setting of missing.filter((name) => settings[name] === undefined)) {
     const problem = `is not set, but ${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} set; an OAuth app needs ${NAMES.join(', ')} and SERVICE_BASE_URL.`;
     problems.push({ setting, problem });

@@ -1,55 +1,29 @@
 import type { ServerResponse } from 'node:http';
-import type { ApiToken } from '../connector/api/token-guard.ts';
-import { type Connector, createConnector } from '../connector/connector.ts';
-import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
+import { type Connector, type ConnectorOptions, createConnector } from '../connector/connector.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { explainPath } from '../connector/inbox/webhook-path.ts';
-import type { MediaStoreSettings } from '../connector/media/open-media.ts';
-import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import { CONNECTOR_ERRORS } from '../contract/connector/errors.ts';
-import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-server.ts';
 import { isLoopbackAddress } from '../runtime/http-server/loopback.ts';
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
-import type { Logger } from '../runtime/logger/logger.ts';
-import type { Metrics } from '../runtime/metrics/metrics.ts';
 import { openNotifier } from '../runtime/notifier/open-notifier.ts';
 import { createKeyRing } from '../runtime/sealing/key-ring.ts';
 import { migrateSchema } from './server-database.ts';
 
 /** The service that a connector uses. */
-export type ServiceOfConnector = Pick<RunConnectorOptions, 'service' | 'oauth'>;
+export type ServiceOfConnector = Pick<ConnectorOptions, 'service' | 'oauth'>;
 
-export interface RunConnectorOptions {
+/** What `runConnector` makes itself. */
+type Made = 'database' | 'receiverDatabase' | 'notifier' | 'keyRing' | 'hosts';
+
+export interface RunConnectorOptions extends Omit<ConnectorOptions, Made> {
   readonly databaseUrl: string;
-  readonly redisUrl?: string | undefined;
   readonly host: string;
   readonly port: number;
-  readonly role: 'all' | 'web' | 'worker';
-  /** The bearer token with all rights. */
-  readonly apiToken?: string | undefined;
-  /** Additional bearer tokens. */
-  readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly sealingKeys: readonly string[];
-  readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
-  /** Hosts at which added accounts may have their service, besides that of the settings. */
-  readonly serviceHosts?: readonly string[] | undefined;
-  /** The connector's OAuth app. */
-  readonly oauth?: OauthApp | undefined;
-  readonly webhookPublicUrl?: string | undefined;
-  readonly webhookSecret?: string | undefined;
   /** Addresses and CIDR ranges of reverse proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined;
-  readonly reconcileIntervalMs: number;
-  readonly inboxRetentionDays: number;
-  readonly changeRetentionDays?: number | undefined;
-  readonly messageRetentionDays?: number | undefined;
-  readonly historyDays?: number | undefined;
-  /** Where files of messages are kept. Default: nowhere. */
-  readonly mediaStore?: MediaStoreSettings | undefined;
-  /** The CRM's own code, called with each change. */
-  readonly handlers?: ChangeHandlers | undefined;
   /** What sets the port, for the message printed when the port is in use. Default: `CONNECTOR_PORT`. */
   readonly portSetting?: string | undefined;
   /** Called when the receiver is reachable, before it is registered with the service. */
@@ -63,10 +37,6 @@ export interface RunConnectorOptions {
    * Other processes serve the same port: this one listens only after the service has accepted its settings.
    */
   readonly sharesPort?: boolean | undefined;
-  /** The metrics shown by `GET /metrics`. Default: metrics of this connector only. */
-  readonly metrics?: Metrics | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Two commits at a time, one check of the secrets, and one in reserve. */
@@ -132,30 +102,14 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       options.role === 'worker' ? undefined : open('connector-receiver', RECEIVER_CONNECTIONS);
     const create = ({ service, oauth }: ServiceOfConnector): Promise<Connector> =>
       createConnector({
+        ...options,
+        service,
+        oauth,
         database,
-        ...(receiverDatabase === undefined ? {} : { receiverDatabase }),
+        receiverDatabase,
         notifier,
-        clock,
-        logger,
-        role: options.role,
-        apiToken: options.apiToken,
-        apiTokens: options.apiTokens,
         keyRing: createKeyRing(options.sealingKeys),
-        ...hostsOf(options),
-        reconcileIntervalMs: options.reconcileIntervalMs,
-        inboxRetentionDays: options.inboxRetentionDays,
-        changeRetentionDays: options.changeRetentionDays,
-        messageRetentionDays: options.messageRetentionDays,
-        historyDays: options.historyDays,
-        mediaStore: options.mediaStore,
-        ...(service === undefined ? {} : { service }),
-        ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),
-        ...(oauth === undefined ? {} : { oauth }),
-        ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
-        ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
-        redisUrl: options.redisUrl,
-        ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
-        ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
+        hosts: hostsOf(options),
       });
     let connector = await create(options);
     let isRestarting = false;
@@ -218,10 +172,9 @@ function answerRestarting(response: ServerResponse): void {
 }
 
 /** The names that requests to a loopback address may use. A proxy may use any name. */
-function hostsOf({ host, trustedProxies, webhookPublicUrl, oauth }: RunConnectorOptions): {
-  hosts?: readonly string[];
-} {
-  if (!isLoopbackAddress(host) || trustedProxies !== undefined) return {};
+function hostsOf(options: RunConnectorOptions): readonly string[] | undefined {
+  const { host, trustedProxies, webhookPublicUrl, oauth } = options;
+  if (!isLoopbackAddress(host) || trustedProxies !== undefined) return undefined;
   const publicUrls = [webhookPublicUrl, oauth?.publicUrl].filter((url) => url !== undefined);
-  return { hosts: publicUrls.map((url) => new URL(url).hostname) };
+  return publicUrls.map((url) => new URL(url).hostname);
 }

@@ -1,7 +1,7 @@
 import { ALL_RIGHTS_NAME, RIGHTS, type Right } from '../contract/connector/rights.ts';
 import { LIMITS } from '../contract/service/limits.ts';
 import { isAddressRange } from '../runtime/addresses/address-ranges.ts';
-import type { Environment, SettingsDefinition } from '../runtime/config/read-settings.ts';
+import type { Environment, Settings, SettingsDefinition } from '../runtime/config/read-settings.ts';
 import { findWeakness, Secret } from '../runtime/config/secret.ts';
 import * as setting from '../runtime/config/setting.ts';
 import { isDatabaseUrl } from '../runtime/database/database-url.ts';
@@ -319,6 +319,9 @@ export function connectorSettings(env: Environment) {
     LOG_LEVEL: logLevel,
   };
 }
+
+/** The values of the connector's settings. */
+export type ConnectorSettings = Settings<ReturnType<typeof connectorSettings>>;
 
 /** The settings of `npm run platform`. */
 export function platformSettings() {

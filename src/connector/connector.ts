@@ -65,7 +65,7 @@ export interface ConnectorOptions extends Base {
    * Separate database connections for the receiver, so that deliveries are stored even if all others are in
    * use. Default: the same connections.
    */
-  readonly receiverDatabase?: Database;
+  readonly receiverDatabase?: Database | undefined;
   readonly notifier: Notifier;
   /** `web` serves webhooks and the API, `worker` polls, `all` does both. */
   readonly role: 'all' | 'web' | 'worker';
@@ -75,17 +75,17 @@ export interface ConnectorOptions extends Base {
   readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly keyRing: KeyRing;
   /** The service of the first account. If absent, this process never calls the service of the settings. */
-  readonly service?: { readonly baseUrl: string; readonly apiKey: string };
+  readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   /** Hosts that the services of added accounts may have, besides the one in the settings. */
-  readonly serviceHosts?: readonly string[];
+  readonly serviceHosts?: readonly string[] | undefined;
   /** The OAuth app of this connector. If absent, grants are neither created nor used. */
-  readonly oauth?: OauthApp;
+  readonly oauth?: OauthApp | undefined;
   /** Public HTTPS address of the receiver. If set, it is registered with the service for API keys. */
-  readonly webhookPublicUrl?: string;
+  readonly webhookPublicUrl?: string | undefined;
   /** Public host names of this listener, besides those of this machine. If absent, any name is accepted. */
-  readonly hosts?: readonly string[];
+  readonly hosts?: readonly string[] | undefined;
   /** Signing secret of a webhook that was registered by hand. */
-  readonly webhookSecret?: string;
+  readonly webhookSecret?: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   /** How long changes stay in the feed. Default: for ever. */
@@ -106,7 +106,7 @@ export interface ConnectorOptions extends Base {
    */
   readonly rotationNoticeMs?: number;
   /** Where metrics are registered; `GET /metrics` shows them. Default: metrics of this process. */
-  readonly metrics?: Metrics;
+  readonly metrics?: Metrics | undefined;
   /** Between 0 and 1; spreads retries. Default: `Math.random`. */
   readonly random?: () => number;
 }
