@@ -172,8 +172,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'messages.list.newest-first',
-    find: '    .where(and(where, lt(position, below)))\n    .orderBy(desc(position))',
-    replace: '    .where(and(where, lt(position, below)))\n    .orderBy(position)',
+    find: '    .where(and(isListed, lt(position, below)))\n    .orderBy(desc(position))',
+    replace: '    .where(and(isListed, lt(position, below)))\n    .orderBy(position)',
   },
   {
     rule: 'messages.list.filter',

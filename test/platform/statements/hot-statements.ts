@@ -1,6 +1,6 @@
 import { exactly } from '../../../src/contract/sandbox/filter.ts';
 import { WRITE_STANDINGS } from '../../../src/platform/messages/apply-receipts.ts';
-import { pageQuery } from '../../../src/platform/messages/read-page.ts';
+import { readPage } from '../../../src/platform/messages/read-page.ts';
 import { INSERT_INCOMING } from '../../../src/platform/messages/receive-messages.ts';
 import { claimSend } from '../../../src/platform/messages/send-journal.ts';
 import { deleteTimers, readTimers } from '../../../src/platform/time/timers.ts';
@@ -25,9 +25,9 @@ const SEND = {
 const ALL_OF_WORKSPACE = Array.from({ length: 10 }, (_, n) => `c-${7 + 200 * n}`);
 
 const page =
-  (connectionIds: readonly string[], whole: boolean): HotStatement['run'] =>
-  async (db) =>
-    await pageQuery(db, { workspaceId: 'w-7', connectionIds, below: 1_000_000, limit: 21 }, whole);
+  (connectionIds: readonly string[]): HotStatement['run'] =>
+  (db) =>
+    readPage(db, { workspaceId: 'w-7', connectionIds, below: 1_000_000, limit: 21 });
 
 const incoming = [
   ['m'],
@@ -54,9 +54,8 @@ const ends = ['[{"id": 7, "made": 1, "attempts": [], "outcome": "delivered"}]'];
 
 /** Statements of each call, event and timer. Each has its text in `golden/` and a test of its plan. */
 export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
-  'page-of-connection': { run: page(['c-7'], false), indexes: ['messages_connection'] },
-  'page-of-workspace': { run: page(ALL_OF_WORKSPACE, true), indexes: ['messages_workspace'] },
-  'page-of-some-connections': { run: page(['c-7', 'c-207'], false), indexes: ['messages_connection'] },
+  'page-of-connection': { run: page(['c-7']), indexes: ['messages_connection'] },
+  'page-of-workspace': { run: page(ALL_OF_WORKSPACE), indexes: ['messages_workspace'] },
   'claim-send': { run: (db) => claimSend(db, SEND, 'a key', T0) },
   'insert-incoming': { run: (db) => db.query(INSERT_INCOMING, incoming) },
   'write-standings': {
