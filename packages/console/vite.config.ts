@@ -34,26 +34,5 @@ export default defineConfig({
     reportCompressedSize: false,
     // What the page consists of, for the test of its size.
     manifest: true,
-    rolldownOptions: {
-      output: {
-        // The first screen loads the libraries, the page and the overview; the other screens come together, because many
-        // small files compress badly.
-        codeSplitting: {
-          groups: [
-            {
-              name: 'libraries',
-              test: /node_modules\/(?!@tanstack\/(?:react-virtual|virtual-core))/,
-              priority: 3,
-            },
-            {
-              name: 'page',
-              test: /console\/src\/(?:main|start|data\/(?!(?:use-)?live-list)|shell|ui\/(?:cards|chip|copy-text|count|figure|keys|states|times|tokens|ui))/,
-              priority: 2,
-            },
-            { name: 'screens', test: /console\/src\/(?:screens\/(?!overview)|ui|data)|virtual/, priority: 1 },
-          ],
-        },
-      },
-    },
   },
 });

@@ -26,8 +26,7 @@ interface Chunk {
 function firstScreen(): ReadonlySet<string> {
   const text = readFileSync(join(BUILT_PAGE, '.vite/manifest.json'), 'utf8');
   const chunks = JSON.parse(text) as Readonly<Record<string, Chunk>>;
-  const page = Object.keys(chunks).find((key) => key.startsWith('_page-') && key.endsWith('.js'));
-  const names = new Set([String(page), 'screens/overview/screen.tsx']);
+  const names = new Set(['index.html']);
   const files = new Set<string>();
   for (const name of names) {
     const chunk = chunks[name];

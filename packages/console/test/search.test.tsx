@@ -49,8 +49,9 @@ describe('the search', () => {
     'GET /sandbox/v1/messages': only(NUMBER, STORED),
     'GET /sandbox/v1/deliveries': only(NUMBER, DELIVERY),
     'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 7)]),
-    // For the journey that a hit opens.
+    // For the screens that a hit opens.
     'GET /connector/v1/messages/m1/trace': new Refusal(404, { error: 'not_found', message: 'None.' }),
+    'GET /sandbox/v1/connections/cz0y9wyvq9': new Refusal(404, { error: 'not_found', message: 'None.' }),
   };
 
   it('is opened with / on any screen, finds by a number, and Enter opens the first hit', async () => {

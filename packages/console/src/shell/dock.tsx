@@ -1,8 +1,8 @@
 import { type ReactNode, useRef, useState } from 'react';
 import { mode } from '../data/live.ts';
+import { lazyPart } from '../screens/lazy-part.tsx';
 import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.ts';
-import { lazyPart } from '../ui/lazy-part.tsx';
 
 interface Pane {
   readonly name: string;
@@ -17,19 +17,19 @@ const PANES: readonly Pane[] = [
     name: 'time',
     label: 'Time',
     key: 't',
-    Content: lazyPart('time', async () => (await import('../screens/dock/time.tsx')).TimePane),
+    Content: lazyPart('TimePane'),
   },
   {
     name: 'faults',
     label: 'Faults',
     key: 'f',
-    Content: lazyPart('faults', async () => (await import('../screens/dock/faults.tsx')).FaultsPane),
+    Content: lazyPart('FaultsPane'),
   },
   {
     name: 'state',
     label: 'State',
     key: 'b',
-    Content: lazyPart('state', async () => (await import('../screens/dock/state.tsx')).StatePane),
+    Content: lazyPart('StatePane'),
   },
 ];
 

@@ -7,7 +7,8 @@ import {
 } from '@tanstack/react-router';
 import { screensOf } from '../../../../src/contract/console/screens.ts';
 import { mode } from '../data/live.ts';
-import { lazyPart } from '../ui/lazy-part.tsx';
+import { lazyPart } from '../screens/lazy-part.tsx';
+import { OverviewScreen } from '../screens/overview/screen.tsx';
 import { NotFound, ScreenError, Shell } from './shell.tsx';
 
 /** A text of the search parameters; absent if empty. */
@@ -38,32 +39,25 @@ const overview = createRoute({
   path: '/overview',
   validateSearch: ({ range }: Record<string, unknown>): { range?: 'day' | undefined } =>
     range === 'day' ? { range } : {},
-  component: lazyPart(
-    'overview',
-    async () => (await import('../screens/overview/screen.tsx')).OverviewScreen,
-  ),
+  component: OverviewScreen,
 });
 
 const connections = createRoute({
   getParentRoute: () => root,
   path: '/connections',
   validateSearch: listSearch,
-  component: lazyPart(
-    'connections',
-    async () => (await import('../screens/connections/screen.tsx')).ConnectionsScreen,
-  ),
+  component: lazyPart('ConnectionsScreen'),
 });
 const connection = createRoute({ getParentRoute: () => connections, path: '$id' });
+
+const Deliveries = lazyPart('DeliveriesScreen');
+const Received = lazyPart('ReceivedScreen');
 
 const deliveries = createRoute({
   getParentRoute: () => root,
   path: '/deliveries',
   validateSearch: listSearch,
-  component: lazyPart('deliveries', async () =>
-    mode().mode === 'sandbox'
-      ? (await import('../screens/deliveries/screen.tsx')).DeliveriesScreen
-      : (await import('../screens/deliveries/received.tsx')).ReceivedScreen,
-  ),
+  component: () => (mode().mode === 'sandbox' ? <Deliveries /> : <Received />),
 });
 const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id' });
 
@@ -71,7 +65,7 @@ const calls = createRoute({
   getParentRoute: () => root,
   path: '/calls',
   validateSearch: listSearch,
-  component: lazyPart('calls', async () => (await import('../screens/calls/screen.tsx')).CallsScreen),
+  component: lazyPart('CallsScreen'),
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
 
@@ -93,7 +87,7 @@ const phones = createRoute({
   getParentRoute: () => root,
   path: '/phone',
   validateSearch: phoneSearch,
-  component: lazyPart('phone', async () => (await import('../screens/phone/screen.tsx')).PhoneScreen),
+  component: lazyPart('PhoneScreen'),
 });
 const phone = createRoute({ getParentRoute: () => phones, path: '$id' });
 
@@ -104,7 +98,7 @@ const inbox = createRoute({
     const peer = text(search['peer']);
     return peer === undefined ? {} : { peer };
   },
-  component: lazyPart('inbox', async () => (await import('../screens/inbox/screen.tsx')).InboxScreen),
+  component: lazyPart('InboxScreen'),
 });
 const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
 
@@ -115,21 +109,21 @@ const sync = createRoute({
     const state = text(search['state']);
     return state === undefined ? {} : { state };
   },
-  component: lazyPart('sync', async () => (await import('../screens/sync/screen.tsx')).SyncScreen),
+  component: lazyPart('SyncScreen'),
 });
 
 const journeys = createRoute({
   getParentRoute: () => root,
   path: '/journey',
   validateSearch: listSearch,
-  component: lazyPart('journey', async () => (await import('../screens/journey/screen.tsx')).JourneyScreen),
+  component: lazyPart('JourneyScreen'),
 });
 const journey = createRoute({ getParentRoute: () => journeys, path: '$id' });
 
 const access = createRoute({
   getParentRoute: () => root,
   path: '/access',
-  component: lazyPart('access', async () => (await import('../screens/access/screen.tsx')).AccessScreen),
+  component: lazyPart('AccessScreen'),
 });
 const credential = createRoute({ getParentRoute: () => access, path: '$id' });
 

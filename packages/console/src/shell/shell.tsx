@@ -4,11 +4,11 @@ import { describeMode, screensOf } from '../../../../src/contract/console/screen
 import { mode } from '../data/live.ts';
 import { useOutage, useScreenReading } from '../data/read.ts';
 import type { Outage } from '../data/reading.ts';
+import { lazyPart } from '../screens/lazy-part.tsx';
 import { markSeen } from '../screens/overview/steps-shown.ts';
 import { useConcerns } from '../screens/overview/use-concerns.ts';
 import { Button } from '../ui/button.tsx';
 import { useKeys } from '../ui/keys.ts';
-import { lazyPart } from '../ui/lazy-part.tsx';
 import { HeadPlaces } from '../ui/page-head.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { showTime } from '../ui/times.tsx';
@@ -18,12 +18,9 @@ import { Navigation } from './navigation.tsx';
 import { LOOKS } from './screens.ts';
 import { Strip } from './strip.tsx';
 
-const KeyOverlay = lazyPart('keys', async () => (await import('../ui/key-overlay.tsx')).KeyOverlay);
+const KeyOverlay = lazyPart('KeyOverlay');
 
-const SearchDialog = lazyPart(
-  'search',
-  async () => (await import('../screens/search/dialog.tsx')).SearchDialog,
-);
+const SearchDialog = lazyPart('SearchDialog');
 
 /** What surrounds every screen. Its heading names the screen, and takes the focus after `g` and a letter. */
 export function Shell() {

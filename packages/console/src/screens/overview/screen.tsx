@@ -4,8 +4,8 @@ import { CONTACT } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
-import { lazyPart } from '../../ui/lazy-part.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
+import { lazyPart } from '../lazy-part.tsx';
 import { Attention } from './attention.tsx';
 import { Flow } from './flow.tsx';
 import { Lane } from './lane.tsx';
@@ -13,11 +13,11 @@ import './overview.css';
 
 const route = getRouteApi('/overview');
 
-const Trends = lazyPart('trends', async () => (await import('./trends.tsx')).Trends);
-const Findings = lazyPart('findings', async () => (await import('../sync/findings.tsx')).Findings);
-const Summary = lazyPart('summary', async () => (await import('../sync/summary.tsx')).Summary);
-const Environment = lazyPart('environment', async () => (await import('./environment.tsx')).Environment);
-const FirstSteps = lazyPart('first-steps', async () => (await import('./first-steps.tsx')).FirstSteps);
+const Trends = lazyPart('Trends');
+const Findings = lazyPart('Findings');
+const Summary = lazyPart('Summary');
+const Environment = lazyPart('Environment');
+const FirstSteps = lazyPart('FirstSteps');
 
 /**
  * How messages flow, and what needs attention. In a sandbox, also what to do first, and what an application needs to
