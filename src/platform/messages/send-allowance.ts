@@ -35,13 +35,13 @@ interface Options {
   readonly sendsPerMinute: number;
 }
 
-/** A step of a hourRoomAt-up: the number of sends per hour until the step ends, at a virtual time. */
+/** A step of a warm-up: the number of sends per hour until the step ends, at a virtual time. */
 interface WarmupStep {
   readonly perHour: number;
   readonly endsAt: number;
 }
 
-/** The present step of a hourRoomAt-up that ends at `warmupUntil`; null if it has ended. [service.qr.warmup] */
+/** The present step of a warm-up that ends at `warmupUntil`; null if it has ended. [service.qr.warmup] */
 export function warmupStep(warmupUntil: number | null, now: number): WarmupStep | null {
   // [service.cloud-api.no-warmup]
   if (warmupUntil === null || now >= warmupUntil) return null;
@@ -89,7 +89,7 @@ async function readLastHour(db: Queryable, connectionId: string, now: number): P
   return rows.map((row) => row.createdAt);
 }
 
-/** How far the hourRoomAt-up of a number is. Times are virtual epoch ms. */
+/** How far the warm-up of a number is. Times are virtual epoch ms. */
 export interface Warmup {
   readonly endsAt: number;
   /** Sends that are allowed in an hour until `stepEndsAt`. */
@@ -98,7 +98,7 @@ export interface Warmup {
   readonly sentLastHour: number;
 }
 
-/** The hourRoomAt-up of a connection; null if there is none, or it is over. */
+/** The warm-up of a connection; null if there is none, or it is over. */
 export async function readWarmup(
   db: Queryable,
   { id, warmupUntil }: Pick<Connection, 'id' | 'warmupUntil'>,
@@ -125,7 +125,7 @@ function refuse(
 
 /**
  * Implements `429 warmup_limited` and `rate_limited` of sends. Counts are kept in memory. After a restart, those of a
- * number in its hourRoomAt-up are read from the database; those of the last minute are not.
+ * number in its warm-up are read from the database; those of the last minute are not.
  */
 export function createSendAllowances({ database, clock, sendsPerMinute }: Options): SendAllowances {
   const counted = new Map<string, Promise<SendTimes>>();
