@@ -10,9 +10,12 @@ import {
   type Queryable,
   QueryDeadlineExceeded,
 } from '../../../src/runtime/database/database.ts';
+import type { Pool } from '../../../src/runtime/database/pool.ts';
+import { startWatchdog } from '../../../src/runtime/database/watchdog.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -291,3 +294,29 @@ async function stubborn(...steps: readonly (() => Promise<unknown>)[]): Promise<
   }
   if (failure !== undefined) throw failure.error;
 }
+
+describe('a probe', () => {
+  it('may follow another one, and closes a connection that opens once its pool is closed', async () => {
+    const opened: PromiseWithResolvers<object>[] = [];
+    const openExtra = (): Promise<object> => {
+      const next = Promise.withResolvers<object>();
+      opened.push(next);
+      return next.promise;
+    };
+    const pool = { takeIdle: () => undefined, adopt: () => undefined, openExtra } as unknown as Pool;
+    const clock = new ManualClock();
+    const watchdog = startWatchdog({ pool, everyMs: 1_000, probeMs: 100, clock, logger });
+    watchdog.suspect();
+    watchdog.suspect();
+    expect(opened).toHaveLength(1);
+    opened[0]?.resolve({});
+    await clock.advance(0);
+    watchdog.suspect();
+    expect(opened).toHaveLength(2);
+    watchdog.stop();
+    const closed: string[] = [];
+    opened[1]?.resolve({ close: async () => closed.push('closed') });
+    await clock.advance(0);
+    expect(closed).toEqual(['closed']);
+  });
+});
