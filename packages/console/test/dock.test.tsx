@@ -207,8 +207,8 @@ describe('time in the dock', () => {
     [SAVE]: { id: 's1', label: BEFORE, now: at() },
     ...more,
   });
-  const open = async (more: Answers = {}) => {
-    const page = await openPage('/calls', { answers: world(more) });
+  const open = async (more: Answers = {}, refreshes = true) => {
+    const page = await openPage('/calls', { answers: world(more), refreshes });
     await screen.findByText('live');
     await page.user.keyboard('t');
     await hasFocus('Run');
@@ -217,7 +217,13 @@ describe('time in the dock', () => {
   const ahead = () => region('What happens');
 
   it('is frozen and runs', async () => {
-    const page = await open({ 'POST /sandbox/v1/clock/run': { now: at(), frozen: false } });
+    const page = await open({ 'POST /sandbox/v1/clock/run': { now: at(), frozen: false } }, false);
+    await ahead();
+    const before = page.reads.length;
+    page.hear({ type: 'clock', now: at(), frozen: true });
+    await waitFor(() =>
+      expect(page.reads.slice(before).map(({ path }) => path)).toContain('/sandbox/v1/clock/due'),
+    );
     page.answer({ 'GET /sandbox/v1/clock': { now: at(), frozen: false } });
     await page.user.click(await button('Run'));
     await button('Freeze');
@@ -289,7 +295,8 @@ describe('time in the dock', () => {
 
   it('is taken back after a question: what was saved before the advance is restored and removed', async () => {
     const [old, last] = ['s0', 's1'].map((id) => ({ id, label: BEFORE, now: at() }));
-    let entries = [old];
+    const other = { id: 's2', label: 'Clean', now: at() };
+    let entries = [other, old];
     const page = await open({
       'GET /sandbox/v1/snapshots': () => ({ entries }),
       'DELETE /sandbox/v1/snapshots/{id}': ({ path }: Sent) => {
@@ -304,7 +311,7 @@ describe('time in the dock', () => {
     });
     await page.user.click(await button('1 h'));
     await screen.findByText(/No timer was due/);
-    expect(entries).toEqual([last]);
+    expect(entries).toEqual([other, last]);
     await page.user.click(await button('Undo'));
     await screen.findByText(
       /^It is 2026-01-15 12:00:00 virtual time again\. .* is lost: messages, deliveries/,
@@ -312,7 +319,7 @@ describe('time in the dock', () => {
     await page.user.click(screen.getAllByRole('button', { name: 'Undo' })[1] as HTMLElement);
     await screen.findByText('Undone. It is 2026-01-15 12:00:00 again.');
     await waitFor(() => expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull());
-    expect(entries).toEqual([]);
+    expect(entries).toEqual([other]);
   });
 
   it('is not advanced while what it would lose cannot be saved, unless that is not wanted', async () => {

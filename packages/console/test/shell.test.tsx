@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ACCOUNT_SYNC, at, EMPTY, letter, pageOf } from './answers.tsx';
+import { ACCOUNT_SYNC, at, CALL, EMPTY, letter, pageOf } from './answers.tsx';
 import {
   type Answers,
   hasFocus,
@@ -58,6 +58,7 @@ describe('the shell', () => {
       seen.push(theme.textContent);
     }
     expect(seen).toEqual(['◐ Auto', '○ Light', '● Dark', '◐ Auto']);
+    expect(localStorage.getItem('console-theme')).toBeNull();
   });
 
   it('says that an address does not exist', async () => {
@@ -67,6 +68,7 @@ describe('the shell', () => {
 
   it('shows the virtual time, whether it stands, and how many faults are armed', async () => {
     const page = await openPage('/calls', {
+      refreshes: false,
       answers: {
         'GET /sandbox/v1/clock': { now: at(7), frozen: true },
         'GET /sandbox/v1/faults': {
@@ -82,6 +84,9 @@ describe('the shell', () => {
     page.answer({ 'GET /sandbox/v1/clock': { now: at(60), frozen: false } });
     page.hear({ type: 'clock', now: at(60), frozen: false });
     await waitFor(() => expect(screen.queryByText('frozen')).toBeNull());
+    page.answer({ 'GET /sandbox/v1/faults': { seed: 43, rules: [] } });
+    page.hear({ type: 'call', entry: { ...CALL, faults: ['lost'] } });
+    await waitFor(() => expect(screen.getByRole('banner').textContent).toContain('Seed43'));
   });
 
   it('in production has its own screens, and names the connector on each and in the title', async () => {
