@@ -20,7 +20,11 @@ const filesOf = (id: string) =>
   bench.database.query('select from connector.outbound_media where outbound_id = $1', [id]);
 
 describe('a file', () => {
-  it('is sent with its bytes, which are deleted once they are no longer needed', async () => {
+  it.each([
+    ['sent', sentAs('m1')],
+    ['delivered_not_stored', { ...sentAs('m1'), messageId: null, persisted: false }],
+  ])('that is %s was sent with its bytes, which are deleted', async (state, taken) => {
+    bench.answer = () => taken;
     const connectionId = await bench.addConnection();
     const id = await bench.queueFile(connectionId, 'look');
     await bench.sendAll(await bench.running());
@@ -31,7 +35,7 @@ describe('a file', () => {
       caption: 'look',
     });
     expect(await bench.read(id)).toMatchObject({
-      state: 'sent',
+      state,
       media: { filename: 'a.png', caption: 'look' },
     });
     expect(await filesOf(id)).toEqual([]);
