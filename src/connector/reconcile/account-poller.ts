@@ -173,6 +173,9 @@ export async function pollAccount(options: AccountPollerOptions, request: PollRe
   return held.held ? held.value : { kind: 'busy' };
 }
 
+/** The clocks of two processes may differ by this much. */
+const CLOCKS_DIFFER_MS = 60_000;
+
 /** The reason not to poll now, if any. */
 function findObstacle(
   account: Account,
@@ -183,7 +186,9 @@ function findObstacle(
   if (account.awaitsConsent) return { kind: 'refused', code: 'reauth_required' };
   if (state.refusedCredentialVersion === account.credentialVersion)
     return { kind: 'refused', code: 'invalid_key' };
-  const retryAt = Math.min(state.notBefore ?? now, request.impatient ? earliestOnDemand(state) : Infinity);
+  // A failure in the future was noted by a clock that was wrong, as was its wait.
+  const notBefore = (state.lastErrorAt ?? 0) > now + CLOCKS_DIFFER_MS ? now : (state.notBefore ?? now);
+  const retryAt = Math.min(notBefore, request.impatient ? earliestOnDemand(state) : Infinity);
   if (retryAt <= now) return null;
   return { kind: 'waiting', retryAt, asked: state.askedToWait, errorCode: state.lastErrorCode ?? 'unknown' };
 }

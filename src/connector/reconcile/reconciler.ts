@@ -127,6 +127,9 @@ const LONG_WALKS = 32;
 const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 40, sweep: 40 };
 const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
 
+/** A clock that falls behind by this much between two checks was set back. */
+const SET_BACK_MS = 1_000;
+
 /** Events arrive in bursts; one poll serves all events within a second. */
 const EVENT_DELAY_MS = 1_000;
 export interface ReconcilerOptions extends AccountPollerOptions {
@@ -161,13 +164,21 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const memory = createPollMemory();
   /** Due times that this process has just stored, so that they need not be read again. */
   const stored = new Map<string, number>();
+  let clockOffset = clock.now() - clock.elapsed();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
   const worker = createWorker(options, {
     kind: POLL,
     concurrency: CONCURRENCY,
     groupOf: (accountId) => begun.get(accountId),
-    readDue: (now, limit) => readDueAccounts(database, [...begun.keys()], now, limit),
+    async readDue(now, limit) {
+      const offset = now - clock.elapsed();
+      // What was planned before may be hours away.
+      if (offset < clockOffset - SET_BACK_MS)
+        for (const id of begun.keys()) await planPolls(database, id, { now, within: intervalMs });
+      clockOffset = offset;
+      return await readDueAccounts(database, [...begun.keys()], now, limit);
+    },
     async readDueAt(accountId) {
       const at = stored.get(accountId);
       stored.delete(accountId);

@@ -101,6 +101,33 @@ describe('the polling period', () => {
     await restarted.close();
   });
 
+  it.each(['after a good poll', 'after a failure'])(
+    'does not wait for a time that it planned before its clock was set back, %s',
+    async (after) => {
+      bench.service.fault = () => (after === 'after a failure' ? 'reset' : undefined);
+      await reconciler.start();
+      await reconciler.settle();
+      expect(countPolls()).toBe(1);
+      bench.clock.jump(-3_600_000);
+      await reconciler.settle();
+      await bench.clock.skip(45_000);
+      await reconciler.settle();
+      expect(countPolls()).toBe(2);
+    },
+  );
+
+  it('waits as long as the service has asked, also if that is an hour', async () => {
+    bench.service.fault = () => ({ status: 429, body: {}, headers: { 'retry-after': '3600' } });
+    await reconciler.start();
+    await reconciler.settle();
+    await bench.clock.skip(3_500_000);
+    await reconciler.settle();
+    expect(countPolls()).toBe(1);
+    await bench.clock.skip(200_000);
+    await reconciler.settle();
+    expect(countPolls()).toBe(2);
+  });
+
   it('spreads what was due together over the next period', async () => {
     await reconciler.start();
     await reconciler.settle();
