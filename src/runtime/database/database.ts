@@ -33,6 +33,7 @@ export interface Queryable {
 }
 
 export interface QueryOptions {
+  /** In a transaction, the deadline of that applies instead. */
   readonly deadlineMs?: number;
   /** `arrays`: each row is an array of its values, in the order of the columns. Default `objects`. */
   readonly rows?: RowMode;
@@ -154,7 +155,10 @@ class GuardedDatabase implements Database {
     work: (tx: Queryable) => Promise<T>,
     options: { readonly deadlineMs?: number } = {},
   ): Promise<T> {
-    return await this.#transact((scope) => work(queryableOn(scope)), options.deadlineMs ?? this.#deadlineMs);
+    const deadlineMs = options.deadlineMs ?? this.#deadlineMs;
+    return await this.#withSession(deadlineMs, 'running a transaction', (session) =>
+      runTransaction(session, deadlineMs, (scope) => work(queryableOn(scope))),
+    );
   }
 
   async lock(name: string, onLost: () => void): Promise<(() => Promise<void>) | null> {
@@ -187,16 +191,6 @@ class GuardedDatabase implements Database {
   #run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs: number): Promise<unknown[]> {
     return this.#withSession(deadlineMs, 'running a query', (session) =>
       session.runAlone(text, params, { mode, deadlineMs: Math.max(deadlineMs, this.#deadlineMs) }),
-    );
-  }
-
-  #transact<T>(work: (scope: TransactionScope) => Promise<T>, deadlineMs: number): Promise<T> {
-    return this.#withSession(deadlineMs, 'running a transaction', (session) =>
-      runTransaction(
-        session,
-        { deadlineMs, clock: this.#clock, onDeadline: () => this.#noteDeadline() },
-        work,
-      ),
     );
   }
 
@@ -256,8 +250,7 @@ function queryableOn(scope: TransactionScope): Queryable {
       text: string,
       params: readonly unknown[] = [],
       options: QueryOptions = {},
-    ): Promise<Row[]> =>
-      asRows<Row>(await scope.run(text, params, options.rows ?? 'objects', options.deadlineMs)),
+    ): Promise<Row[]> => asRows<Row>(await scope.run(text, params, options.rows ?? 'objects')),
   };
 }
 

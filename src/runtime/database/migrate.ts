@@ -55,10 +55,11 @@ export async function migrateDatabase(options: MigrationOptions): Promise<{ appl
     prepare: false,
     clock,
   });
-  const onDeadline = (): void => session.end(new QueryDeadlineExceeded(DEADLINE_MS, 'migrating', false));
-  const stop = clock.after(DEADLINE_MS, onDeadline);
+  const stop = clock.after(DEADLINE_MS, () =>
+    session.end(new QueryDeadlineExceeded(DEADLINE_MS, 'migrating', false)),
+  );
   try {
-    const applied = await runTransaction(session, { deadlineMs: DEADLINE_MS, clock, onDeadline }, (scope) =>
+    const applied = await runTransaction(session, DEADLINE_MS, (scope) =>
       applyAll(scope, migrations, schema),
     );
     if (applied > 0) logger.info({ schema, applied }, 'database schema migrated');

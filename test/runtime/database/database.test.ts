@@ -19,7 +19,6 @@ import {
 import { orm } from '../../../src/runtime/database/orm.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -174,26 +173,6 @@ describe('database', () => {
       expect(error).toBeInstanceOf(QueryDeadlineExceeded);
       expect(error.mayHaveCommitted).toBe(false);
       expect(await names()).toEqual([]);
-    });
-
-    it('applies to one statement of a transaction', () =>
-      withPatientServer(async (patient) => {
-        const sleep = patient.transaction((tx) => tx.query('select pg_sleep(100)', [], { deadlineMs: 100 }));
-        await expect(sleep).rejects.toMatchObject({ name: 'QueryDeadlineExceeded', deadlineMs: 100 });
-        await untilGone('%pg_sleep(100)%', test.url);
-        expect(patient.health.deadlineHits).toBe(1);
-      }));
-
-    it('of one statement does not apply to the rest of its transaction', async () => {
-      const clock = new ManualClock();
-      const manual = openDatabase({ url: test.url, name: 'test', poolSize: 1, clock, logger });
-      const result = manual.transaction(async (tx) => {
-        await tx.query('select 1', [], { deadlineMs: 100 });
-        await clock.advance(100);
-        return await tx.query('select 2 as two');
-      });
-      await expect(result).resolves.toEqual([{ two: 2 }]);
-      await manual.close();
     });
 
     it('is enforced by the server too, in case the process is gone', async () => {
