@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { signWrongly } from '../../../src/sandbox/deliveries/sign-wrongly.ts';
 import type { ReceiverInputs } from '../src/receiver/context.ts';
 import { PROFILES } from '../src/receiver/profile.ts';
 import type { Tier } from '../src/receiver/receiver-check.ts';
 import { RECEIVER_CHECKS, runReceiverSuite } from '../src/receiver/run-receiver-suite.ts';
-import type { Clock } from '../src/runner/clock.ts';
 import { createObserver } from '../src/runner/observer.ts';
 import { OLD_SECRET, SECRET, startGalleryReceiver, type Ways } from './gallery/receiver.ts';
 import { RIGHT_RECEIVERS, WRONG_RECEIVERS } from './gallery/receivers.ts';

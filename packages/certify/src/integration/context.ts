@@ -1,5 +1,5 @@
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Skip, Violation } from '../runner/check.ts';
-import type { Clock } from '../runner/clock.ts';
 import type { Exchange } from '../runner/exchange.ts';
 import { createHttpClient } from '../runner/http-client.ts';
 import { createJournal, type Journal } from '../runner/journal.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../runner/clock.ts';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { parseJson } from '../runner/exchange.ts';
 import examples from './changes.json' with { type: 'json' };
 import { CONTACT, type Events, newId, type Payload } from './events.ts';

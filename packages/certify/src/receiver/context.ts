@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Violation } from '../runner/check.ts';
-import type { Clock } from '../runner/clock.ts';
 import type { Exchange } from '../runner/exchange.ts';
 import { createJournal, type Journal } from '../runner/journal.ts';
 import type { Observer } from '../runner/observer.ts';

@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import type { Clock } from '../runner/clock.ts';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 
 /** Digits of a phone number from a range reserved for fiction. */
 export const CONTACT = '15550100199';

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Clock } from '../runner/clock.ts';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { createConsumerEvents, keyOf } from './consumer-events.ts';
 import { createEvents, type Events } from './events.ts';
 

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as openHttp } from 'node:http';
 import { request as openHttps } from 'node:https';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Violation } from '../runner/check.ts';
-import type { Clock } from '../runner/clock.ts';
 import { type Exchange, parseJson } from '../runner/exchange.ts';
 import type { Journal } from '../runner/journal.ts';
 import type { Header } from './profile.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 
 /** A deadline that can be extended while it runs. */
 export interface Deadline {

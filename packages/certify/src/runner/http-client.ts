@@ -1,5 +1,5 @@
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Skip } from './check.ts';
-import type { Clock } from './clock.ts';
 import { type Exchange, parseJson } from './exchange.ts';
 import type { Journal } from './journal.ts';
 

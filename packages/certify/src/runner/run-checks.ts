@@ -1,5 +1,5 @@
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { type Cause, type Check, type Level, type Result, Skip, Violation } from './check.ts';
-import type { Clock } from './clock.ts';
 import { startDeadline } from './deadline.ts';
 import { describeExchange, type Evidence, type Exchange } from './exchange.ts';
 import type { Entry, Journal } from './journal.ts';

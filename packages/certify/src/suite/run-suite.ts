@@ -1,5 +1,5 @@
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { type Conclusion, createReport, type Report } from '../report/report.ts';
-import type { Clock } from '../runner/clock.ts';
 import { type CheckResult, type RunOptions, runChecks } from '../runner/run-checks.ts';
 
 export interface SuiteRun {

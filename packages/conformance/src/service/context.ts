@@ -1,5 +1,5 @@
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Skip } from '../../../certify/src/runner/check.ts';
-import type { Clock } from '../../../certify/src/runner/clock.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { createHttpClient, createPace, type HttpClient } from '../../../certify/src/runner/http-client.ts';
 import { createJournal, type Journal } from '../../../certify/src/runner/journal.ts';

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import type { Clock } from '../../../certify/src/runner/clock.ts';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { parseJson } from '../../../certify/src/runner/exchange.ts';
 import type { AnswerRule, WebhookListener, WebhookRequest } from './webhook-listener.ts';
 
