@@ -194,9 +194,13 @@ async function explainUnknown(options: MissingOptions, given: Question): Promise
   }
   const { accounts } = await operations.getSync({ ...LIST, query: {} });
   const at = given.at === undefined ? clock.now() : Date.parse(given.at);
+  const usable = chosen.filter(({ health }) => UNUSABLE[health] === undefined);
+  // One of several says nothing: it may have been hidden long ago.
+  const unusable = usable.length === 0 ? explainConnections(chosen) : undefined;
+  if (unusable !== undefined) return unusable;
   for (const account of accounts) {
-    const own = chosen.filter(({ accountId }) => accountId === account.accountId);
-    const answer = explainConnections(own) ?? (await explainAccount(options, account, own, at));
+    const own = usable.filter(({ accountId }) => accountId === account.accountId);
+    const answer = await explainAccount(options, account, own, at);
     if (answer !== undefined) return answer;
   }
   const oldest = await readOldestKept(

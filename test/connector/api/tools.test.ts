@@ -260,6 +260,12 @@ describe('a message did not arrive because', () => {
     });
   });
 
+  it('no poll has read that time; a connection that nobody named is not blamed for its license', async () => {
+    expect(await why({ contact: '15550000016', text: 'Anywhere' })).toMatchObject({
+      cause: 'not_yet_polled',
+    });
+  });
+
   it('its delivery was refused because of its signature', async () => {
     await world.clock.advance(10 * MINUTE);
     const at = isoOf(world.clock.now());
