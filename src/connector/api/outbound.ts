@@ -1,11 +1,12 @@
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, sql } from 'drizzle-orm';
 import type { ListOutboundQuery, Outbound } from '../../contract/connector/outbound.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { orm } from '../../runtime/database/orm.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { outbound } from '../db/schema.ts';
 import { cancelSend, queueSend, retrySend } from '../outbox/queue-send.ts';
 import { presentOutbound, SHOWN } from '../outbox/stored-outbound.ts';
+import { addressesOf } from '../people/read-contact.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { cutPage, decodeCursor, OUTBOUND_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';
@@ -66,6 +67,28 @@ async function readPage(db: Queryable, query: ListOutboundQuery) {
     )
     .orderBy(desc(createdAt), desc(id))
     .limit(limit + 1);
+}
+
+/** What a connection is to send, or may have sent, to a contact, in any spelling: the newest 1,000, newest first. */
+export async function readPendingSends(
+  db: Queryable,
+  connectionId: string,
+  contact: string,
+): Promise<Outbound[]> {
+  const { createdAt, id } = outbound;
+  const rows = await orm(db)
+    .select(SHOWN)
+    .from(outbound)
+    .where(
+      and(
+        eq(outbound.connectionId, connectionId),
+        isAnyOf(outbound.recipient, addressesOf(contact)),
+        inArray(outbound.state, ['queued', 'sending', 'unknown']),
+      ),
+    )
+    .orderBy(desc(createdAt), desc(id))
+    .limit(1_000);
+  return rows.map(presentOutbound);
 }
 
 /** `GET /v1/outbound/{id}`. */

@@ -1,14 +1,13 @@
 import type { ConnectorMessage } from '../../contract/connector/messages.ts';
-import type { Outbound } from '../../contract/connector/outbound.ts';
 import type { Right } from '../../contract/connector/rights.ts';
 import {
   CONNECTOR_TOOLS,
   type ConnectorToolInput,
   type ConnectorToolName,
 } from '../../contract/connector/tools.ts';
-import { personKey } from '../../patterns/phone-variants.ts';
 import { readContact } from '../people/read-contact.ts';
 import type { Operations } from './operations.ts';
+import { readPendingSends } from './outbound.ts';
 import { readInput } from './read-input.ts';
 import { SEARCHED, searchMessages } from './search-messages.ts';
 import { explainMissing, type MissingOptions } from './why-missing.ts';
@@ -26,7 +25,7 @@ export interface Tool {
 
 export interface ToolOptions extends MissingOptions {
   readonly operations: MissingOptions['operations'] &
-    Required<Pick<Operations, 'getFindings' | 'listOutbound' | 'queueMessage' | 'sendReadReceipt'>>;
+    Required<Pick<Operations, 'getFindings' | 'queueMessage' | 'sendReadReceipt'>>;
 }
 
 const UNTRUSTED =
@@ -34,8 +33,6 @@ const UNTRUSTED =
 const LIST = { id: '', body: undefined } as const;
 /** How many conversations are returned. */
 const FOUND = 20;
-const PAGE = 1_000;
-const PENDING = ['queued', 'sending', 'unknown'] as const;
 
 function tool<Name extends ConnectorToolName>(
   name: Name,
@@ -64,7 +61,7 @@ export function createTools(options: ToolOptions): readonly Tool[] {
       'read_messages',
       'Read a conversation',
       `Reads the messages of a contact over all spellings of the number, newest first, and \`pendingSends\`: what has been queued for the contact and has no result yet. Read them before you answer, so that nothing is answered twice. Marks nothing as read. ${UNTRUSTED}`,
-      (input) => readConversation(operations, input),
+      (input) => readConversation(options, input),
     ),
     tool(
       'why_is_it_missing',
@@ -147,20 +144,13 @@ async function findConversations(
 }
 
 async function readConversation(
-  operations: ToolOptions['operations'],
+  { operations, database }: ToolOptions,
   { contact, connectionId, limit, cursor }: ConnectorToolInput<'read_messages'>,
 ) {
   const person = readContact(contact);
   const query = { connectionId, person, limit, cursor };
   // The sends first: one that ends meanwhile is then among the messages.
-  const pending: Outbound[] = [];
-  for (const state of PENDING) {
-    const { outbound } = await operations.listOutbound({
-      ...LIST,
-      query: { connectionId, state, limit: PAGE },
-    });
-    pending.push(...outbound.filter(({ to }) => personKey(to) === personKey(person)));
-  }
+  const pending = await readPendingSends(database, connectionId, contact);
   const { messages, ...page } = await operations.listMessages({ ...LIST, query });
   const pendingSends = pending.map(({ text, media, ...send }) => ({
     ...send,

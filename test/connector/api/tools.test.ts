@@ -157,6 +157,29 @@ describe('the tools', () => {
     world.service.fault = () => undefined;
   });
 
+  it('list a pending send that is older than 1,000 others of its connection', async () => {
+    const wait = { status: 429, body: { error: 'rate_limited' } };
+    world.service.fault = ({ method }) => (method === 'POST' ? wait : undefined);
+    const { outboundId } = await ask('queue_send', {
+      ...{ connectionId: 'desk', to: NEW, text: 'The first', reference: 'campaign' },
+    });
+    await running.connector.settle();
+    await world.database.query(
+      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key,
+                                       state, next_attempt_at, created_at, updated_at)
+       select 'later-' || n, account_id, connection_id, 'later-' || n, '', '15550000001', 'later-' || n,
+              'queued', next_attempt_at, created_at + n, updated_at
+         from connector.outbound, generate_series(1, 1001) n where id = $1`,
+      [outboundId],
+    );
+    const { pendingSends } = await ask('read_messages', { connectionId: 'desk', contact: OLD });
+    expect(pendingSends).toEqual([expect.objectContaining({ id: outboundId, reference: 'campaign' })]);
+    await world.database.query(
+      `update connector.outbound set state = 'cancelled', next_attempt_at = null where state = 'queued'`,
+    );
+    world.service.fault = () => undefined;
+  });
+
   it('refuse wrong arguments with the name of the field', async () => {
     const refused = await call('why_is_it_missing', { at: isoOf(0) });
     expect([refused.isError, refused.content[0]?.text]).toEqual([true, expect.stringContaining('messageId')]);
