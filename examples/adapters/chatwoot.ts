@@ -4,7 +4,7 @@
  */
 import ky from 'ky';
 import type { Change } from 'messaging-connector';
-import { Created, type MessageChange, serve, setting, writeEach } from './consumer.ts';
+import { Created, isMissing, type MessageChange, serve, setting, writeEach } from './consumer.ts';
 
 interface Contact {
   readonly id: number;
@@ -78,13 +78,25 @@ function conversationOf(contact: string, connectionId: string, personKey: string
   return created.ensure('conversation', `${connectionId}/${personKey}`, conversation);
 }
 
-async function write({ data, messageId }: MessageChange): Promise<void> {
-  const { peer, personKey, connectionId, direction, text, mediaType, reference } = data;
+async function write(change: MessageChange): Promise<void> {
+  const { peer, personKey, connectionId, reference } = change.data;
   // An agent has written it in Chatwoot, and your code has sent it with this reference.
   if (peer === null || reference?.startsWith('chatwoot:') === true) return;
   const person = personKey ?? peer;
-  const contact = await contactOf(peer, person);
-  const conversation = await conversationOf(contact, connectionId, person);
+  try {
+    const contact = await contactOf(peer, person);
+    await writeInto(await conversationOf(contact, connectionId, person), change);
+  } catch (error) {
+    if (isMissing(error)) {
+      created.doubt('contact', person);
+      created.doubt('conversation', `${connectionId}/${person}`);
+    }
+    throw error;
+  }
+}
+
+async function writeInto(conversation: string, { data, messageId }: MessageChange): Promise<void> {
+  const { direction, text, mediaType } = data;
   const file = mediaType === null ? '' : `[${mediaType}] `;
   const messages = `conversations/${conversation}/messages`;
   await created.ensure('message', messageId, {

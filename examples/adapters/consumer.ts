@@ -46,6 +46,11 @@ export class Created {
     this.#database.prepare('DELETE FROM created WHERE kind = ? AND ours = ?').run(kind, ours);
   }
 
+  /** Somebody may have deleted it there, so it is looked for again. */
+  doubt(kind: string, ours: string): void {
+    this.#database.prepare('UPDATE created SET theirs = NULL WHERE kind = ? AND ours = ?').run(kind, ours);
+  }
+
   end(kind: string, ours: string, { id, error }: { readonly id?: string; readonly error?: string }): void {
     this.#database
       .prepare('INSERT OR REPLACE INTO created VALUES (?, ?, ?, ?)')
@@ -54,8 +59,7 @@ export class Created {
 
   /** The CRM does not take it. A person looks at it. */
   refuse(kind: string, ours: string, refusal: HTTPError): void {
-    const data = (refusal.data ?? {}) as { message?: string; messages?: readonly string[] };
-    const message = data.message ?? data.messages?.[0] ?? refusal.message;
+    const message = messageOf(refusal);
     this.end(kind, ours, { error: message });
     process.stderr.write(`${ours} was refused: ${message}\n`);
   }
@@ -80,6 +84,17 @@ export class Created {
     this.end(kind, ours, { id });
     return id;
   }
+}
+
+/** What an answer says about the error. */
+export function messageOf(refusal: HTTPError): string {
+  const data = (refusal.data ?? {}) as { message?: string; messages?: readonly string[] };
+  return data.message ?? data.messages?.[0] ?? refusal.message;
+}
+
+/** Whether an answer says that something does not exist, such as what somebody has deleted. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof HTTPError && error.response.status === 404;
 }
 
 /** Whether an answer says that what was sent is invalid, so that it will never be taken. */

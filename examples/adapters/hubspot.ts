@@ -4,7 +4,16 @@
  */
 import ky from 'ky';
 import type { Change } from 'messaging-connector';
-import { Created, isInvalid, isRefusal, type MessageChange, messagesOf, serve, setting } from './consumer.ts';
+import {
+  Created,
+  isInvalid,
+  isRefusal,
+  type MessageChange,
+  messageOf,
+  messagesOf,
+  serve,
+  setting,
+} from './consumer.ts';
 
 /** The type of the association from a communication to a contact. */
 const COMMUNICATION_TO_CONTACT = 81;
@@ -54,6 +63,7 @@ function contactOf(peer: string, personKey: string): Promise<string> {
 /** A communication to create. */
 interface Input {
   readonly ours: string;
+  readonly person: string;
   readonly properties: {
     readonly hs_timestamp: string;
     readonly hs_communication_channel_type: string;
@@ -65,9 +75,11 @@ interface Input {
 
 async function inputOf(change: MessageChange): Promise<Input> {
   const { id, peer, personKey, createdAt } = change.data;
-  const contact = await contactOf(peer ?? '', personKey ?? peer ?? '');
+  const person = personKey ?? peer ?? '';
+  const contact = await contactOf(peer ?? '', person);
   return {
     ours: id,
+    person,
     properties: {
       hs_timestamp: createdAt,
       hs_communication_channel_type: setting('HUBSPOT_CHANNEL', 'WHATS_APP'),
@@ -131,6 +143,11 @@ async function create(inputs: readonly Input[]): Promise<void> {
   } catch (error) {
     if (isRefusal(error)) for (const { ours } of inputs) created.forget('communication', ours);
     if (!isInvalid(error)) throw error;
+    if (/associations are not valid/i.test(messageOf(error))) {
+      // Somebody has deleted one of the contacts.
+      for (const { person } of inputs) created.doubt('contact', person);
+      throw error;
+    }
     const [only] = inputs;
     if (inputs.length === 1 && only !== undefined) return created.refuse('communication', only.ours, error);
     const half = Math.ceil(inputs.length / 2);

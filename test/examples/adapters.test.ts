@@ -109,6 +109,10 @@ describe('hubspot.ts', () => {
   /** What happens to the next request of this kind, instead of its answer. */
   let trouble: { readonly call: string; readonly answer: Answered; readonly isDone: boolean } | undefined;
 
+  /** The last contact, and those that somebody has deleted. */
+  let lastContact: number;
+  let deleted: string[];
+
   const isBad = ({ properties }: Communication): boolean => properties.hs_communication_body.includes('bad');
 
   /** The answers have the form of those in HubSpot's reference. */
@@ -121,7 +125,7 @@ describe('hubspot.ts', () => {
         case 'POST /crm/v3/objects/contacts/search':
           return [200, { total: 0, results: [] }];
         case 'POST /crm/v3/objects/contacts':
-          return [201, { id: '512', properties: body['properties'], archived: false }];
+          return [201, { id: String(++lastContact), properties: body['properties'], archived: false }];
         case 'POST /crm/v3/objects/communications/batch/create': {
           const inputs = body['inputs'] as Communication[];
           if (inputs.some(isBad)) {
@@ -130,6 +134,15 @@ describe('hubspot.ts', () => {
               { status: 'error', message: 'Property values were not valid', category: 'VALIDATION_ERROR' },
             ];
           }
+          if (deleted.some((id) => JSON.stringify(inputs).includes(`"to":{"id":"${id}"}`)))
+            return [
+              400,
+              {
+                status: 'error',
+                message: 'one or more associations are not valid',
+                category: 'VALIDATION_ERROR',
+              },
+            ];
           const results = inputs.map(({ properties }, index) => ({
             id: String(1_000 + communications.length + index),
             properties,
@@ -159,8 +172,8 @@ describe('hubspot.ts', () => {
     callOf(...texts.map((text, index) => createdChange(index + 1, `m${index + 1}`, text)));
 
   beforeEach(async () => {
-    communications = [];
-    trouble = undefined;
+    [communications, trouble] = [[], undefined];
+    [lastContact, deleted] = [511, []];
     answerOf = answer;
     await start('hubspot.ts', { HUBSPOT_URL: crmUrl(), HUBSPOT_TOKEN: 'pat-1' });
   });
@@ -203,6 +216,20 @@ describe('hubspot.ts', () => {
     expect(sizes()).toHaveLength(7);
   });
 
+  it('logs at a new contact when somebody has deleted the old one', async () => {
+    expect(await sink.call(messages('1'))).toEqual({ kind: 'taken' });
+    deleted = ['512'];
+    const all = messages('1', '2', '3');
+    expect(await sink.call(all)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
+    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    expect(communications.map(({ properties }) => properties.hs_communication_body)).toEqual(
+      ['1', '2', '3'].map((text) => `Sent: ${text}`),
+    );
+    expect(asked.at(-1)?.body['inputs']).toMatchObject(
+      [1, 2].map(() => ({ associations: [{ to: { id: '513' } }] })),
+    );
+  });
+
   it('looks for what a lost answer may have created before it creates it', async () => {
     trouble = { call: CREATE, answer: null, isDone: true };
     const all = messages('1', '2', '3');
@@ -240,6 +267,7 @@ describe('chatwoot.ts', () => {
   const API = '/api/v1/accounts/3';
   let contacts: { id: number; phone_number?: string; identifier?: string }[];
   let conversations: { id: number; contact_id: number; inbox_id: number; custom_attributes: object }[];
+  let lastConversation: number;
   let posts: { conversation: number; body: Record<string, unknown> }[];
   /** Its next answer to a POST that ends like this is lost, after it was processed. */
   let lost: string | undefined;
@@ -262,10 +290,11 @@ describe('chatwoot.ts', () => {
       }
       if (/^GET contacts\/\d+\/conversations$/.test(path)) return [200, { payload: conversations }];
       if (path === 'POST conversations') {
-        conversations.push({ id: 70 + conversations.length, ...body } as (typeof conversations)[number]);
+        conversations.push({ id: ++lastConversation, ...body } as (typeof conversations)[number]);
         return [200, conversations.at(-1)];
       }
-      if (conversation === undefined) return [404, { error: 'Resource could not be found' }];
+      if (!conversations.some(({ id }) => id === Number(conversation)))
+        return [404, { error: 'Resource could not be found' }];
       const own = (): object[] =>
         posts.map(({ body: message }, index) => ({ id: 900 + index, ...message })).slice(-20);
       if (path.startsWith('GET')) return [200, { meta: {}, payload: own() }];
@@ -281,6 +310,7 @@ describe('chatwoot.ts', () => {
 
   beforeEach(async () => {
     [contacts, conversations, posts, lost] = [[], [], [], undefined];
+    lastConversation = 69;
     answerOf = answer;
     const own = { CHATWOOT_URL: crmUrl(), CHATWOOT_ACCOUNT_ID: '3', CHATWOOT_INBOX_ID: '5' };
     await start('chatwoot.ts', { ...own, CHATWOOT_TOKEN: 'token' });
@@ -330,6 +360,20 @@ describe('chatwoot.ts', () => {
       }
     }
   });
+
+  it.each(['its conversation', 'its contact, and the conversation with it'])(
+    'writes into a new conversation when somebody has deleted %s',
+    async (what) => {
+      expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+      conversations = [];
+      if (what.includes('contact')) contacts = [];
+      const call = callOf(createdChange(2, 'm2', 'Again'));
+      expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
+      expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+      expect([contacts.length, conversations.length]).toEqual([1, 1]);
+      expect(posts.at(-1)).toMatchObject({ conversation: conversations[0]?.id, body: { content: 'Again' } });
+    },
+  );
 
   it('writes no message that was written there, and is not held back by one that is refused', async () => {
     const own = createdChange(1, 'm1', 'Written by an agent');
