@@ -12,9 +12,14 @@ database.exec(`PRAGMA busy_timeout = 5000;
   CREATE TABLE IF NOT EXISTS taken (key TEXT PRIMARY KEY);
   CREATE TABLE IF NOT EXISTS messages (id TEXT PRIMARY KEY, peer TEXT, text TEXT, status TEXT, seq INTEGER)`);
 const note = database.prepare('INSERT OR IGNORE INTO taken VALUES (?)');
+// A job that failed runs again after later ones, so what is older only adds what is missing.
 const store = database.prepare(`INSERT INTO messages VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
-  peer = excluded.peer, text = excluded.text, status = excluded.status, seq = excluded.seq WHERE seq < excluded.seq`);
-const advance = database.prepare('UPDATE messages SET status = ?, seq = ? WHERE id = ? AND seq < ?');
+  peer = iif(seq < excluded.seq, excluded.peer, coalesce(peer, excluded.peer)),
+  text = iif(seq < excluded.seq, excluded.text, coalesce(text, excluded.text)),
+  status = iif(seq < excluded.seq, excluded.status, status), seq = max(seq, excluded.seq)`);
+const advance =
+  database.prepare(`INSERT INTO messages (id, status, seq) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+  status = excluded.status, seq = excluded.seq WHERE seq < excluded.seq`);
 
 function apply(change: Change): void {
   const { seq } = change;
@@ -22,7 +27,7 @@ function apply(change: Change): void {
     const { id, peer, text, status } = change.data;
     store.run(id, peer, text, status, seq);
   }
-  if (change.type === 'message.status') advance.run(change.data.status, seq, change.messageId, seq);
+  if (change.type === 'message.status') advance.run(change.messageId, change.data.status, seq);
 }
 
 async function run({ data: { key, change } }: Job<{ key: string; change: Change }>): Promise<void> {

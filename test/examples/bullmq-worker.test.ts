@@ -81,6 +81,14 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       ]);
     });
 
+    it('keeps a status whose message it stores later', async () => {
+      await start();
+      for (const change of [statusChange(2, 'read', 'm1'), createdChange(1, 'm1', 'Hello')])
+        expect(await sink.call(callOf(change))).toEqual({ kind: 'taken' });
+      await expect.poll(() => queue.getCompletedCount(), { timeout: 10_000 }).toBe(2);
+      expect(stored()).toEqual([{ id: 'm1', text: 'Hello', status: 'read' }]);
+    });
+
     it('loses nothing when it is killed, and stops on SIGTERM', async () => {
       const seqs = Array.from({ length: 200 }, (_each, index) => index + 1);
       const killed = await start();
