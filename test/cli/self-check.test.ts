@@ -104,7 +104,9 @@ it('the self-check replaces the database of one that was killed, and leaves none
   const digest = createHash('sha256').update(database.url).digest('hex').slice(0, 12);
   const name = `messaging_self_check_${digest}`;
   await asAdmin(async (sql) => void (await sql.unsafe(`create database ${name}`)));
-  await expect(checkLoop({ ...options, databaseUrl: database.url })).rejects.toThrow('fetch failed');
+  await expect(checkLoop({ ...options, databaseUrl: database.url })).rejects.toThrow(
+    'No sandbox listens at http://127.0.0.1:1',
+  );
   await asAdmin(async (sql) => {
     expect(await sql.unsafe(`select from pg_database where datname = '${name}'`)).toEqual([]);
   });

@@ -62,8 +62,8 @@ export const LAYOUT_FACTS = `(() => {
   const SLACK = 3;
   for (const [place, one] of parts.entries())
     for (const other of parts.slice(place + 1)) {
-      // The sign in a field is its own.
-      if (other.element.matches('input, svg') && one.element.closest('.query-field') !== null) continue;
+      // The sign in a field and its button are its own.
+      if (other.element.matches('input, svg, .query-clear') && one.element.closest('.query-field') !== null) continue;
       if (one.element === other.element || one.element.contains(other.element) || other.element.contains(one.element)) continue;
       const across = Math.min(one.seen.right, other.seen.right) - Math.max(one.seen.left, other.seen.left);
       const down = Math.min(one.seen.bottom, other.seen.bottom) - Math.max(one.seen.top, other.seen.top);

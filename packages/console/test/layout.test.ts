@@ -78,7 +78,7 @@ async function judgeEach(
         await shown.filter({ visible: true }).first().waitFor();
       const facts = [...(await layout(page))];
       if (width === 1_440) {
-        const [, screen, one] = path.split(/[/?]/);
+        const [, screen, one] = path.replace(/\?.*/, '').split('/');
         const name = `${environment}-${screen}${one === undefined ? '' : '-one'}`;
         facts.push(...(await faintInTheDark(page)), ...(await comparePicture(page, name)));
       }

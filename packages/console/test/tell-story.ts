@@ -59,7 +59,8 @@ export const shownInSandbox = ({
   ['/inbox', 'Behind the house.'],
   [`/inbox/${connectionId}~${GUEST}`, 'Shall I put it down'],
   ['/deliveries', 'message.received'],
-  ['/calls', '/messages'],
+  // Which calls of the start come first is open.
+  ['/calls?q=path:/messages', '/messages'],
   ['/sync', 'Nothing missing until'],
   ['/access', 'slots used'],
   ['/journey', 'Half past seven'],
