@@ -181,7 +181,7 @@ it.each([
     'a consumer has not had, also if it is paused',
     `insert into connector.consumers (name, kind, state, created_at)
     values ('crm', 'http', 'paused', 0); insert into connector.consumer_places (consumer, partition, place)
-    values ('crm', 0, 12), ('crm', 1, 3)`,
+    values ('crm', 0, 12), ('crm', 1, 1), ('crm', 1, 3)`,
   ],
   [
     'wait for a connection of a consumer',

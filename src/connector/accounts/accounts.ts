@@ -56,8 +56,9 @@ export function createAccounts(options: AccountsOptions): Accounts {
   let started = false;
 
   async function begin(account: Account): Promise<void> {
-    await registrations.add(account);
     if (started && options.polls) await polling.begin(account);
+    // It waits for a service that may not answer.
+    await registrations.add(account);
     known.set(account.id, account.credentialVersion);
   }
 

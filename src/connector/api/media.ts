@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { desc, eq, sql } from 'drizzle-orm';
 import type { Request, RequestHandler, Response, Router } from 'express';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { INERT } from '../../runtime/http-server/safe-headers.ts';
@@ -9,7 +10,7 @@ import type { Base } from '../db/base.ts';
 import type { StoredCopy } from '../db/message-tables.ts';
 import { connections, messages } from '../db/schema.ts';
 import type { MediaStore, ReadableFile } from '../media/media-store.ts';
-import { FileUnavailable, type OpenedFile, type OpenFile } from '../media/open-file.ts';
+import { FileUnavailable, LAST_BYTE_WITHIN_MS, type OpenedFile, type OpenFile } from '../media/open-file.ts';
 import { fileNameOf, type SafeType, safeTypeOf } from '../media/safe-type.ts';
 import { StoreFailure } from '../media/store-failure.ts';
 import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
@@ -108,13 +109,19 @@ function sendLink({ mediaCopy }: MessageFile, url: string, { request, response }
 }
 
 /** A file of the disk, as one that is fetched. */
-function openKept({ size, open }: Exclude<ReadableFile, { url: string }>): OpenedFile {
+function openKept({ size, open }: Exclude<ReadableFile, { url: string }>, clock: Clock): OpenedFile {
   const bytes = open();
-  return { contentType: null, length: size, bytes, close: () => void bytes.destroy() };
+  // A reader that has stopped reading would keep its place for ever.
+  const cancel = clock.after(LAST_BYTE_WITHIN_MS, () => bytes.destroy(), { keepAlive: true });
+  const close = (): void => {
+    cancel();
+    bytes.destroy();
+  };
+  return { contentType: null, length: size, bytes, close };
 }
 
 async function fetchFor(
-  { openFile, closing, logger }: MediaOptions,
+  { openFile, closing, logger, clock }: MediaOptions,
   message: MessageFile,
   kept: Exclude<ReadableFile, { url: string }> | null,
   { request, response, deadline }: Asked,
@@ -125,7 +132,8 @@ async function fetchFor(
   let file: OpenedFile;
   try {
     const { mediaUrl: url, accountId } = message;
-    const opening = kept === null ? openFile({ url, accountId, signal }) : Promise.resolve(openKept(kept));
+    const opening =
+      kept === null ? openFile({ url, accountId, signal }) : Promise.resolve(openKept(kept, clock));
     file = await begin(opening, deadline);
   } catch (error) {
     // Nobody waits for what is still being downloaded.

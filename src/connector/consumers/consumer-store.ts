@@ -68,7 +68,10 @@ export async function disableConsumer(
  */
 export async function readFirstNeeded(db: Queryable): Promise<number | null> {
   const [row] = await db.query<{ seq: number | null }>(
-    `SELECT least((SELECT min(place) + 1 FROM connector.consumer_places), (SELECT min(seq) FROM connector.parked_entries),
+    `SELECT least((SELECT min(place) + 1
+                    FROM (SELECT DISTINCT ON (consumer, partition) place FROM connector.consumer_places
+                           ORDER BY consumer, partition, id DESC) newest),
+                  (SELECT min(seq) FROM connector.parked_entries),
                   (SELECT min(seq) FROM connector.dead_letters)) AS seq`,
   );
   return row?.seq ?? null;

@@ -36,7 +36,7 @@ export async function readOwnService(db: Queryable, accountId: string): Promise<
 export const LARGEST_FILE_BYTES = 16 * 1024 * 1024 + 64 * 1024;
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 30_000;
-const LAST_BYTE_WITHIN_MS = 120_000;
+export const LAST_BYTE_WITHIN_MS = 120_000;
 
 /**
  * Why a file was not fetched: `refused` (its address, size or response is not safe), `gone` (it no longer

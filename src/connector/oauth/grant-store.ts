@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
@@ -83,11 +83,14 @@ function at({ accountId, version }: RefreshClaim): SQL | undefined {
   return and(eq(g.accountId, accountId), eq(g.version, version));
 }
 
-/** No refresh is in progress, and no failure requires waiting. */
+/** The waits after failed refreshes. */
+export const REFRESH_BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
+
+/** No refresh is in progress, and no failure requires waiting. A wait longer than the longest is of a wrong clock. */
 function isFree(now: number): SQL | undefined {
   return and(
     or(isNull(g.refreshOwner), lte(g.refreshUntil, now)),
-    or(isNull(g.notBefore), lte(g.notBefore, now)),
+    or(isNull(g.notBefore), lte(g.notBefore, now), gt(g.notBefore, now + REFRESH_BACK_OFF.longestMs)),
   );
 }
 

@@ -13,6 +13,7 @@ import { type CredentialSource, NoCredential } from '../accounts/credential-sour
 import type { Base } from '../db/base.ts';
 import { retryCommit } from '../db/retry-commit.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
+import { dueAtOf } from '../work/planned.ts';
 import { type AuthorizationServer, CALL_DEADLINE_MS, type IssuedTokens } from './authorization-server.ts';
 import {
   claimRefresh,
@@ -20,6 +21,7 @@ import {
   listAgeing,
   noteRefreshFailed,
   openTokens,
+  REFRESH_BACK_OFF,
   type RefreshClaim,
   readGrant,
   sealTokens,
@@ -36,7 +38,6 @@ const CLAIM_TTL_MS = 2 * CALL_DEADLINE_MS + 25_000;
 /** Waiting processes wait longer than one expiry, so that the death of an owner does not fail them. */
 const LONGEST_WAIT_MS = CLAIM_TTL_MS + 15_000;
 const AWAIT_EVERY_MS = 100;
-const BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
 /** The outcome of a refresh that was sent, for metrics. */
 export type RefreshEnd = 'refreshed' | 'ended' | 'failed';
@@ -107,8 +108,10 @@ async function findNewer(
   const row = await readGrant(options.database, accountId);
   if (row === null || row.endedAt !== null || row.version > version)
     return await loadTokens(options, accountId);
-  const failed = row.refreshOwner === null && row.notBefore !== null && row.notBefore > options.clock.now();
-  if (failed) throw new RefreshDelayed(row.lastErrorCode ?? 'oauth_failed');
+  const now = options.clock.now();
+  const notBefore = dueAtOf(row.notBefore ?? now, now, REFRESH_BACK_OFF.longestMs);
+  if (row.refreshOwner === null && notBefore > now)
+    throw new RefreshDelayed(row.lastErrorCode ?? 'oauth_failed');
   return null;
 }
 
@@ -213,7 +216,7 @@ async function giveBack(
 ): Promise<void> {
   const code = error instanceof ServiceError ? error.code : 'oauth_failed';
   logger.warn({ err: error, accountId: claim.accountId, errorCode: code }, 'a token refresh failed');
-  const notBefore = clock.now() + backOffMs(failures, BACK_OFF);
+  const notBefore = clock.now() + backOffMs(failures, REFRESH_BACK_OFF);
   // If the database is unavailable, the claim expires by itself.
   await noteRefreshFailed(database, claim, code, notBefore).catch((err: unknown) =>
     logger.warn({ err, accountId: claim.accountId }, 'a failed token refresh could not be stored'),

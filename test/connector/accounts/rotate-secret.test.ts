@@ -139,6 +139,11 @@ describe('a rotation', () => {
     expect(rotations()).toBe(1);
   });
 
+  it('does not wait for a call that a clock hours ahead has announced', async () => {
+    await mark(clock.now() + 3 * 3_600_000);
+    expect(await rotate()).toMatchObject({ at: clock.now() });
+  });
+
   it('does not start while another process is rotating', async () => {
     const reached = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();

@@ -111,6 +111,17 @@ describe('the access token of a grant', () => {
     expect(await poll(id)).toBeNull();
   });
 
+  it('does not wait for what failed before a clock that was hours ahead was set back', async () => {
+    const id = await connect();
+    grants.world.clock.jump(180 * MINUTE);
+    grants.auth.fault = () => 'reset';
+    expect(await poll(id)).toBe('oauth_network');
+    grants.world.clock.jump(-180 * MINUTE);
+    grants.auth.fault = () => undefined;
+    grants.world.service.apiKeys.clear();
+    expect(await poll(id)).toBeNull();
+  });
+
   it('is requested with the same refresh token if an answer was lost before the server acted', async () => {
     const id = await connect();
     grants.world.clock.jump(16 * MINUTE);
