@@ -25,7 +25,7 @@ export interface Tool {
 
 export interface ToolOptions extends MissingOptions {
   readonly operations: MissingOptions['operations'] &
-    Required<Pick<Operations, 'getFindings' | 'queueMessage' | 'sendReadReceipt'>>;
+    Required<Pick<Operations, 'getFindings' | 'listDeadLetters' | 'queueMessage' | 'sendReadReceipt'>>;
 }
 
 const UNTRUSTED =

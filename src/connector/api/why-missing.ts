@@ -3,10 +3,13 @@ import type { ConnectorMessage } from '../../contract/connector/messages.ts';
 import type { AccountSync } from '../../contract/connector/sync.ts';
 import type { ConnectorToolInput } from '../../contract/connector/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
+import { findDeadLetter } from '../consumers/dead-letters.ts';
 import { readTallies } from '../state/deliveries.ts';
 import { isErased, readOldestKept } from '../state/messages.ts';
+import { findWaitingConsumer, type WaitingConsumer } from '../state/waiting-consumers.ts';
 import { ApiError } from './api-error.ts';
 import type { Operations } from './operations.ts';
 import { searchMessages } from './search-messages.ts';
@@ -27,16 +30,7 @@ interface MissingAnswer {
 
 export interface MissingOptions {
   readonly operations: Required<
-    Pick<
-      Operations,
-      | 'getMessage'
-      | 'getMessageTrace'
-      | 'listMessages'
-      | 'listConnections'
-      | 'listDeadLetters'
-      | 'listConsumers'
-      | 'getSync'
-    >
+    Pick<Operations, 'getMessage' | 'getMessageTrace' | 'listMessages' | 'listConnections' | 'getSync'>
   >;
   readonly database: Database;
   readonly clock: Clock;
@@ -109,14 +103,13 @@ async function findMessage(options: MissingOptions, given: Question) {
 
 /** The message is stored: it is held up on its way to the CRM, or has arrived. */
 async function explainStored(options: MissingOptions, message: ConnectorMessage): Promise<MissingAnswer> {
-  const { operations } = options;
+  const { database } = options;
   const { id, connectionId } = message;
   const entries = await readTrace(options, id);
   const seqs = entries.flatMap((entry) => entry.seqs);
   const trace = entries.map(({ at, explanation }) => ({ at, explanation }));
   const about = { messageId: id, connectionId, trace };
-  const { deadLetters } = await operations.listDeadLetters({ ...LIST, query: { limit: LIMIT } });
-  const letter = deadLetters.find(({ change }) => 'messageId' in change && change.messageId === id);
+  const letter = await findDeadLetter(database, connectionId, id);
   if (letter !== undefined) {
     return {
       cause: 'dead_letter',
@@ -126,27 +119,8 @@ async function explainStored(options: MissingOptions, message: ConnectorMessage)
       untrusted_text: letter.lastError,
     };
   }
-  const { consumers } = await operations.listConsumers({ ...LIST, query: { limit: LIMIT } });
-  for (const { name, state, parked } of consumers) {
-    const place = parked.first.find((each) => each.connectionId === connectionId);
-    if (place !== undefined && seqs.some((seq) => seq >= place.seq)) {
-      return {
-        cause: 'parked',
-        explanation: `The connector has it, but its connection is parked for the consumer "${name}": ${place.attempts} calls of an earlier change, or of this one, failed. The next attempt is due at ${place.nextAttemptAt}.`,
-        advice: 'Correct the consumer. It then receives the changes of the connection in order.',
-        ...about,
-        untrusted_text: place.lastError,
-      };
-    }
-    if (state !== 'running') {
-      return {
-        cause: 'consumer_stopped',
-        explanation: `The connector has it, but the consumer "${name}" is ${state} and receives nothing.`,
-        advice: 'Resume the consumer.',
-        ...about,
-      };
-    }
-  }
+  const consumer = await findWaitingConsumer(database, connectionId, seqs);
+  if (consumer !== undefined) return { ...explainWaiting(consumer), ...about };
   const isPolled = message.firstSeenBy === 'poll';
   if (isPolled && message.direction === 'incoming' && message.peer === null) {
     return {
@@ -164,6 +138,30 @@ async function explainStored(options: MissingOptions, message: ConnectorMessage)
       : 'It is stored and passed on. The trace says when.',
     advice: isPolled ? 'Use the tool health if webhooks are missing often.' : 'Look for it in the CRM.',
     ...about,
+  };
+}
+
+function explainWaiting({ name, state, parked }: WaitingConsumer) {
+  if (parked !== null) {
+    return {
+      cause: 'parked',
+      explanation: `The connector has it, but its connection is parked for the consumer "${name}": ${parked.attempts} calls of an earlier change, or of this one, failed. The next attempt is due at ${toIso(parked.dueAt)}.`,
+      advice: 'Correct the consumer. It then receives the changes of the connection in order.',
+      untrusted_text: parked.lastError,
+    };
+  }
+  if (state !== 'running') {
+    return {
+      cause: 'consumer_stopped',
+      explanation: `The connector has it, but the consumer "${name}" is ${state} and receives nothing.`,
+      advice: 'Resume the consumer.',
+    };
+  }
+  return {
+    cause: 'consumer_waiting',
+    explanation: `The connector has it, but the consumer "${name}" has not taken it, or only just: it does not answer, or is behind.`,
+    advice:
+      'Ask again in a few seconds. If it still waits, use the tool health, and check that the CRM answers.',
   };
 }
 

@@ -41,17 +41,22 @@ export interface LetterPosition {
   readonly consumer: string;
 }
 
-const LIST = `
+const listOf = (letters: string): string => `
 SELECT f.id AS "feedId", d.consumer, d.attempts, d.last_error AS "lastError", d.at AS "setAsideAt", c.*
   FROM connector.feed f
- CROSS JOIN LATERAL (SELECT * FROM connector.dead_letters n
-                      WHERE ($1::bigint IS NULL OR (n.seq, n.consumer) < ($1::bigint, $2::text))
-                        AND ($3::text IS NULL OR n.consumer = $3)
-                      ORDER BY n.seq DESC, n.consumer DESC LIMIT $4::integer) d
+ CROSS JOIN LATERAL (SELECT * FROM connector.dead_letters n WHERE ${letters}) d
  CROSS JOIN LATERAL (SELECT * FROM connector.change_batches n WHERE n.last_seq >= d.seq ORDER BY n.last_seq LIMIT 1) b
  CROSS JOIN LATERAL (SELECT d.seq, ${changeColumns('h')} FROM connector.changes h
-                      WHERE h.batch = b.id AND h.position = b.size - (b.last_seq - d.seq)) c
- ORDER BY d.seq DESC, d.consumer DESC`;
+                      WHERE h.batch = b.id AND h.position = b.size - (b.last_seq - d.seq)) c`;
+
+const NEWEST_FIRST = 'ORDER BY d.seq DESC, d.consumer DESC';
+
+const LIST = `${listOf(`($1::bigint IS NULL OR (n.seq, n.consumer) < ($1::bigint, $2::text))
+                        AND ($3::text IS NULL OR n.consumer = $3)
+                      ORDER BY n.seq DESC, n.consumer DESC LIMIT $4::integer`)}
+ ${NEWEST_FIRST}`;
+
+const OF_MESSAGE = `${listOf('n.connection_id = $1')} WHERE c."messageId" = $2 ${NEWEST_FIRST} LIMIT 1`;
 
 /** Up to `limit` dead letters after `before` (null: from the newest), newest first, of one consumer or of all. */
 export async function readDeadLetters(
@@ -61,15 +66,29 @@ export async function readDeadLetters(
   consumer: string | null = null,
 ): Promise<readonly DeadLetter[]> {
   const params = [before?.seq ?? null, before?.consumer ?? null, consumer, limit];
-  const rows = await db.query<StoredLetter & StoredChange>(LIST, params);
-  return rows.map(({ feedId, consumer, attempts, lastError, setAsideAt, ...stored }) => ({
+  return (await db.query<StoredLetter & StoredChange>(LIST, params)).map(present);
+}
+
+/** The newest dead letter of a message. */
+export async function findDeadLetter(
+  db: Queryable,
+  connectionId: string,
+  messageId: string,
+): Promise<DeadLetter | undefined> {
+  const [row] = await db.query<StoredLetter & StoredChange>(OF_MESSAGE, [connectionId, messageId]);
+  return row && present(row);
+}
+
+function present(row: StoredLetter & StoredChange): DeadLetter {
+  const { feedId, consumer, attempts, lastError, setAsideAt, ...stored } = row;
+  return {
     id: keyFor(consumer, feedId, stored.seq),
     consumer,
     change: presentChange(stored),
     attempts,
     lastError,
     at: toIso(setAsideAt),
-  }));
+  };
 }
 
 /** Deletes the dead letter of this feed, number and consumer. */

@@ -212,6 +212,8 @@ describe('a message did not arrive because', () => {
     expect(explanation).toContain('No webhook has reported it');
     const { id } = world.service.addMessage('desk', world.clock.now(), { text: 'Where is it?' });
     await running.poll();
+    await running.connector.settle();
+    await world.clock.advance(1_000);
     const found = await why({ connectionId: 'desk', contact: '15550000010', text: 'Where is it' });
     expect(found).toMatchObject({ cause: 'sender_unknown', messageId: id });
   });
@@ -269,6 +271,53 @@ describe('a message did not arrive because', () => {
       expect.objectContaining({ check: 'handler', code: 'dead_letters' }),
     );
     fails = false;
+  });
+
+  it('its consumer does not answer, although no call counts as failed', async () => {
+    const crm = { name: 'crm', kind: 'http', url: 'http://127.0.0.1:1/changes' };
+    expect((await running.ask('POST', '/v1/consumers', { body: crm })).status).toBe(201);
+    await deliver('desk', 'unanswered', '15550000017', 'Is anybody there');
+    await running.connector.settle();
+    await world.clock.advance(MINUTE);
+    const { cause, explanation } = await why({ messageId: 'unanswered' });
+    expect([cause, explanation]).toEqual(['consumer_waiting', expect.stringContaining('"crm"')]);
+    // It does not wait for what its filter drops, or for what it has taken before it stopped.
+    const filter = { connectionIds: ['sales'] };
+    await running.ask('PATCH', '/v1/consumers/crm', { body: { filter } });
+    expect(await why({ messageId: 'unanswered' })).toMatchObject({ cause: 'arrived' });
+    await running.ask('POST', '/v1/consumers/handler/pause');
+    expect(await why({ messageId: 'unanswered' })).toMatchObject({ cause: 'arrived' });
+    await running.ask('POST', '/v1/consumers/handler/resume');
+    await running.ask('DELETE', '/v1/consumers/crm');
+  });
+
+  it('its consumer fails, among many failures of other messages', async () => {
+    const crm = { name: 'crm', kind: 'http', url: 'http://127.0.0.1:1/changes' };
+    await running.ask('POST', '/v1/consumers', { body: crm });
+    await running.ask('POST', '/v1/consumers/crm/pause');
+    await deliver('desk', 'one-of-many', '15550000018', 'One of many');
+    await running.connector.settle();
+    expect(await why({ messageId: 'one-of-many' })).toMatchObject({ cause: 'consumer_stopped' });
+    await world.database.query(
+      `with one as (select connector.last_seq() as seq)
+       insert into connector.parked (consumer, key, partition, connection_id, seq, due_at, attempts, last_error, since)
+       select 'crm', id, 0, id, seq, 0, attempts, id, 0
+         from one, (select 'other-' || n, 9 from generate_series(1, 5) n union all values ('desk', 1)) k (id, attempts)`,
+    );
+    expect(await why({ messageId: 'one-of-many' })).toMatchObject({
+      cause: 'parked',
+      untrusted_text: 'desk',
+    });
+    await world.database.query(
+      `insert into connector.dead_letters (consumer, seq, connection_id, attempts, last_error, at)
+       select 'crm', connector.last_seq() + n, 'desk', 9, case n when 0 then 'of this one' else '' end, 0
+         from generate_series(0, 1001) n`,
+    );
+    expect(await why({ messageId: 'one-of-many' })).toMatchObject({
+      cause: 'dead_letter',
+      untrusted_text: 'of this one',
+    });
+    await running.ask('DELETE', '/v1/consumers/crm');
   });
 
   it('the license of its connection has ended', async () => {
