@@ -19,6 +19,9 @@ interface Memory {
 const memoryOf = (context: IHookFunctions | IWebhookFunctions): Memory =>
   context.getWorkflowStaticData('node');
 
+/** Answers with the end of the feed. */
+const LATEST = '/v1/changes?after=latest';
+
 /** The connector waits as long while n8n has not stored the secret yet. */
 const RETRY_AFTER_SECONDS = '2';
 
@@ -69,9 +72,17 @@ export class MessagingConnectorTrigger implements INodeType {
         const { url, name, path, memory } = consumerOf(this);
         const filter = withoutEmpty(this.getNodeParameter('filter', {}) as object);
         const settings = { url, filter, ...(this.getNodeParameter('options', {}) as object) };
-        const from = this.getNodeParameter('continues', true) ? memory.from : undefined;
-        const consumer = { name, kind: 'http', ...settings, from: from ?? 'now' };
-        let answer = await callConnector(this, ['POST', '/v1/consumers', consumer], 409);
+        const from = (this.getNodeParameter('continues', true) ? memory.from : undefined) ?? 'now';
+        const consumer = { name, kind: 'http', ...settings };
+        let answer = await callConnector(this, ['POST', '/v1/consumers', { ...consumer, from }], 400, 409);
+        if (answer.statusCode === 400) {
+          // Its changes were deleted, or it is a number of another feed. What else is wrong is so again.
+          const isPlace = answer.body.message?.startsWith('from:');
+          const { lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
+          const other = Number(from) <= lastSeq ? 'beginning' : 'now';
+          const again = { ...consumer, from: isPlace ? other : from };
+          answer = await callConnector(this, ['POST', '/v1/consumers', again], 409);
+        }
         if (answer.statusCode === 409) {
           // It was not removed, and nobody knows its secret.
           await callConnector(this, ['PATCH', path, settings]);
@@ -84,7 +95,7 @@ export class MessagingConnectorTrigger implements INodeType {
 
       async delete(this: IHookFunctions): Promise<boolean> {
         const { path, memory } = consumerOf(this);
-        const { lastSeq = 0 } = (await callConnector(this, ['GET', '/v1/changes?after=latest'])).body;
+        const { lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
         const { body, headers } = await callConnector(this, ['GET', path], 404);
         await callConnector(this, ['DELETE', path], 404);
         delete memory.secret;

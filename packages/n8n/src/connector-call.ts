@@ -26,11 +26,11 @@ interface Answer {
   };
 }
 
-/** Calls the connector. @throws Error if the answer is an error, except with a status of `expected` */
+/** Calls the connector. @throws Error if the answer is an error, except with a status that is `expected` */
 export async function callConnector(
   context: IHookFunctions | ILoadOptionsFunctions,
   [method, path, body]: readonly [method: IHttpRequestMethods, path: string, body?: object],
-  expected?: number,
+  ...expected: readonly number[]
 ): Promise<Answer> {
   const { url } = await context.getCredentials<{ url: string }>(CREDENTIALS);
   const answer: Answer = await context.helpers.httpRequestWithAuthentication.call(context, CREDENTIALS, {
@@ -42,7 +42,7 @@ export async function callConnector(
     ignoreHttpStatusErrors: true,
     ...(body === undefined ? {} : { body }),
   });
-  if (answer.statusCode < 300 || answer.statusCode === expected) return answer;
+  if (answer.statusCode < 300 || expected.includes(answer.statusCode)) return answer;
   const { error, message } = answer.body;
   throw new Error(`The connector answered ${answer.statusCode}: ${error ?? 'no code'}. ${message ?? ''}`);
 }

@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import type { Consumer } from '../../../src/contract/connector/consumers.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
+import { silentLogger } from '../../../test/support/platform.ts';
 import { PROFILES } from '../../certify/src/receiver/profile.ts';
 import { runReceiverSuite } from '../../certify/src/receiver/run-receiver-suite.ts';
 import { type HostedTrigger, hostTriggers } from './trigger-host.ts';
@@ -89,6 +92,28 @@ describe('the trigger', () => {
     trigger.work = () => undefined;
     await trigger.activate();
     await expect.poll(() => texts(trigger)).toContain('unfinished');
+  });
+
+  it('continues with the oldest change that is kept if those it continues with were deleted', async () => {
+    await trigger.activate();
+    await loop.loop.settle();
+    await trigger.deactivate();
+    await loop.client.arrival(await say('deleted'));
+    await loop.client.arrival(await say('kept'));
+    const options = { url: loop.databaseUrl, name: 'test', clock: systemClock, logger: silentLogger };
+    const database = openDatabase(options);
+    const stopping = new AbortController().signal;
+    await deleteOldChanges(database, { before: Number.MAX_SAFE_INTEGER, needed: null, stopping });
+    await database.close();
+    await trigger.activate();
+    await hears(trigger, 'kept');
+  });
+
+  it('begins with the next change if the connector has another feed', async () => {
+    trigger.memory = { from: 1_000_000 };
+    await trigger.activate();
+    await say('next');
+    await hears(trigger, 'next');
   });
 
   it('takes nothing from the published workflow when it listens for a test', async () => {
