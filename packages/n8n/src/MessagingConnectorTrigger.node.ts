@@ -32,6 +32,19 @@ function consumerOf(context: IHookFunctions) {
   return { url, name, path: `/v1/consumers/${name}`, memory: memoryOf(context) };
 }
 
+/** When the oldest change was made that failed in all attempts; none if there is no such change. */
+async function oldestLetter(context: IHookFunctions, consumer: string): Promise<string | undefined> {
+  let oldest: string | undefined;
+  let cursor = '';
+  do {
+    const path = `/v1/dead-letters?consumer=${consumer}&limit=1000${cursor}`;
+    const { deadLetters = [], nextCursor } = (await callConnector(context, ['GET', path])).body;
+    oldest = deadLetters.at(-1)?.change.at ?? oldest;
+    cursor = nextCursor == null ? '' : `&cursor=${encodeURIComponent(nextCursor)}`;
+  } while (cursor !== '');
+  return oldest;
+}
+
 /** An empty list would be refused: it passes nothing. */
 const withoutEmpty = (fields: object) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => !Array.isArray(value) || value.length > 0));
@@ -94,14 +107,20 @@ export class MessagingConnectorTrigger implements INodeType {
       },
 
       async delete(this: IHookFunctions): Promise<boolean> {
-        const { path, memory } = consumerOf(this);
+        const { name, path, memory } = consumerOf(this);
         const { lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
         const { body, headers } = await callConnector(this, ['GET', path], 404);
+        // Asked after the consumer, so that a change that fails in between is among those that waited.
+        const letter = await oldestLetter(this, name);
         await callConnector(this, ['DELETE', path], 404);
         delete memory.secret;
         if (body.lag === undefined) return true;
-        const oldest = Date.parse(headers.date ?? '') - body.lag.seconds * 1_000;
-        memory.from = body.lag.changes === 0 ? lastSeq + 1 : new Date(oldest).toISOString();
+        const waiting = Date.parse(headers.date ?? '') - body.lag.seconds * 1_000;
+        const times = [
+          ...(body.lag.changes === 0 ? [] : [waiting]),
+          ...(letter === undefined ? [] : [Date.parse(letter)]),
+        ];
+        memory.from = times.length === 0 ? lastSeq + 1 : new Date(Math.min(...times)).toISOString();
         return true;
       },
     },

@@ -20,6 +20,8 @@ interface Answer {
     readonly secret?: string;
     readonly lastSeq?: number;
     readonly connections?: readonly Connection[];
+    readonly deadLetters?: readonly { readonly change: { readonly at: string } }[];
+    readonly nextCursor?: string | null;
     readonly lag?: { readonly changes: number; readonly seconds: number };
     readonly error?: string;
     readonly message?: string;

@@ -94,6 +94,20 @@ describe('the trigger', () => {
     await expect.poll(() => texts(trigger)).toContain('unfinished');
   });
 
+  it('continues with a change that failed in all attempts', async () => {
+    trigger.work = () => {
+      throw new Error('the workflow is broken');
+    };
+    trigger.parameters = { filter: { types: ['message.created'] }, options: { attempts: 1 } };
+    await trigger.activate();
+    await say('failed');
+    await expect.poll(consumers).toMatchObject([{ deadLetters: 1, lag: { changes: 0 } }]);
+    await trigger.deactivate();
+    trigger.work = () => undefined;
+    await trigger.activate();
+    await expect.poll(() => texts(trigger)).toContain('failed');
+  });
+
   it('continues with the oldest change that is kept if those it continues with were deleted', async () => {
     await trigger.activate();
     await loop.loop.settle();
