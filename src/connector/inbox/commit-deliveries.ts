@@ -38,6 +38,8 @@ export async function commitDeliveries(
   deliveries: readonly RawDelivery[],
 ): Promise<ReadonlySet<RawDelivery>> {
   const failed = new Set<RawDelivery>();
+  /** The delivery that was given, by what is stored of it as received. */
+  const given = new Map<RawDelivery, RawDelivery>();
   const open: RawDelivery[][] = [[...deliveries]];
   for (let batch = open.pop(); batch !== undefined; batch = open.pop()) {
     const error = await tryTwice(options, batch);
@@ -50,7 +52,7 @@ export async function commitDeliveries(
     ) {
       options.onFailed?.('given_up');
       options.logger.error({ err: error, count: batch.length }, 'deliveries could not be stored');
-      for (const delivery of batch) failed.add(delivery);
+      for (const delivery of batch) failed.add(given.get(delivery) ?? delivery);
     } else if (batch.length > 1) {
       options.onFailed?.('split');
       const middle = Math.ceil(batch.length / 2);
@@ -60,7 +62,9 @@ export async function commitDeliveries(
         { err: error, event: first.event },
         'a delivery could not be merged and was stored as received',
       );
-      open.push([withoutFacts(first, error)]);
+      const raw = withoutFacts(first, error);
+      given.set(raw, first);
+      open.push([raw]);
     }
   }
   return failed;

@@ -108,6 +108,14 @@ describe('committing deliveries', () => {
     expect(await readMessages(database)).toEqual([]);
   });
 
+  it('reports a refused delivery that could not be stored as it arrived either', async () => {
+    const poison = bad.number();
+    const lost = { error: new DatabaseUnavailable('lost', 'gone') };
+    const refused = { error: new QueryFailed('no bigint', '22P02') };
+    expect(await commit(failing(refused, refused, lost, lost), [poison])).toEqual(new Set([poison]));
+    expect(await readLog(database)).toEqual([]);
+  });
+
   it('stores a batch that consists only of refused deliveries', async () => {
     const batch = [bad.key(), bad.number(), bad.range(), bad.key()];
     expect(await commit(database, batch)).toEqual(new Set());
