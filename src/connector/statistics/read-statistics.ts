@@ -55,7 +55,8 @@ function pointOf(at: number, values: Slot, seqBefore: number | undefined): Stati
       repaired: count('repairedMessages') + count('repairedStatuses'),
     },
     sends: { sent: count('sent'), failed: count('sendsFailed'), waiting: level('sendsWaiting') },
-    changes: lastSeq === null || seqBefore === undefined ? null : Math.max(0, lastSeq - seqBefore),
+    // Numbers jump by multiples of 2^32.
+    changes: lastSeq === null || seqBefore === undefined ? null : Math.max(0, lastSeq - seqBefore) % 2 ** 32,
     consumers: {
       taken,
       failed: count('notTaken'),

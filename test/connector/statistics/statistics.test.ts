@@ -131,6 +131,11 @@ it('counts changes by their numbers once one is known, also since the slot befor
   lastSeq.set(5);
   await runNow();
   expect((await read()).get(61)?.changes).toBe(0);
+  await clock.skip(MINUTE_MS);
+  // Numbers have jumped, because the database was restored.
+  lastSeq.set(12 + 2 ** 32);
+  await runNow();
+  expect((await read()).get(62)?.changes).toBe(7);
 });
 
 it('keeps an hour by the minute and a day by the quarter, and leaves out when nobody counted', async () => {
