@@ -1,9 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { type Client, createClient } from '../client/create-client.ts';
 import { callPortAt } from '../commands/call-sandbox.ts';
-import { type LoopOptions, startLoop } from '../commands/loop.ts';
-import { portsFrom } from '../commands/ports.ts';
+import { startLoop } from '../commands/loop.ts';
 import { runService } from '../commands/run-service.ts';
 import type { ChangeHandlers } from '../connector/consumers/sinks/handler.ts';
 import { CONNECTOR_ENDPOINTS } from '../contract/connector/endpoints.ts';
@@ -16,10 +14,9 @@ import type { Snapshot } from '../contract/sandbox/snapshots.ts';
 import { SERVICE_ENDPOINTS } from '../contract/service/endpoints.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
-import { createLogger } from '../runtime/logger/logger.ts';
-import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 import { record } from '../scenario/replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
+import { loopOptions } from './loop-options.ts';
 import { createOwnDatabase } from './own-database.ts';
 import { remindToClose } from './remind-to-close.ts';
 import { openSharedServer } from './shared-server.ts';
@@ -102,26 +99,6 @@ export interface TestLoop {
 
 /** What is in progress when a wait is over has this long to end. */
 const FINISH_MS = 60_000;
-
-/** What `startLoop` takes, with sends without delay and a poll that no test waits for. */
-export function loopOptions(databaseUrl: string, options: Partial<LoopOptions> = {}): LoopOptions {
-  return {
-    connectorDatabaseUrl: databaseUrl,
-    platformDatabaseUrl: databaseUrl,
-    ports: portsFrom(0),
-    secrets: {
-      connectorToken: randomBytes(24).toString('base64url'),
-      sealingKey: generateSealingKey(),
-    },
-    sendScale: 0,
-    reconcileIntervalMs: 60_000,
-    inboxRetentionDays: 30,
-    onTakenOver: () => undefined,
-    clock: systemClock,
-    logger: createLogger({ level: 'silent', name: 'testing' }),
-    ...options,
-  };
-}
 
 /** What a loop with a connector and one without have in common. */
 interface StartedLoop {

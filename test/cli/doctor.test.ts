@@ -7,7 +7,7 @@ import { checkSettings } from '../../src/commands/check-settings.ts';
 import { startLoop } from '../../src/commands/loop.ts';
 import type { Report } from '../../src/connector/doctor/finding.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { loopOptions } from '../../src/testing/test-loop.ts';
+import { loopOptions } from '../../src/testing/loop-options.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { ROOT } from '../support/root.ts';

@@ -11,7 +11,7 @@ import { runService } from '../../src/commands/run-service.ts';
 import { howToStartAnother } from '../../src/commands/server-database.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { Secret } from '../../src/runtime/config/secret.ts';
-import { loopOptions } from '../../src/testing/test-loop.ts';
+import { loopOptions } from '../../src/testing/loop-options.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';

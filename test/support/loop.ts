@@ -1,5 +1,5 @@
 import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
-import { loopOptions } from '../../src/testing/test-loop.ts';
+import { loopOptions } from '../../src/testing/loop-options.ts';
 import { createTestDatabase } from './database.ts';
 import { createLoopClient, type LoopClient } from './loop-client.ts';
 import { type Caller, createCaller } from './read-lists.ts';

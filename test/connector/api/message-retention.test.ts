@@ -3,7 +3,7 @@ import { startLoop } from '../../../src/commands/loop.ts';
 import type { ConnectorMessageList } from '../../../src/contract/connector/messages.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { loopOptions } from '../../../src/testing/test-loop.ts';
+import { loopOptions } from '../../../src/testing/loop-options.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { dumpDatabase } from '../../support/dump-stores.ts';
 import { createLoopClient } from '../../support/loop-client.ts';
