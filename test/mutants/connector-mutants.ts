@@ -231,7 +231,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.grant.refresh-claim',
     test: 'are one on the wire',
-    find: 'or(isNull(g.refreshOwner), lte(g.refreshUntil, now)),',
+    find: 'or(isNull(g.refreshOwner), lte(g.refreshUntil, DATABASE_NOW)),',
     replace: '',
   },
   {

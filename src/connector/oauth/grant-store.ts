@@ -86,10 +86,16 @@ function at({ accountId, version }: RefreshClaim): SQL | undefined {
 /** The waits after failed refreshes. */
 export const REFRESH_BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
+/**
+ * The clock of the database, epoch ms. The end of a claim is compared with it alone: two processes whose clocks differ
+ * would use a refresh token twice.
+ */
+const DATABASE_NOW = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
 /** No refresh is in progress, and no failure requires waiting. A wait longer than the longest is of a wrong clock. */
 function isFree(now: number): SQL | undefined {
   return and(
-    or(isNull(g.refreshOwner), lte(g.refreshUntil, now)),
+    or(isNull(g.refreshOwner), lte(g.refreshUntil, DATABASE_NOW)),
     or(isNull(g.notBefore), lte(g.notBefore, now), gt(g.notBefore, now + REFRESH_BACK_OFF.longestMs)),
   );
 }
@@ -107,7 +113,7 @@ export async function claimRefresh(
 ): Promise<number | null> {
   const [claimed] = await orm(db)
     .update(oauthGrants)
-    .set({ refreshOwner: claim.owner, refreshUntil: now + ttlMs })
+    .set({ refreshOwner: claim.owner, refreshUntil: sql`${DATABASE_NOW} + ${ttlMs}::bigint` })
     .where(and(at(claim), isNull(g.endedAt), isFree(now)))
     .returning({ failures: g.failures });
   return claimed?.failures ?? null;

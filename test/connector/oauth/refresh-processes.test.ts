@@ -3,15 +3,18 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CredentialSource } from '../../../src/connector/accounts/credential-source.ts';
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import { readGrant, sealTokens } from '../../../src/connector/oauth/grant-store.ts';
 import { createGrantCredentials } from '../../../src/connector/oauth/grants.ts';
+import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { proves } from '../../support/proves.ts';
+import { createShiftedClock } from '../../support/shifted-clock.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
@@ -154,6 +157,48 @@ describe('a process that is killed between the answer of a refresh and its commi
 });
 
 describe('a refresh', () => {
+  const credentials = (
+    owner: string,
+    own: { readonly database?: Database; readonly clock?: Clock },
+  ): CredentialSource =>
+    createGrantCredentials({
+      database,
+      keyRing: createKeyRing([sealingKey]),
+      clock: systemClock,
+      logger: silentLogger,
+      server: createAuthorizationServer(auth.app('http://127.0.0.1:1/api/v1'), systemClock),
+      owner,
+      closing: new AbortController().signal,
+      onEnd: () => undefined,
+      ...own,
+    }).of(ACCOUNT);
+
+  it('is not made a second time by a process whose clock is an hour ahead', async () => {
+    await storeGrant();
+    const begun = Promise.withResolvers<void>();
+    const refused = Promise.withResolvers<void>();
+    const asking: Database = Object.create(database, {
+      query: {
+        async value(...call: Parameters<Database['query']>) {
+          const rows = await database.query(...call);
+          if (/^update .*"refresh_owner"/.test(call[0])) refused.resolve();
+          return rows;
+        },
+      },
+    });
+    auth.onRequest = async () => {
+      begun.resolve();
+      await refused.promise;
+    };
+    const first = credentials('process-1', {}).authorization();
+    await begun.promise;
+    const ahead = createShiftedClock();
+    ahead.shift(3_600_000);
+    const second = credentials('process-2', { database: asking, clock: ahead }).authorization();
+    await Promise.all([first, second]);
+    expect(auth.refreshes()).toBe(1);
+  });
+
   it('keeps the new tokens if the answer of the database to their commit is lost', async () => {
     await storeGrant();
     let lost = 0;
@@ -167,17 +212,7 @@ describe('a refresh', () => {
         },
       },
     });
-    const credentials = createGrantCredentials({
-      database: losing,
-      keyRing: createKeyRing([sealingKey]),
-      clock: systemClock,
-      logger: silentLogger,
-      server: createAuthorizationServer(auth.app('http://127.0.0.1:1/api/v1'), systemClock),
-      owner: 'process-1',
-      closing: new AbortController().signal,
-      onEnd: () => undefined,
-    });
-    expect(await credentials.of(ACCOUNT).authorization()).toMatch(/^access-/);
+    expect(await credentials('process-1', { database: losing }).authorization()).toMatch(/^access-/);
     expect(lost).toBe(1);
     expect(auth.requests.map(({ path }) => path)).toEqual(['/token']);
     expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 2, endedAt: null });
