@@ -212,14 +212,13 @@ describe('in the sandbox, by keyboard alone', () => {
 describe('in the sandbox', () => {
   it('every tab is live over one stream, and continues when the first is closed', async () => {
     const first = await open('/deliveries');
-    const others = await Promise.all(
-      Array.from({ length: 7 }, async () => {
-        const page = await first.page.context().newPage();
-        await page.goto(url('/deliveries'));
-        await page.getByText('live', { exact: true }).waitFor();
-        return page;
-      }),
-    );
+    const others: Page[] = [];
+    while (others.length < 7) {
+      const page = await first.page.context().newPage();
+      await page.goto(url('/deliveries'));
+      await page.getByText('live', { exact: true }).waitFor();
+      others.push(page);
+    }
     await test.client.write(await test.client.qrConnection(), 'To all tabs');
     for (const page of [first.page, ...others]) await page.getByText('To all tabs').first().waitFor();
     await first.page.close();
