@@ -3,6 +3,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { heldByLiving, isHeld, type Lease } from '../db/lease.ts';
 import { pollStates } from '../db/sync-tables.ts';
+import { dueAtSql } from '../work/planned.ts';
 
 /** The kind of lease under which an account is polled. The rest of the lease name is the account. */
 export const POLL = 'poll';
@@ -88,28 +89,19 @@ export async function askForPoll(
   );
 }
 
-/**
- * Begins the polling of an account: now if it was never polled, otherwise when it is due, but at most `within`
- * milliseconds from now, because the clock that planned it may have been ahead. Does nothing if the account no
- * longer exists.
- */
-export async function planPolls(
-  db: Queryable,
-  accountId: string,
-  { now, within }: { readonly now: number; readonly within: number },
-): Promise<void> {
+/** Begins the polling of an account: now if it was never polled. Does nothing if the account no longer exists. */
+export async function beginPolls(db: Queryable, accountId: string, now: number): Promise<void> {
   await db.query(
     `insert into connector.poll_states as p (account_id, due_at, needs_full_sweep)
      select id, $2::bigint, true from connector.accounts where id = $1
-     on conflict (account_id) do update set due_at =
-       case when p.due_at > $2 and p.last_started_at is not null then $2 + $3::bigint else $2 end
-      where p.due_at is null or p.due_at > $2 + $3 or (p.due_at > $2 and p.last_started_at is null)`,
-    [accountId, now, within],
+     on conflict (account_id) do update set due_at = $2
+      where p.due_at is null or (p.due_at > $2 and p.last_started_at is null)`,
+    [accountId, now],
   );
 }
 
-/** When the account is to be polled, epoch ms; null if no poll was requested. */
-export async function readDueAt(db: Queryable, accountId: string): Promise<number | null> {
+/** When the account is to be polled, as it was planned, epoch ms; null if no poll was requested. */
+export async function readPlannedAt(db: Queryable, accountId: string): Promise<number | null> {
   const [row] = await orm(db)
     .select({ dueAt: pollStates.dueAt })
     .from(pollStates)
@@ -121,15 +113,18 @@ export async function readDueAt(db: Queryable, accountId: string): Promise<numbe
 export async function readDueAccounts(
   db: Queryable,
   accountIds: readonly string[],
-  now: number,
-  limit: number,
+  {
+    now,
+    limit,
+    longestWaitMs,
+  }: { readonly now: number; readonly limit: number; readonly longestWaitMs: number },
 ): Promise<readonly string[]> {
   const rows = await db.query<{ accountId: string }>(
     `select p.account_id as "accountId" from connector.poll_states p
-      where p.account_id = any($1::text[]) and p.due_at <= $2::bigint
+      where p.account_id = any($1::text[]) and ${dueAtSql('p.due_at', '$2::bigint', '$4::bigint')} <= $2
         and not ${heldByLiving(`'${POLL}:' || p.account_id`)}
       order by p.due_at limit $3::integer`,
-    [accountIds, now, limit],
+    [accountIds, now, limit, longestWaitMs],
   );
   return rows.map((row) => row.accountId);
 }

@@ -153,10 +153,11 @@ export interface PollRequest {
   readonly longWalks: Turns;
   readonly memory: PollMemory;
   /**
-   * Polls only if the account is due, and plans the next poll: called with the due time, returns the next one if this
-   * poll succeeds, epoch ms. Absent: the account need not be due, and its due time stays the same.
+   * Polls only if the account is due, and plans the next poll: called with the planned time, returns the next one if
+   * this poll succeeds, epoch ms, or null if the account is not due. Absent: the account need not be due, and its due
+   * time stays the same.
    */
-  readonly plan?: (dueAt: number) => number;
+  readonly plan?: (dueAt: number) => number | null;
   readonly fullSweep: boolean;
   /** Polls soon even during a back-off of our own. A wait that the service requested is always respected. */
   readonly impatient: boolean;
@@ -207,8 +208,8 @@ export async function pollUnderLease(
   const { account } = found;
   const { registeredAt } = account;
   const state = found.state ?? FRESH;
-  if (plan !== undefined && (state.dueAt === null || state.dueAt > clock.now())) return { kind: 'early' };
-  const planned = plan?.(state.dueAt ?? 0);
+  const planned = state.dueAt === null ? null : plan?.(state.dueAt);
+  if (plan !== undefined && planned === null) return { kind: 'early' };
   const obstacle = findObstacle(account, state, request, clock.now());
   if (obstacle !== null) return obstacle;
   const begun = clock.elapsed();
@@ -239,7 +240,7 @@ export async function pollUnderLease(
       onCommitted,
     };
     const next = (behind: boolean): PlannedPoll | undefined =>
-      planned === undefined || state.dueAt === null
+      planned == null || state.dueAt === null
         ? undefined
         : { dueAt: state.dueAt, at: behind ? clock.now() : planned };
     const cycle = await runPollCycle(context, state, { fullSweep, settled: memory.settled, next });

@@ -6,14 +6,15 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import { type Account, hostOf, readAccounts } from '../accounts/account-store.ts';
 import {
   askForPoll,
+  beginPolls,
   type PlannedPoll,
   POLL,
-  planPolls,
   pollNextAt,
   readDueAccounts,
-  readDueAt,
+  readPlannedAt,
 } from '../accounts/poll-state.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import { dueAtOf } from '../work/planned.ts';
 import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
 import {
   type AccountPollerOptions,
@@ -127,9 +128,6 @@ const LONG_WALKS = 32;
 const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 40, sweep: 40 };
 const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
 
-/** A clock that falls behind by this much between two checks was set back. */
-const SET_BACK_MS = 1_000;
-
 /** Events arrive in bursts; one poll serves all events within a second. */
 const EVENT_DELAY_MS = 1_000;
 export interface ReconcilerOptions extends AccountPollerOptions {
@@ -156,6 +154,8 @@ export interface Reconciler {
 /** Polls every account once per period, in any of the processes. The key of the duty is the account. */
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { database, logger, clock, random, intervalMs } = options;
+  /** No poll is planned further ahead. Another process may have a longer period. */
+  const longestWaitMs = 2 * intervalMs;
   const closing = new AbortController();
   const syncs = new Set<Promise<unknown>>();
   /** The accounts that this process polls, each with the host of its service. */
@@ -164,34 +164,28 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const memory = createPollMemory();
   /** Due times that this process has just stored, so that they need not be read again. */
   const stored = new Map<string, number>();
-  let clockOffset = clock.now() - clock.elapsed();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
   const worker = createWorker(options, {
     kind: POLL,
     concurrency: CONCURRENCY,
     groupOf: (accountId) => begun.get(accountId),
-    async readDue(now, limit) {
-      const offset = now - clock.elapsed();
-      // What was planned before may be hours away.
-      if (offset < clockOffset - SET_BACK_MS)
-        for (const id of begun.keys()) await planPolls(database, id, { now, within: intervalMs });
-      clockOffset = offset;
-      return await readDueAccounts(database, [...begun.keys()], now, limit);
-    },
+    readDue: (now, limit) => readDueAccounts(database, [...begun.keys()], { now, limit, longestWaitMs }),
     async readDueAt(accountId) {
-      const at = stored.get(accountId);
+      const plannedAt = stored.get(accountId) ?? (await readPlannedAt(database, accountId));
       stored.delete(accountId);
-      return at ?? (await readDueAt(database, accountId));
+      return plannedAt === null ? null : dueAtOf(plannedAt, clock.now(), longestWaitMs);
     },
     run: pollInPeriod,
   });
 
   async function pollInPeriod({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
     let planned: PlannedPoll | undefined;
-    const plan = (dueAt: number): number => {
-      const spread = clock.now() - dueAt > LATE_MS ? 1 : 2 * JITTER;
-      const at = clock.now() + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
+    const plan = (dueAt: number): number | null => {
+      const now = clock.now();
+      if (dueAtOf(dueAt, now, longestWaitMs) > now) return null;
+      const spread = now - dueAt > LATE_MS ? 1 : 2 * JITTER;
+      const at = now + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
       planned = { dueAt, at };
       return at;
     };
@@ -208,7 +202,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     if (planned === undefined) return 'idle';
     const waits = outcome.kind === 'failed' || outcome.kind === 'waiting';
     const { dueAt, at } = planned;
-    await pollNextAt(database, lease, accountId, { dueAt, at: waits ? outcome.retryAt : at });
+    await pollNextAt(database, lease, accountId, { dueAt, at: waits ? Math.min(at, outcome.retryAt) : at });
     return 'idle';
   }
 
@@ -251,7 +245,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   async function begin(account: Account): Promise<void> {
     if (begun.has(account.id) || !options.mayUse(account)) return;
-    await planPolls(database, account.id, { now: clock.now(), within: intervalMs });
+    await beginPolls(database, account.id, clock.now());
     begun.set(account.id, hostOf(account));
     worker.notify(account.id);
   }

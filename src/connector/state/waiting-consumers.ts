@@ -57,12 +57,9 @@ export async function findWaitingConsumer(
       ),
     )
     .orderBy(sql`${attempts} desc nulls last`, name);
-  for (const { place, entered, ...consumer } of rows) {
-    if (entered) return consumer;
-    for (const seq of seqs.filter((each) => each > place)) {
-      const [change] = await readChanges(db, seq - 1, 1);
-      if (change !== undefined && passes(change, consumer)) return consumer;
-    }
-  }
-  return undefined;
+  const changes = (await Promise.all(seqs.map((seq) => readChanges(db, seq - 1, 1)))).flat();
+  return rows.find(
+    ({ place, entered, ...consumer }) =>
+      entered || changes.some((change) => change.seq > place && passes(change, consumer)),
+  );
 }

@@ -90,15 +90,13 @@ describe('the polling period', () => {
     await restarted.close();
   });
 
-  it('does not wait for a time that a clock which was ahead has planned', async () => {
+  it('does not wait for a time that another process planned whose clock was ahead', async () => {
     await reconciler.start();
     await reconciler.settle();
-    await reconciler.close();
     await bench.database.query('update connector.poll_states set due_at = due_at + 3600000');
-    const restarted = createReconciler(options);
-    await restarted.start();
-    expect(await readDueIn()).toBe(45_000);
-    await restarted.close();
+    await reconciler.settle();
+    expect(countPolls()).toBe(2);
+    expect(await readDueIn()).toBe(40_500);
   });
 
   it.each(['after a good poll', 'after a failure'])(
@@ -109,8 +107,6 @@ describe('the polling period', () => {
       await reconciler.settle();
       expect(countPolls()).toBe(1);
       bench.clock.jump(-3_600_000);
-      await reconciler.settle();
-      await bench.clock.skip(45_000);
       await reconciler.settle();
       expect(countPolls()).toBe(2);
     },
@@ -262,14 +258,13 @@ describe('the polling period', () => {
     });
     await reconciler.start();
     await reconciler.settle();
-    expect(await readDueIn()).toBe(seconds * 1_000);
     bench.service.fault = () => undefined;
     await reconciler.pollSoon(ACCOUNT);
-    await bench.clock.advance(1_000);
+    await bench.clock.advance((seconds - 1) * 1_000);
     await reconciler.settle();
     expect(countPolls()).toBe(1);
-    expect(await readDueIn()).toBe((seconds - 1) * 1_000);
-    await bench.clock.advance((seconds - 1) * 1_000);
+    expect(await readDueIn()).toBe(1_000);
+    await bench.clock.advance(1_000);
     await reconciler.settle();
     expect(countPolls()).toBe(2);
   });

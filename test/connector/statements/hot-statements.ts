@@ -93,7 +93,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['outbound_pkey', 'leases_pkey'],
   },
   'due-polls': {
-    run: (db) => readDueAccounts(db, ['account-1'], T0, 10),
+    run: (db) => readDueAccounts(db, ['account-1'], { now: T0, limit: 10, longestWaitMs: 120_000 }),
     indexes: ['poll_states_pkey', 'leases_pkey'],
   },
   guard: {
