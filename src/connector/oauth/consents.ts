@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { and, eq, gt, isNull, lt } from 'drizzle-orm';
 import type { StartGrantRequest } from '../../contract/connector/accounts.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
+import { isConnectionFailure, type Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { isNamedHost } from '../../runtime/public-network/is-named-host.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
@@ -10,6 +10,7 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { insertAccount, renewCredential } from '../accounts/account-store.ts';
 import { resumePolls } from '../accounts/poll-state.ts';
 import type { Base } from '../db/base.ts';
+import { retryCommit } from '../db/retry-commit.ts';
 import { accounts, oauthFlows } from '../db/schema.ts';
 import { authorizationUrlContext, verifierContext } from '../db/sealed-columns.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
@@ -147,8 +148,15 @@ export function createConsents(options: ConsentsOptions): Consents {
       if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
       return await fail(flow, objection);
     }
-    const stored = await storeGrant(options, flow, issued, clock.now()).catch(async (error: unknown) => {
-      if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
+    // The code is redeemed, so the grant cannot be obtained again. If it is unknown whether it is stored, it stays valid.
+    const grant = await sealGrant(options, flow, issued);
+    const stored = await retryCommit(
+      clock,
+      () => storeGrant(options, flow, grant),
+      (err) => logger.warn({ err }, 'a new grant could not be stored; retrying'),
+    ).catch(async (error: unknown) => {
+      if (issued.refreshToken !== null && !isConnectionFailure(error))
+        await options.revoke(issued.refreshToken);
       throw error;
     });
     if (stored === null) {
@@ -272,20 +280,25 @@ interface StoredGrant {
   readonly replaced: string | null;
 }
 
+/** A grant as it is stored, in the account of its consent or in a new one. */
+async function sealGrant({ keyRing, clock }: ConsentsOptions, { accountId }: Flow, issued: IssuedTokens) {
+  const [id, now] = [accountId ?? randomUUID(), clock.now()];
+  const pair = await sealTokens(keyRing, id, issued, now);
+  return { ...pair, accountId: id, scope: issued.scope, refreshedAt: now };
+}
+
 /**
  * Stores the result of a consent, as a new account or in place of the previous grant of an account. Everything
  * else of that account is unchanged, and work that waited for the consent continues. Null if the account was
- * removed in the meantime. Throws what the database throws; then nothing is stored.
+ * removed in the meantime. Safe to repeat. Throws what the database throws.
  */
 async function storeGrant(
   options: ConsentsOptions,
   flow: Flow,
-  issued: IssuedTokens,
-  now: number,
+  grant: Awaited<ReturnType<typeof sealGrant>>,
 ): Promise<StoredGrant | null> {
   const { database, keyRing, baseUrl, subscriptionId } = options;
-  const accountId = flow.accountId ?? randomUUID();
-  const pair = await sealTokens(keyRing, accountId, issued, now);
+  const { accountId, refreshedAt: now } = grant;
   const before = await database.transaction(async (tx): Promise<GrantRow | null | 'gone'> => {
     // It belongs to this app from now on, even if another app created it.
     const { label, reference } = flow;
@@ -295,13 +308,14 @@ async function storeGrant(
       await insertAccount(tx, { ...kept, id: accountId, kind: 'oauth', createdAt: now });
     else if (!(await renewCredential(tx, isIt, kept))) return 'gone';
     const replaced = await readGrant(tx, accountId);
-    await putGrant(tx, { accountId, ...pair, scope: issued.scope, refreshedAt: now });
+    await putGrant(tx, grant);
     await resumePolls(tx, accountId);
     await noteConnected(tx, flow.id, accountId);
     return replaced;
   });
   if (before === 'gone') return null;
-  const stillGood = before !== null && before.endedAt === null;
+  const isAnother = before !== null && before.sealedRefreshToken !== grant.sealedRefreshToken;
+  const stillGood = isAnother && before.endedAt === null;
   return { accountId, replaced: stillGood ? (await openTokens(keyRing, before)).refreshToken : null };
 }
 

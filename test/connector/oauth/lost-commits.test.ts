@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createConsents } from '../../../src/connector/oauth/consents.ts';
+import { readGrant } from '../../../src/connector/oauth/grant-store.ts';
+import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { silentLogger } from '../support/event-fixtures.ts';
+
+const SERVICE = 'http://127.0.0.1:1/api/v1';
+const app = {
+  authUrl: 'http://auth.example',
+  clientId: 'client-1',
+  clientSecret: 'client-secret-1',
+  publicUrl: 'http://127.0.0.1:4020',
+  baseUrl: SERVICE,
+};
+const subscriptionId = appSubscriptionId(app);
+const keyRing = createKeyRing([generateSealingKey()]);
+let stored: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  stored = await createTestDatabase({ connector: true });
+  database = openDatabase({
+    url: stored.url,
+    name: 'test',
+    poolSize: 2,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  await database.query('insert into connector.subscriptions (id) values ($1)', [subscriptionId]);
+});
+afterAll(async () => {
+  await database.close();
+  await stored.drop();
+});
+
+/** A consent whose first commit succeeds, or fails, but is not answered. Returns the account and what was revoked. */
+async function consent(commits: boolean, refreshToken: string, accountId?: string) {
+  const revoked: string[] = [];
+  let lost = 0;
+  const losing: Database = Object.create(database, {
+    query: { value: (...call: Parameters<Database['query']>) => database.query(...call) },
+    transaction: {
+      async value(...call: Parameters<Database['transaction']>) {
+        if (lost > 0) return await database.transaction(...call);
+        lost += 1;
+        if (commits) await database.transaction(...call);
+        throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
+      },
+    },
+  });
+  const issued = { accessToken: 'access-2', refreshToken, expiresInMs: 900_000, scope: null };
+  let state = '';
+  const consents = createConsents({
+    database: losing,
+    keyRing,
+    clock: systemClock,
+    logger: silentLogger,
+    app,
+    baseUrl: SERVICE,
+    subscriptionId,
+    server: {
+      async authorizationUrl(request) {
+        state = request.state;
+        return 'http://auth.example/authorize';
+      },
+      redeem: async () => issued,
+      refresh: async () => issued,
+      revoke: async () => undefined,
+    },
+    onGranted: async () => undefined,
+    revoke: async (token) => void revoked.push(token),
+  });
+  const started = await consents.begin(accountId === undefined ? {} : { accountId });
+  const secret = (): string => 'cookie-1';
+  await consents.goOn(started.authorizationUrl.split('/').at(-1) ?? '', secret);
+  const { end } = await consents.finish(new URLSearchParams({ state, code: 'code-1' }), secret);
+  if (end.kind !== 'connected') throw new Error(`the consent ended as ${end.kind}`);
+  return { accountId: end.accountId, revoked };
+}
+
+describe.each(['committed', 'not committed'])('a grant whose commit was not answered, %s', (which) => {
+  const commits = which === 'committed';
+
+  it('is the grant of one account and is not revoked', async () => {
+    const before = await database.query('select from connector.accounts');
+    const { accountId, revoked } = await consent(commits, 'refresh-1');
+    expect(revoked).toEqual([]);
+    expect(await database.query('select from connector.accounts')).toHaveLength(before.length + 1);
+    expect(await readGrant(database, accountId)).toMatchObject({ endedAt: null });
+  });
+
+  it('is not revoked as the one that it replaces', async () => {
+    const { accountId } = await consent(commits, 'refresh-1');
+    const { revoked } = await consent(commits, 'refresh-2', accountId);
+    // After a commit that was not answered, it is no longer known which one it has replaced.
+    expect(revoked).toEqual(commits ? [] : ['refresh-1']);
+  });
+});
