@@ -14,7 +14,7 @@ import { useConcerns } from './use-concerns.ts';
 
 /** What is known if nothing needs attention: what was read, and no more. */
 const ALL_CLEAR = {
-  sandbox: 'Nothing. Every number works, and every webhook accepts its deliveries.',
+  sandbox: 'Nothing. Every number works, and no webhook refused its last delivery.',
   production: 'Nothing. Polls succeed, credentials are accepted, and no change was set aside.',
 } as const;
 
