@@ -54,24 +54,27 @@ export function ReceivedScreen() {
       </nav>
       <ReadFailure error={error} />
       {data === undefined && error === null ? <Loading label="Loading the requests" /> : null}
-      {data === undefined ? null : data.deliveries.length === 0 ? (
+      {data?.deliveries.length === 0 ? (
         <EmptyState
           title={result === undefined ? 'Nothing has arrived yet' : 'None of the newest requests was refused'}
           hint="The newest 500 accepted and 500 refused requests are kept, without their bodies."
         />
-      ) : (
-        <div className="received-head" aria-hidden="true">
-          <span>Answer</span>
-          <span>Event</span>
-          <span>About</span>
-          <span>Received · took</span>
+      ) : null}
+      {data !== undefined && data.deliveries.length > 0 ? (
+        <div>
+          <div className="received-head" aria-hidden="true">
+            <span>Answer</span>
+            <span>Event</span>
+            <span>About</span>
+            <span>Received · took</span>
+          </div>
+          <ul className="received-rows" aria-label="Received webhooks">
+            {data.deliveries.map((each) => (
+              <Received key={each.id} delivery={each} nameOf={nameOf} />
+            ))}
+          </ul>
         </div>
-      )}
-      <ul className="received-rows" aria-label="Received webhooks">
-        {data?.deliveries.map((each) => (
-          <Received key={each.id} delivery={each} nameOf={nameOf} />
-        ))}
-      </ul>
+      ) : null}
     </div>
   );
 }
