@@ -100,7 +100,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const core = composeCore(options, state, createNetworkReports(mediaAddress), random);
   const { clock, gate, changeState, runner, network, webhooks, delivery } = core;
   const { sendScale, sendsPerMinute = ASSUMPTIONS.sendsPerMinute.value } = options;
-  const mediaStore = createMediaStore({ database, clock });
+  const mediaStore = createMediaStore({ database, clock, logger });
   const wait = createVirtualWait(clock, systemClock);
   const sender = createSender({
     database,

@@ -22,9 +22,9 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10282, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 341, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 96215, TESTS],
+  ['test, of packages too', 96350, TESTS],
   ['bench', 2649],
-  ['drizzle', 6638, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6646, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { and, eq, gt, notExists, sql } from 'drizzle-orm';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
 import { connections } from '../db/core-tables.ts';
 import { media, mediaBytes } from '../db/media-tables.ts';
 import { messages } from '../db/message-tables.ts';
@@ -28,7 +29,7 @@ export interface MediaStore {
    * `invalid_request` for what is not base64.
    */
   save(file: UploadedFile): Promise<MediaFile>;
-  /** Deletes the bytes of a file that belongs to no message. */
+  /** Deletes the bytes of a file that belongs to no message. Never rejects: what remains is deleted at the next start. */
   discard(id: string): Promise<void>;
   /** A file of a message of an existing connection that is not too old to be served; otherwise null. */
   find(id: string): Promise<MediaFile | null>;
@@ -68,9 +69,10 @@ export function oldestServed(now: number): number {
 interface Options {
   readonly database: Database;
   readonly clock: DomainClock;
+  readonly logger: Logger;
 }
 
-export function createMediaStore({ database, clock }: Options): MediaStore {
+export function createMediaStore({ database, clock, logger }: Options): MediaStore {
   const isUnused = () =>
     notExists(orm(database).select().from(media).where(eq(media.id, mediaBytes.mediaId)));
 
@@ -93,9 +95,9 @@ export function createMediaStore({ database, clock }: Options): MediaStore {
     },
 
     async discard(id) {
-      await orm(database)
-        .delete(mediaBytes)
-        .where(and(eq(mediaBytes.mediaId, id), isUnused()));
+      const isIt = eq(mediaBytes.mediaId, id);
+      const deleting = orm(database).delete(mediaBytes).where(and(isIt, isUnused()));
+      await deleting.catch((err) => logger.warn({ err }, 'unused bytes remain until the next start'));
     },
 
     async find(id) {

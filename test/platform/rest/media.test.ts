@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
+import { createMuteDatabase } from '../../support/mute-database.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -20,9 +21,14 @@ describe('media', () => {
   let faults: Fault[] = [];
   const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
   let onCall: (() => void) | undefined;
+  let muted: ReturnType<typeof createMuteDatabase>;
   beforeAll(async () => {
     service = await startTestPlatform({
       ports: { ...edge, onCall: () => onCall?.() },
+      wrapDatabase(database) {
+        muted = createMuteDatabase(database);
+        return muted.database;
+      },
     });
   });
   afterAll(() => service.close());
@@ -36,8 +42,19 @@ describe('media', () => {
     (await service.database.query<{ media_id: string }>('SELECT media_id FROM platform.media_bytes')).map(
       (row) => row.media_id,
     );
+  const filesOfMessages = () => service.database.query('SELECT id FROM platform.media');
   const told = async (connectionId: string) =>
     (await service.platform.ledger.read(0, 100_000)).filter((entry) => entry.connectionId === connectionId);
+
+  /** Runs `work`, during which the bytes that no message needs cannot be deleted. */
+  async function withoutDiscard<T>(work: () => Promise<T>): Promise<T> {
+    const heard = muted.mute('delete from platform.media_bytes');
+    const working = work();
+    await heard;
+    muted.speak();
+    muted.giveUp();
+    return working;
+  }
 
   async function seed() {
     return { ...(await seedWorkspace(service)), to: newPhone() };
@@ -244,6 +261,20 @@ describe('media', () => {
       ];
       expect(refused.map(({ status }) => status)).toEqual([400, 400, 400, 404, 422, 400]);
       expect(await pieces()).toEqual(before);
+    });
+
+    it('has the answer of the send even if bytes that no message needs cannot be deleted', async () => {
+      const { key, connectionId, to } = await seed();
+      const body = { connectionId, to, media };
+      expect((await withoutDiscard(() => send(key, body))).status).toBe(200);
+      const unknown = await withoutDiscard(() => send(key, { ...body, connectionId: 'unknown' }));
+      expect([unknown.status, unknown.body]).toEqual([404, { error: 'not_found' }]);
+      const written = await withoutDiscard(() =>
+        service.platform.messages.receiveFile(connectionId, to, media),
+      );
+      expect((await list(key))[0]?.id).toBe(written.messageId);
+      await service.restart();
+      expect(await pieces()).toHaveLength((await filesOfMessages()).length);
     });
 
     it('is not read from a caller without permission', async () => {
