@@ -50,7 +50,7 @@ export class AccountQueue {
   #isMoreDue = false;
   /** Stores and claims at the same time, and then again: a statement serves what happened during the last ones. */
   #working: Promise<void> | null = null;
-  /** The latest time so far: a clock that is set back delays no delivery. */
+  /** The latest time so far, which decides what is due: a clock that is set back delays no delivery. */
   #latest = 0;
 
   constructor(options: QueueOptions) {
@@ -152,12 +152,13 @@ export class AccountQueue {
   }
 
   async #claim(): Promise<void> {
-    const { database, logger, subscriptionId, destination } = this.#options;
+    const { database, clock, logger, subscriptionId, destination } = this.#options;
     const limit = this.#free;
     this.#isMoreDue = false;
     try {
       const except = [...this.#begun.keys()];
-      const claim = { subscriptionId, now: this.#now(), limit, except, destination: destination() };
+      const due = { subscriptionId, now: this.#now(), limit, except };
+      const claim = { ...due, destination: destination(), signedAt: clock.now() };
       const claimed = await database.transaction((tx) => claimByIndex(tx, claim));
       if (claimed.length === limit) this.#isMoreDue = true;
       for (const delivery of claimed) this.#attempt(delivery);

@@ -50,6 +50,8 @@ export interface Claim {
   readonly except: readonly number[];
   /** What the first attempts are sent to and signed with; null: no webhook is set. */
   readonly destination: Destination | null;
+  /** When they are signed, by the present clock of the machine. */
+  readonly signedAt: number;
 }
 
 /**
@@ -57,7 +59,7 @@ export interface Claim {
  * before the attempt ends: only one process delivers.
  */
 export async function claimDeliveries(db: Queryable, claim: Claim): Promise<DeliveryRecord[]> {
-  const { now, limit, destination, except } = claim;
+  const { now, limit, destination, signedAt, except } = claim;
   const rows = await selectDeliveries(db)
     .where(
       and(
@@ -73,7 +75,7 @@ export async function claimDeliveries(db: Queryable, claim: Claim): Promise<Deli
     ...row,
     made: row.made + 1,
     // [delivery.identical]
-    ...(row.signedAt === null && destination !== null ? { ...destination, signedAt: now } : {}),
+    ...(row.signedAt === null && destination !== null ? { ...destination, signedAt } : {}),
   }));
   return begun.map(toRecord).sort((a, b) => a.id - b.id);
 }

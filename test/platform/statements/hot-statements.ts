@@ -49,6 +49,7 @@ const claim = {
   limit: 64,
   except: [8],
   destination: { url: 'https://a.example', secret: 's' },
+  signedAt: T0,
 };
 const ends = ['[{"id": 7, "made": 1, "attempts": [], "outcome": "delivered"}]'];
 

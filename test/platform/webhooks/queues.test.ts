@@ -4,6 +4,7 @@ import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-rec
 import { claimByIndex, endAttempts } from '../../../src/platform/webhooks/delivery-rows.ts';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
+import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { replaceTransactions } from '../../support/replace-transactions.ts';
 import { HOOK, receivedEvent, receivedEvents, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
@@ -95,11 +96,26 @@ describe('the queue of an account', () => {
     await hook.fixture.delivery.settle();
     expect(hook.receiver.requests).toHaveLength(2);
   });
+
+  it(
+    'signs with the present time after the clock of the machine was set back',
+    proves('delivery.timestamp-header'),
+    async () => {
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.delivery.settle();
+      hook.fixture.clock.jump(-3_600_000);
+      await hook.fixture.emit(receivedEvent('cmessage2'));
+      await hook.fixture.delivery.settle();
+      const signed = hook.receiver.requests.map(({ headers }) => Number(headers['x-service-timestamp']?.[0]));
+      const now = hook.fixture.clock.now();
+      expect(signed).toEqual([now + 3_600_000, now]);
+    },
+  );
 });
 
 describe('with plans from when the tables were small', () => {
   const hook = useHook();
-  const CLAIM = { subscriptionId: WORKSPACE, now: 1, limit: 8, except: [], destination: null };
+  const CLAIM = { subscriptionId: WORKSPACE, now: 1, limit: 8, except: [], destination: null, signedAt: 1 };
   const END = { attempts: [], outcome: 'delivered', reason: null, dueAt: null } as const;
   const ROWS_READ = `SELECT sum(seq_tup_read + idx_tup_fetch)::int AS count
     FROM pg_stat_xact_user_tables WHERE relname IN ('deliveries', 'ledger')`;
