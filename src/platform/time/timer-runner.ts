@@ -48,7 +48,7 @@ export interface TimerRunner {
    * With `movesClock`, the clock is set to their due time, in the same transaction, before they fire.
    */
   fireBatch(until: number, movesClock: boolean): Promise<StoredTimer[]>;
-  /** Reads the next timer and sets the alarm for it. */
+  /** Reads the next timer and sets the alarm for it. If that fails, it is tried again. */
   rearm(): Promise<void>;
   close(): Promise<void>;
 }
@@ -82,11 +82,17 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   const wakeAfter = (ms: number): void => {
     cancelAlarm = systemClock.after(ms, () => {
       clearAlarm();
-      fireDue().catch((error: unknown) => {
-        logger.error({ err: error }, 'timers could not be fired; retrying');
-        if (!closed) wakeAfter(RETRY_MS);
-      });
+      fireDue().catch(retry);
     });
+  };
+
+  /** Fires what is due in a second, whatever is armed until then. */
+  const retry = (error: unknown): void => {
+    logger.error({ err: error }, 'timers could not be fired; retrying');
+    if (closed) return;
+    clearAlarm();
+    alarmAt = Number.NEGATIVE_INFINITY;
+    wakeAfter(RETRY_MS);
   };
 
   const arm = (dueAt: number): void => {
@@ -98,8 +104,12 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
 
   const rearm = async (): Promise<void> => {
     clearAlarm();
-    const [next] = await readTimers(database, Number.MAX_SAFE_INTEGER, 1);
-    if (next !== undefined) arm(next.dueAt);
+    try {
+      const [next] = await readTimers(database, Number.MAX_SAFE_INTEGER, 1);
+      if (next !== undefined) arm(next.dueAt);
+    } catch (error) {
+      retry(error);
+    }
   };
 
   const discard = async (timer: StoredTimer, error: unknown): Promise<void> => {

@@ -63,7 +63,7 @@ function findTarget(step: TimeStep, now: number): number {
 
 export function createVirtualTime({ database, clock, gate, runner }: Options): VirtualTime {
   /** Saves the state before it is applied, so that a crash in between keeps the saved time. */
-  const settleAt = async (at: number, frozen?: boolean): Promise<void> => {
+  const settleAt = async (at: number, frozen: boolean): Promise<void> => {
     const state = clock.stateAt(at, frozen);
     await saveClock(database, state);
     clock.moveTo(state);
@@ -96,7 +96,10 @@ export function createVirtualTime({ database, clock, gate, runner }: Options): V
           reached = target;
           return { now: target, fired: fired.map(toEntry) };
         } finally {
-          await settleAt(Math.max(reached, clock.now()));
+          const state = clock.stateAt(Math.max(reached, clock.now()));
+          // Time goes on even if it cannot be saved: a start then begins at the time of the last timer.
+          await saveClock(database, state).finally(() => clock.moveTo(state));
+          await runner.rearm();
         }
       }),
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { insertTimers } from '../../../src/platform/time/timers.ts';
+import { createMuteDatabase } from '../../support/mute-database.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -11,8 +12,16 @@ describe('virtual time', () => {
   const clock = new WatchedClock();
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  let muted: ReturnType<typeof createMuteDatabase>;
   beforeAll(async () => {
-    service = await startTestPlatform({ clock, ports: { random: () => 0.999 } });
+    service = await startTestPlatform({
+      clock,
+      ports: { random: () => 0.999 },
+      wrapDatabase(database) {
+        muted = createMuteDatabase(database);
+        return muted.database;
+      },
+    });
   });
   afterAll(() => service.close());
   beforeEach(async () => {
@@ -31,6 +40,16 @@ describe('virtual time', () => {
 
   async function behave(digit: number, deliverAfterMs: number | null, readAfterMs: number | null = null) {
     await service.platform.contacts.put(to(digit), { deliverAfterMs, readAfterMs });
+  }
+
+  /** Runs `work`, during which the first query with these words fails. */
+  async function failOne<T>(words: string, work: () => Promise<T>): Promise<T> {
+    const heard = muted.mute(words);
+    const working = work();
+    await heard;
+    muted.speak();
+    muted.giveUp();
+    return working;
   }
 
   const ledger = async () => (await service.platform.ledger.read(0, 100_000)).slice(0);
@@ -136,6 +155,45 @@ describe('virtual time', () => {
     await expect
       .poll(async () => (await ledger()).map(({ status }) => status))
       .toEqual(['sent', 'delivered']);
+  });
+
+  test('timers that could not be read fire first, whatever else is armed meanwhile', async () => {
+    await behave(1, 5_000);
+    await behave(2, DAY);
+    await send(1);
+    clock.forget();
+    await failOne('from platform.timers', () => clock.advance(5_000));
+    await clock.timerSet(1_000);
+    await send(2);
+    await clock.advance(1_000);
+    await expect.poll(async () => (await ledger()).map(({ status }) => status)).toContain('delivered');
+  });
+
+  test('time goes on after an advance whose end could not be saved', async () => {
+    const { time } = service.platform;
+    const start = time.now();
+    await behave(1, HOUR, HOUR + 5_000);
+    await send(1);
+    await failOne('update platform.service_state', () =>
+      expect(time.advance({ ms: HOUR })).rejects.toThrow('the database did not respond'),
+    );
+    expect(time.now()).toBe(start + HOUR);
+    await clock.advance(5_000);
+    await service.platform.settle();
+    expect(time.now()).toBe(start + HOUR + 5_000);
+    expect((await ledger()).map(({ status }) => status)).toEqual(['sent', 'delivered', 'read']);
+  });
+
+  test('timers fire after time was started, even if the next one could not be read', async () => {
+    const { time } = service.platform;
+    await behave(1, 5_000);
+    await send(1);
+    await time.freeze();
+    clock.forget();
+    await failOne('from platform.timers', () => time.run());
+    await clock.pass(1_000);
+    await clock.pass(4_000);
+    await expect.poll(async () => (await ledger()).map(({ status }) => status)).toContain('delivered');
   });
 
   test('runs with the wall clock, and fires timers', async () => {
