@@ -105,7 +105,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const sender = createSender({
     database,
     changeState,
-    gate,
     clock,
     wait,
     network,
@@ -163,7 +162,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   try {
     await webhooks.load();
     await delivery.start();
-    await sender.recover();
     await mediaStore.cleanUp();
     await runner.rearm();
   } catch (error) {

@@ -40,10 +40,7 @@ export const messages = platformSchema.table(
   ],
 );
 
-/**
- * Idempotency keys of sends: one row from before the send until its key expires, with the answer once it has one. A send
- * that is refused or fails deletes it. Keys are stored as hashes.
- */
+/** Idempotency keys of sends that were answered 200, until they expire. Keys are stored as hashes. */
 export const sends = platformSchema.table(
   'sends',
   {
@@ -52,8 +49,8 @@ export const sends = platformSchema.table(
     keyHash: bytea('key_hash').notNull(),
     /** Of everything by which two messages are the same: a key belongs to one. */
     messageHash: bytea('message_hash').notNull(),
-    /** JSON of the answer; null while the send is in progress. */
-    answer: text('answer'),
+    /** JSON of the answer. */
+    answer: text('answer').notNull(),
     expiresAt: epochMs('expires_at').notNull(),
   },
   (table) => [

@@ -8,7 +8,7 @@ import type { StateChange } from '../time/state-change.ts';
 import { stampCreation } from '../workspaces/workspaces.ts';
 import { messageStatusEvent } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
-import { answerSend } from './send-journal.ts';
+import { keepAnswer, type SendKey } from './send-journal.ts';
 
 /** Port: whether the message that the network accepts next is stored as well. */
 export type IsStored = () => boolean;
@@ -32,21 +32,21 @@ function sentAnswer(
 /**
  * Passes a message to the network and stores it: the row, its `sent` event, the receipts to come and the answer under
  * its key, all in one transaction. A repetition, after a commit whose answer was lost, changes nothing and returns the
- * same answer. Throws `not_found` if the connection was deleted.
+ * same answer. Throws `not_found` if the connection was deleted, and `in_progress` if the key was answered meanwhile.
  */
 export async function executeSend(
   change: StateChange,
   network: PhoneNetwork,
-  message: OutboundMessage & { readonly workspaceId: string },
+  message: OutboundMessage & { readonly workspaceId: string; readonly key: SendKey | null },
   isStored: boolean,
 ): Promise<SendMessageAnswer> {
-  const { messageId, connectionId, workspaceId, to, text, media, waMessageId } = message;
+  const { key, messageId, connectionId, workspaceId, to, text, media, waMessageId } = message;
   const createdAt = await stampCreation(change, workspaceId);
   // Read under the workspace's lock, which a deletion also takes: nothing is stored for a deleted connection.
   const connection = await readConnection(change.tx, connectionId, change.now);
-  await network.accept(change, message);
   const answer = sentAnswer(message, isStored);
-  await answerSend(change.tx, messageId, answer);
+  if (key !== null) await keepAnswer(change, messageId, key, answer);
+  await network.accept(change, message);
   if (!isStored) return answer;
   const inserted = await orm(change.tx)
     .insert(messages)

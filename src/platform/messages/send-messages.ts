@@ -3,7 +3,6 @@ import type { Database } from '../../runtime/database/database.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { type Connection, findReachable, requireLicense } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { concerned, passed } from '../kernel/decision-trace.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
@@ -12,11 +11,10 @@ import { newNetworkId, type PhoneNetwork } from '../network/network.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { VirtualWait } from '../time/virtual-wait.ts';
-import type { WriteGate } from '../time/write-gate.ts';
 import { checkSession, finishHealing, healWaitMs, type SessionCheck } from './check-session.ts';
 import { executeSend, type IsStored } from './execute-send.ts';
 import { createSendAllowances } from './send-allowance.ts';
-import { claimSend, deleteExpiredSends, freeSend, type SendClaim } from './send-journal.ts';
+import { findAnswer, readSendKey, requireSame, type SendKey, sendInProgress } from './send-journal.ts';
 import { createSendTiming, type SendTiming, sendLatencyMs } from './send-timing.ts';
 
 /** What to send: a text, or a file whose caption is the text. */
@@ -33,7 +31,6 @@ export interface MessageSend {
 interface Options {
   readonly database: Database;
   readonly changeState: ChangeState;
-  readonly gate: WriteGate;
   readonly clock: DomainClock;
   readonly wait: VirtualWait;
   readonly network: PhoneNetwork;
@@ -44,6 +41,9 @@ interface Options {
   /** Sends of one connection per minute that the abuse limiter allows. */
   readonly sendsPerMinute: number;
 }
+
+/** A send with the key that it holds, if it has one. */
+type KeyedSend = Omit<Parameters<typeof executeSend>[2], 'from' | 'waMessageId'>;
 
 /** The result of a send. */
 export interface Sent {
@@ -63,24 +63,20 @@ export interface Sender {
    * as a send.
    */
   send(credential: Credential, message: MessageSend): Promise<Sent>;
-  /** Frees the keys of sends that a crash interrupted. Call it at start, before any send. */
-  recover(): Promise<void>;
   /** Cancels sends that have not reached the network, and resets the counts of the limits. */
   giveUp(): void;
   /** Resolves when no send is in progress. */
   idle(): Promise<void>;
 }
 
-/** How often answers with expired keys are deleted, in virtual time. */
-const DELETE_EVERY_MS = 60_000;
-
 export function createSender(options: Options): Sender {
-  const { database, gate, clock, wait, changeState, network, random, isStored = () => true } = options;
+  const { database, clock, wait, changeState, network, random, isStored = () => true } = options;
   const timing = createSendTiming(options.sendScale);
   const allowances = createSendAllowances(options);
   const inFlight = new Set<Promise<Sent>>();
+  /** The keys of sends in flight. They are in no table: only this process sends, and a crash must free them. */
+  const held = new Map<string, SendKey>();
   let aborting = new AbortController();
-  let deletedAt = clock.now();
 
   /** Waits for the typing time and for the session to heal. Afterwards the session works. */
   const waitForSend = async (
@@ -100,33 +96,29 @@ export function createSender(options: Options): Sender {
       await changeState((change) => finishHealing(change, network.sessions, id));
   };
 
-  const deleteExpired = async (atStart = false): Promise<void> => {
-    deletedAt = clock.now();
-    await deleteExpiredSends(database, deletedAt, atStart);
-  };
-
-  /** The answer of the first send with the key, or null if this send now holds it. */
-  const claim = async (send: SendClaim, key: string | null): Promise<SendMessageAnswer | null> => {
-    if (key === null) return null;
-    if (clock.now() - deletedAt >= DELETE_EVERY_MS) await gate.shared(() => deleteExpired());
-    const claimed = await gate.shared(() => claimSend(database, send, key, clock.now()));
-    if (claimed.outcome === 'claimed') return null;
-    // [choice.send-key.other-body]
-    if (!claimed.same) {
-      const why = 'the first send with this key was a different message';
-      throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
+  /** Returns the answer of the first send with a key, if it has one; otherwise sends, and holds the key meanwhile. */
+  const sendOnce = async (key: SendKey, send: () => Promise<SendMessageAnswer>): Promise<Sent> => {
+    const name = `${key.workspaceId} ${key.keyHash.toString('hex')}`;
+    const holder = held.get(name);
+    if (holder !== undefined) {
+      requireSame(key, holder);
+      throw sendInProgress();
     }
-    if (claimed.outcome === 'answered') return claimed.answer; // [messages.send.retry]
-    const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
-    const why = 'the first send with this key is in progress';
-    // [messages.send.in-progress] [errors.in_progress]
-    throw new PlatformError('in_progress', { retryAfterSeconds, why });
+    held.set(name, key);
+    try {
+      const first = await findAnswer(database, key, clock.now());
+      if (first === null) return { answer: await send(), replayed: false };
+      requireSame(key, first);
+      return { answer: first.answer, replayed: true }; // [messages.send.retry]
+    } finally {
+      held.delete(name); // [choice.send.refused]
+    }
   };
 
   /** The checks after the key, in their fixed order: license, state, rate, network; then the wait, and the send. */
   const carryOut = async (
     connection: Connection,
-    send: SendClaim,
+    send: KeyedSend,
     signal: AbortSignal,
   ): Promise<SendMessageAnswer> => {
     requireLicense(connection); // [service.gate.unsendable] [choice.unlicensed.refused]
@@ -156,18 +148,13 @@ export function createSender(options: Options): Sender {
 
   const run = async (credential: Credential, message: MessageSend, messageId: string): Promise<Sent> => {
     const { signal } = aborting;
-    const { idempotencyKey, ...content } = message;
+    const { workspaceId } = credential;
+    const { idempotencyKey: given, ...content } = message;
     // [choice.send-key.reach]
     const connection = await findReachable(database, credential, content.connectionId, clock.now());
-    const send = { ...content, messageId, workspaceId: credential.workspaceId };
-    const first = await claim(send, idempotencyKey);
-    if (first !== null) return { answer: first, replayed: true };
-    try {
-      return { answer: await carryOut(connection, send, signal), replayed: false };
-    } catch (error) {
-      if (idempotencyKey !== null) await gate.shared(() => freeSend(database, messageId)); // [choice.send.refused]
-      throw error;
-    }
+    const key = given === null ? null : readSendKey(workspaceId, given, content, clock.now());
+    const send = () => carryOut(connection, { ...content, messageId, workspaceId, key }, signal);
+    return key === null ? { answer: await send(), replayed: false } : await sendOnce(key, send);
   };
 
   return {
@@ -181,8 +168,6 @@ export function createSender(options: Options): Sender {
       if (sent.answer.messageId !== null) concerned({ messageIds: [sent.answer.messageId] });
       return sent;
     },
-
-    recover: () => deleteExpired(true),
 
     giveUp() {
       aborting.abort();

@@ -5,24 +5,51 @@ import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../suppo
 import { proves } from '../../support/proves.ts';
 import { replaceTransactions } from '../../support/replace-transactions.ts';
 
-/** A database whose next transactions fail, before they begin or after they have committed. */
+/**
+ * A database whose next transactions fail: before they begin, after they have committed, or so that they commit when
+ * the test lets them; or with which the database goes away, until it is back.
+ */
 function unreliable() {
-  const plan: ('refuse' | 'lose')[] = [];
+  const plan: ('refuse' | 'lose' | 'delay' | 'go away')[] = [];
+  const delayed = Promise.withResolvers<void>();
+  let away = false;
   const lost = (): DatabaseUnavailable =>
     new DatabaseUnavailable('lost', 'the connection ended', { mayHaveCommitted: true });
-  const wrap = (database: Database): Database =>
-    replaceTransactions(database, async (work, options) => {
+  const wrap = (database: Database): Database => ({
+    ...replaceTransactions(database, async (work, options) => {
       const fate = plan.shift();
-      if (fate === 'refuse') throw lost();
-      const result = await database.transaction(work, options);
-      if (fate === 'lose') throw lost();
+      if (fate === 'go away') away = true;
+      if (away || fate === 'refuse') throw lost();
+      const result = database.transaction(async (tx) => {
+        const done = await work(tx);
+        if (fate === 'delay') await delayed.promise;
+        return done;
+      }, options);
+      if (fate !== 'delay') await result;
+      if (fate !== undefined) throw lost();
       return result;
-    });
-  return { plan, wrap };
+    }),
+    query: async (...given) => {
+      if (away) throw lost();
+      return database.query(...given);
+    },
+  });
+  const back = (): void => {
+    away = false;
+  };
+  return { plan, wrap, back, commitDelayed: delayed.resolve };
+}
+
+/** Whether a transaction waits for another one. */
+async function isWaiting({ database }: TestPlatform): Promise<boolean> {
+  const waiting = await database.query(
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
+  return waiting.length > 0;
 }
 
 describe('a send whose commit fails', () => {
-  const { plan, wrap } = unreliable();
+  const { plan, wrap, back, commitDelayed } = unreliable();
   let service: TestPlatform;
   let nextPhone = 4916100000001;
   beforeAll(async () => {
@@ -76,6 +103,33 @@ describe('a send whose commit fails', () => {
       expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
     },
   );
+
+  test('and the database stays away: a retry sends it', proves('choice.send-key.remembers'), async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
+    plan.push('refuse', 'go away');
+    const refused = await service.call('POST', '/messages', { key, body });
+    back();
+    expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
+    expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
+    expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
+  });
+
+  test('and takes effect while it is retried: it is sent once, and the next retry gets its answer', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
+    plan.push('delay', 'refuse');
+    expect((await service.call('POST', '/messages', { key, body })).status).toBe(500);
+    const retry = service.call('POST', '/messages', { key, body });
+    await expect.poll(() => isWaiting(service)).toBe(true);
+    commitDelayed();
+    expect((await retry).body).toEqual({ error: 'in_progress' });
+    const [sent] = await service.platform.contacts.received(body.to);
+    expect((await service.call('POST', '/messages', { key, body })).body).toMatchObject({
+      messageId: sent?.messageId,
+    });
+    expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
+  });
 
   test('after the commit, with its answer lost: its events are delivered', async () => {
     const { connectionId } = await seedWorkspace(service);

@@ -2,7 +2,7 @@ import { exactly } from '../../../src/contract/sandbox/filter.ts';
 import { WRITE_STANDINGS } from '../../../src/platform/messages/apply-receipts.ts';
 import { readPage } from '../../../src/platform/messages/read-page.ts';
 import { INSERT_INCOMING } from '../../../src/platform/messages/receive-messages.ts';
-import { claimSend } from '../../../src/platform/messages/send-journal.ts';
+import { findAnswer, keepAnswer, readSendKey } from '../../../src/platform/messages/send-journal.ts';
 import { deleteTimers, readTimers } from '../../../src/platform/time/timers.ts';
 import { claimDeliveries, dropPending, END_ATTEMPTS } from '../../../src/platform/webhooks/delivery-rows.ts';
 import { INSERT_EVENTS } from '../../../src/platform/webhooks/ledger.ts';
@@ -12,14 +12,13 @@ import type { HotStatement } from '../../support/statements.ts';
 /** Virtual time of the filled database, epoch ms. */
 export const T0 = 1_800_000_000_000;
 
-const SEND = {
-  messageId: 'new',
-  workspaceId: 'w-7',
-  connectionId: 'c-7',
-  to: '491700000001',
-  text: 'hello',
-  media: null,
-};
+const KEY = readSendKey(
+  'w-7',
+  'a key',
+  { connectionId: 'c-7', to: '491700000001', text: 'hello', media: null },
+  T0,
+);
+const SENT = { messageId: 'new', waMessageId: null, status: 'sent' } as const;
 
 /** Ten connections of the workspace `w-7`: 7, 207, … */
 const ALL_OF_WORKSPACE = Array.from({ length: 10 }, (_, n) => `c-${7 + 200 * n}`);
@@ -57,7 +56,11 @@ const ends = ['[{"id": 7, "made": 1, "attempts": [], "outcome": "delivered"}]'];
 export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'page-of-connection': { run: page(['c-7']), indexes: ['messages_connection'] },
   'page-of-workspace': { run: page(ALL_OF_WORKSPACE), indexes: ['messages_workspace'] },
-  'claim-send': { run: (db) => claimSend(db, SEND, 'a key', T0) },
+  'find-answer': { run: (db) => findAnswer(db, KEY, T0), indexes: ['sends_key'] },
+  'delete-expired-sends': {
+    run: (db) => keepAnswer({ tx: db, now: T0 }, 'new', KEY, SENT),
+    indexes: ['sends_expiry'],
+  },
   'insert-incoming': { run: (db) => db.query(INSERT_INCOMING, incoming) },
   'write-standings': {
     run: (db) => db.query(WRITE_STANDINGS, [['m-7'], ['read'], [7], 'failed']),

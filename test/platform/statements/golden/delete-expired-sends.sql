@@ -1,0 +1,1 @@
+delete from "platform"."sends" where "platform"."sends"."expires_at" <= $1
