@@ -266,7 +266,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   );
   const registers = service !== undefined && publicUrl !== undefined;
   const readiness = createReadiness(base, [trial, appTrial], registers);
-  const probes = { ...base, notifier, metrics, guard, hosts: options.hosts, isReady: readiness.isReady };
+  const { isReady } = readiness;
+  const probes = { ...base, probed: receiverDatabase, metrics, guard, hosts: options.hosts, isReady };
   const web = role === 'worker' ? null : createWebSide();
   const { messageRetentionDays: messageDays = Number.POSITIVE_INFINITY } = options;
   const inboxDays = Math.min(options.inboxRetentionDays, messageDays);

@@ -32,6 +32,8 @@ interface Outcome {
   /** From the end of the outage to the last answer other than 200, or to the first 200. */
   readonly recoveredMs: number;
   readonly violations: number;
+  /** The status of `/readyz` at the end of the outage: without 200, a proxy sends no delivery. */
+  readonly readiness: number;
 }
 
 const kinds = DEPENDENCY_OUTAGES.filter(
@@ -52,7 +54,8 @@ test('every delivery is answered within 5 s while a dependency is down, and ever
     expect.soft(outcome).toMatchObject({ other: 0, over10s: 0, unanswered: 0, violations: 0 });
     expect.soft(outcome.slowestMs, outcome.outage).toBeLessThan(PROMISED_MS + slackMs);
     expect.soft(outcome.recoveredMs, outcome.outage).toBeLessThan(RECOVERY_MS);
-    if (harmless) expect.soft(outcome).toMatchObject({ acknowledged: outcome.sent, refused: 0 });
+    if (harmless)
+      expect.soft(outcome).toMatchObject({ acknowledged: outcome.sent, refused: 0, readiness: 200 });
     else expect.soft(outcome.refused, outcome.outage).toBeGreaterThan(0);
   }
 });
@@ -60,11 +63,13 @@ test('every delivery is answered within 5 s while a dependency is down, and ever
 async function strike({ name, start }: OutageKind): Promise<Outcome> {
   const { campaign, begin, end } = await start();
   let endedAt = 0;
+  let readiness = 0;
   await campaign.underLoad(OUTAGE_MS, PACE, async () => {
     await systemClock.sleep(BEFORE_MS);
     await begin();
     try {
       await systemClock.sleep(OUTAGE_MS);
+      readiness = (await fetch(`${campaign.url}/readyz`)).status;
     } finally {
       await end();
       endedAt = systemClock.elapsed();
@@ -91,5 +96,6 @@ async function strike({ name, start }: OutageKind): Promise<Outcome> {
     unanswered: broken,
     recoveredMs: Math.round(Math.max(firstTaken, lastOther)),
     violations: violations.length,
+    readiness,
   };
 }

@@ -14,7 +14,6 @@ export function createClockNotifier(clock: Clock): Notifier {
     subscribe: (topic, onNotified) => local.subscribe(topic, onNotified),
     tell: (topic, key) => void local.deliver(topic, key),
     hear: (topic, onTold) => local.subscribe(topic, async (key) => onTold(key)),
-    ping: () => Promise.resolve(),
     async close() {
       local.close();
     },

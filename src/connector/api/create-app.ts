@@ -9,7 +9,6 @@ import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.t
 import { SAFE_HEADERS } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { routeReference } from '../../runtime/page/reference.ts';
 import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
@@ -75,8 +74,8 @@ const ROUTED_ELSEWHERE = [
 ] as const satisfies readonly ConnectorEndpointName[];
 
 export interface ProbeParts {
-  readonly database: Database;
-  readonly notifier: Notifier;
+  /** The database that deliveries use, in a process that receives them. */
+  readonly probed: Database;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -88,6 +87,7 @@ export interface ProbeParts {
 }
 
 export interface WebParts extends ProbeParts {
+  readonly database: Database;
   readonly audit: Audit;
   readonly receiver: Receiver;
   readonly feed: Feed;
@@ -234,8 +234,8 @@ function refuseForeignHosts(hosts: readonly string[]) {
   };
 }
 
-function routeProbes(app: Express, { database, notifier, clock, metrics, guard, isReady }: ProbeParts): void {
+function routeProbes(app: Express, { probed, clock, metrics, guard, isReady }: ProbeParts): void {
   app.get('/healthz', healthz);
-  app.get('/readyz', readyz({ database, notifier, clock, isReady }));
+  app.get('/readyz', readyz({ database: probed, clock, isReady }));
   app.get('/metrics', guard.allow('metrics'), serveMetrics(metrics, clock));
 }

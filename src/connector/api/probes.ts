@@ -5,7 +5,6 @@ import { Deadline } from '../../runtime/clock/deadline.ts';
 import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import type { Notifier } from '../../runtime/notifier/notifier.ts';
 
 /** A probe that does not finish in this time has failed. */
 const PROBE_MS = 2_000;
@@ -18,17 +17,17 @@ export function healthz(_request: Request, response: Response): void {
 }
 
 /**
- * `GET /readyz`: database and queue respond, the service accepts the configured credentials, and the webhook
- * is registered. It takes no token, so it does not report which of these failed; the log does.
+ * `GET /readyz`: the database responds, the service accepts the configured credentials, and the webhook is registered.
+ * Nothing without which deliveries are still stored makes a process unready: all of them would be at the same time, and
+ * a proxy would have nowhere to send a delivery. It takes no token, so it does not report what failed; the log does.
  */
 export function readyz(options: {
   readonly database: Database;
-  readonly notifier: Notifier;
   readonly clock: Clock;
   /** Settings and webhook registration. */
   readonly isReady: () => Promise<boolean>;
 }) {
-  const { database, notifier, clock } = options;
+  const { database, clock } = options;
   const probe = shareReads(
     async () => {
       const deadline = new Deadline(clock, PROBE_MS);
@@ -37,11 +36,7 @@ export function readyz(options: {
           (answer) => answer !== false,
           () => false,
         );
-      const found = await Promise.all([
-        answers(database.ping(PROBE_MS)),
-        answers(notifier.ping()),
-        answers(options.isReady()),
-      ]);
+      const found = await Promise.all([answers(database.ping(PROBE_MS)), answers(options.isReady())]);
       deadline.done();
       return !found.includes(false);
     },

@@ -103,7 +103,7 @@ export const WEBHOOK_ENDPOINTS = {
     path: '/readyz',
     summary: 'Reports whether the process is ready to serve.',
     description:
-      'Readiness, for a load balancer: database, Redis, the settings, and the first registration of the webhook. Checked at most once a second; needs no token.',
+      'Readiness, for a load balancer: the database, the settings, and the first registration of the webhook. Checked at most once a second; needs no token.',
     credential: false,
     answers: [
       { status: 200, description: 'Ready.', schema: healthAnswer },

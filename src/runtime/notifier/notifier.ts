@@ -31,9 +31,6 @@ export interface Notifier {
   /** Calls `onTold` with each key that is told. It must not throw. The returned function ends it. */
   hear(topic: string, onTold: (key: string) => void): () => void;
 
-  /** Resolves when notifications can be sent. Rejects with `NotifierUnavailable` after a few seconds. */
-  ping(): Promise<void>;
-
   /** Sends and receives nothing more. Bounded in time. */
   close(): Promise<void>;
 }

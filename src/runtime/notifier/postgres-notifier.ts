@@ -80,8 +80,6 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
       if (!closed) send(topic, key);
     },
     hear: (topic, onTold) => subscribe(topic, async (key) => onTold(key)),
-    // The caller checks the database itself, and nothing else can be unavailable.
-    ping: () => Promise.resolve(),
     async close() {
       closed = true;
       local.close();

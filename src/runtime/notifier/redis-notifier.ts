@@ -16,7 +16,6 @@ export interface RedisNotifierOptions {
 }
 
 const START_DEADLINE_MS = 10_000;
-const PING_DEADLINE_MS = 5_000;
 const CLOSE_DEADLINE_MS = 2_000;
 const REST_MS = 1_000;
 /** How many keys a process may hold before it has started to work on them; other processes get the rest. */
@@ -184,9 +183,6 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
       heard.set(topic, onTold);
       return () => heard.delete(topic);
     },
-    async ping() {
-      await answer(PING_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, ping(producer));
-    },
     close() {
       closing ??= closeAll();
       return closing;
@@ -197,10 +193,6 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
 /** BullMQ separates its keys by colons, so a name must not contain one. */
 function escapeColons(text: string): string {
   return text.replaceAll('%', '%25').replaceAll(':', '%3A');
-}
-
-async function ping(connection: Redis | Cluster): Promise<void> {
-  await connection.ping();
 }
 
 function untilReady(connection: Redis | Cluster): Promise<void> {

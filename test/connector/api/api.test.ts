@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { connectorConnection, connectorConnectionList } from '../../../src/contract/connector/connections.ts';
@@ -82,7 +82,7 @@ beforeAll(async () => {
   expectedIds = [...service.messages]
     .sort((a, b) => b.createdAt - a.createdAt || a.id.localeCompare(b.id))
     .map((message) => message.id);
-  running = await world.start();
+  running = await world.start({ database: world.database });
   await running.ask('POST', '/v1/sync');
   polledAt = new Date(clock.now()).toISOString();
 });
@@ -457,14 +457,24 @@ describe('what the connector says of itself', () => {
 describe('probes', () => {
   it('report that something is unavailable, but not what', async () => {
     expect(healthAnswer.strict().parse((await get('/readyz')).body)).toEqual({ ok: true });
-    running.notifier.failing = true;
+    const ping = vi.spyOn(world.database, 'ping').mockRejectedValue(new Error('away'));
     await world.clock.advance(1_000);
     const answer = await get('/readyz');
-    running.notifier.failing = false;
+    ping.mockRestore();
     await world.clock.advance(1_000);
     expect(answer).toMatchObject({ status: 503, body: { ok: false } });
     expect(Object.keys(answer.body)).toEqual(['ok']);
     expect((await get('/healthz')).body).toEqual({ ok: true });
+  });
+
+  it('report a process as ready that can store deliveries, whatever its other work waits for', async () => {
+    const receiverDatabase = world.openDatabase();
+    const web = await world.start({ database: world.database, receiverDatabase, role: 'web' });
+    const ping = vi.spyOn(world.database, 'ping').mockRejectedValue(new Error('all connections are in use'));
+    expect((await web.ask('GET', '/readyz')).status).toBe(200);
+    ping.mockRestore();
+    await web.stop();
+    await receiverDatabase.close();
   });
 
   it('report the metrics of polling', async () => {

@@ -37,10 +37,6 @@ export class ManualNotifier implements Notifier {
     await this.#subscribers.get(topic)?.(key);
   }
 
-  ping(): Promise<void> {
-    return this.failing ? Promise.reject(new Error('nothing carries notifications')) : Promise.resolve();
-  }
-
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -68,7 +68,7 @@ function judgeUnready(origin: string): Finding {
   return problem('The connector runs, but is not ready.', {
     evidence: [`GET ${origin}/readyz was answered with 503.`],
     advice: [
-      'It cannot reach its database or Redis, the service has not accepted its settings, or the webhook was never registered. Its log contains the reason.',
+      'It cannot reach its database, the service has not accepted its settings, or the webhook was never registered. Its log contains the reason.',
     ],
   });
 }
