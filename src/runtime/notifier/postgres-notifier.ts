@@ -38,21 +38,22 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
 
   function send(topic: string, key: string): void {
     pending.add(JSON.stringify([topic, key]));
-    sending ??= sendAll()
-      .catch(onError)
-      .finally(() => {
-        sending = undefined;
-      });
+    sending ??= sendAll().catch(onError);
   }
 
   /** A notification that cannot be sent is lost; the work is found when a subscriber checks. */
   async function sendAll(): Promise<void> {
     // Calls at the same moment share a statement.
     await Promise.resolve();
-    while (pending.size > 0) {
-      const batch = [...pending].slice(0, MAX_CONCURRENT);
-      for (const payload of batch) pending.delete(payload);
-      await database.query(SEND, [prefix, batch], { deadlineMs: DEADLINE_MS });
+    try {
+      while (pending.size > 0) {
+        const batch = [...pending].slice(0, MAX_CONCURRENT);
+        for (const payload of batch) pending.delete(payload);
+        await database.query(SEND, [prefix, batch], { deadlineMs: DEADLINE_MS });
+      }
+    } finally {
+      // In the same turn as the last look at what is pending.
+      sending = undefined;
     }
   }
 

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { openDatabase, type Queryable } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
+import { createPostgresNotifier } from '../../../src/runtime/notifier/postgres-notifier.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { PGBOUNCER, startPgbouncer } from '../../support/pgbouncer.ts';
 import { CARRIERS, type Carrier } from './carriers.ts';
@@ -239,6 +240,30 @@ describe.skipIf(PGBOUNCER === undefined)(
 );
 
 describe('the Postgres channel', () => {
+  it('carries what is notified at the moment when a statement ends', async () => {
+    const sent: string[] = [];
+    const statement = Promise.withResolvers<never[]>();
+    const database: Queryable = {
+      query(_text, params = []) {
+        sent.push(...(params[1] as string[]));
+        return statement.promise;
+      },
+    };
+    const notifier = createPostgresNotifier({
+      database,
+      databaseUrl: 'postgres://127.0.0.1/none',
+      prefix: 'test',
+      clock: systemClock,
+      onError: (error) => expect.fail(String(error)),
+    });
+    notifier.notify('work', 'first');
+    await expect.poll(() => sent).toEqual(['["work","first"]']);
+    void statement.promise.then(() => notifier.notify('work', 'second'));
+    statement.resolve([]);
+    await expect.poll(() => sent).toEqual(['["work","first"]', '["work","second"]']);
+    await notifier.close();
+  });
+
   it('ignores foreign payloads', async () => {
     const test = await createTestDatabase();
     const logger = createLogger({ level: 'silent', name: 'test' });
