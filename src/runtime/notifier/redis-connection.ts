@@ -61,6 +61,8 @@ export function connectRedis(redis: RedisNodes, patience: Patience): Redis | Clu
     ...(redis.password === undefined ? {} : { password: redis.password }),
     connectTimeout: COMMAND_TIMEOUT_MS,
     keepAlive: 10_000,
+    // A primary that became a replica: its name may lead to the new one.
+    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
     // Workers of BullMQ use blocking commands, which must be allowed to wait.
     maxRetriesPerRequest: failFast ? 1 : null,
     ...(failFast ? { commandTimeout: COMMAND_TIMEOUT_MS } : {}),

@@ -136,6 +136,19 @@ describe.skipIf(REDIS_MISSING !== undefined)(
         .toContain('after');
     });
 
+    it('that has become a replica is connected to again, because its name may lead to the new primary', async () => {
+      const [server, primary] = [await start(), await start()];
+      const notifier = await open(server.url);
+      const admin = new Redis(server.url);
+      onTestFinished(() => admin.disconnect());
+      const connections = async () =>
+        Number(/total_connections_received:(\d+)/.exec(await admin.info('stats'))?.[1]);
+      const before = await connections();
+      await admin.replicaof('127.0.0.1', primary.port);
+      notifier.notify('work', 'refused');
+      await expect.poll(connections).toBe(before + 1);
+    });
+
     it('keeps no finished jobs', async () => {
       const server = await start();
       const notifier = await open(server.url);

@@ -82,12 +82,6 @@ export function openBullmqSink(options: BullmqSinkOptions): Sink {
     }
   }
 
-  /** A primary that became a replica: its name may lead to the new one. */
-  function leaveReplica(error: unknown): void {
-    const isReplica = error instanceof Error && error.message.startsWith('READONLY');
-    if (isReplica && connection.status === 'ready') connection.disconnect(true);
-  }
-
   return {
     // It is the queue that is slow, and not the change.
     whenLate: 'unavailable',
@@ -96,7 +90,6 @@ export function openBullmqSink(options: BullmqSinkOptions): Sink {
         await add(call);
         return { kind: 'taken' };
       } catch (error) {
-        leaveReplica(error);
         return { kind: 'unavailable', error: new QueueError(redis.hosts, error) };
       }
     },
