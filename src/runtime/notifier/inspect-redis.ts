@@ -9,6 +9,7 @@ const DEADLINE_MS = 5_000;
 export interface RedisState {
   readonly hosts: string;
   readonly version: string;
+  readonly isReplica: boolean;
   readonly policy: string;
   readonly usedBytes: number;
   /** 0: no limit. */
@@ -57,6 +58,7 @@ function readState(info: string, hosts: string): RedisState {
   return {
     hosts,
     version: field('redis_version'),
+    isReplica: field('role') === 'slave',
     policy: field('maxmemory_policy'),
     usedBytes: Number(field('used_memory')),
     maxBytes: Number(field('maxmemory')),

@@ -177,7 +177,7 @@ describe.skipIf(REDIS_MISSING !== undefined)('Redis', () => {
   const ask = async (redisUrl: string): Promise<string> =>
     told(await examineWith({ ...SETTINGS, redisUrl }, { whyNoDatabase: 'there is none' }), 'redis');
 
-  it('is reported if it evicts, is full, requires a password or does not listen, and not otherwise', async () => {
+  it('is reported if it evicts, is full, is a replica, requires a password or does not listen, and not otherwise', async () => {
     const redis = await startTestRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'allkeys-lru']);
     try {
       expect(await ask(redis.url)).toMatch(
@@ -191,6 +191,8 @@ describe.skipIf(REDIS_MISSING !== undefined)('Redis', () => {
       await admin.set('of-somebody-else', 'x'.repeat(8_000_000));
       await admin.config('SET', 'maxmemory', '9mb');
       expect(await ask(redis.url)).toMatch(/^warning: Redis is nearly full/);
+      await admin.replicaof('127.0.0.1', await findFreePort());
+      expect(await ask(redis.url)).toMatch(/^problem: Redis is a replica/);
       await admin.config('SET', 'requirepass', 'pass-of-a-test');
       expect(await ask(redis.url)).toMatch(/^problem: Redis refuses the user name or the password/);
       admin.disconnect();

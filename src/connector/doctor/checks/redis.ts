@@ -48,12 +48,18 @@ function explainNoAnswer(hosts: string, error: unknown): Finding {
 }
 
 function judgeServer(server: RedisState): Finding {
-  const { hosts, version, policy, usedBytes, maxBytes } = server;
+  const { hosts, version, isReplica, policy, usedBytes, maxBytes } = server;
   const memory =
     maxBytes > 0
       ? `${megabytes(usedBytes)} of ${megabytes(maxBytes)} used`
       : `${megabytes(usedBytes)} used, no limit`;
   const evidence = [`Redis ${version} at ${hosts}: maxmemory-policy ${policy}, ${memory}.`];
+  if (isReplica) {
+    return problem('Redis is a replica, so it accepts no notifications.', {
+      evidence,
+      advice: ['Let the host in REDIS_URL lead to the primary, also after a failover.'],
+    });
+  }
   if (policy !== 'noeviction') {
     return problem(`Redis may evict notifications: its maxmemory-policy is ${policy}.`, {
       evidence,
