@@ -4,7 +4,7 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import type { Queryable } from './database.ts';
-import { QueryDeadlineExceeded, QueryFailed } from './errors.ts';
+import { QueryDeadlineExceeded, QueryFailed, sqlState } from './errors.ts';
 import { Session } from './session.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
@@ -28,6 +28,13 @@ export class MigrationFailed extends Error {
 
 const DEADLINE_MS = 10 * 60_000;
 const CONNECT_DEADLINE_MS = 10_000;
+/**
+ * Everything else waits behind a request for a table, such as a delivery. So it is given up soon and repeated: slow
+ * readers, such as a backup, go first.
+ */
+const LOCK_WAIT_MS = 200;
+const LOCK_PAUSE_MS = 1_000;
+const LOCK_NOT_AVAILABLE = '55P03';
 /** First half of the advisory lock's key; the second half is derived from the schema. */
 const LOCK_SPACE = 7_204_115;
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
@@ -45,8 +52,24 @@ interface AppliedMigration {
  * release, or if an applied migration was changed afterwards; throws `DatabaseUnavailable` if the database cannot be used.
  */
 export async function migrateDatabase(options: MigrationOptions): Promise<{ applied: number }> {
-  const { url, schema, clock, logger } = options;
+  const { schema, clock, logger } = options;
   const migrations = readMigrations(options.folder, schema);
+  for (const begun = clock.elapsed(); ; await clock.sleep(LOCK_PAUSE_MS)) {
+    try {
+      return await migrateOnce(options, migrations);
+    } catch (err) {
+      const waitedMs = clock.elapsed() - begun;
+      if (sqlState(err) !== LOCK_NOT_AVAILABLE || waitedMs > DEADLINE_MS) throw err;
+      if (waitedMs < LOCK_PAUSE_MS)
+        logger.warn({ schema, err }, 'a migration waits for tables that others read, such as a backup');
+    }
+  }
+}
+
+async function migrateOnce(
+  { url, schema, clock, logger }: MigrationOptions,
+  migrations: readonly MigrationMeta[],
+): Promise<{ applied: number }> {
   const session = await Session.open({
     url,
     name: `migrate-${schema}`,
@@ -104,6 +127,7 @@ async function applyAll(
   if (obstacle !== undefined) throw new MigrationFailed(obstacle);
   const done = new Set(applied.map(({ created_at }) => created_at));
   const pending = migrations.filter(({ folderMillis }) => !done.has(folderMillis));
+  if (pending.length > 0) await scope.script(`set local lock_timeout = ${LOCK_WAIT_MS}`);
   for (const migration of pending) await applyOne(scope, migration, schema);
   return pending.length;
 }

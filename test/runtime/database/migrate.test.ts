@@ -155,6 +155,31 @@ describe('migrations', () => {
     expect(await columns()).toEqual(['id', 'name']);
   });
 
+  it('lets a slow reader of a table go first, and does not keep others waiting meanwhile', async () => {
+    await write(FIRST);
+    await migrate();
+    await write(FIRST, SECOND);
+    const [reading, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // Such as a backup.
+    const reader = database.transaction(
+      async (tx) => {
+        await tx.query('select * from shop.item');
+        reading.resolve();
+        await over.promise;
+      },
+      { deadlineMs: 60_000 },
+    );
+    await reading.promise;
+    const migrated = migrate();
+    const requested = `select from pg_locks where relation = 'shop.item'::regclass and not granted`;
+    await expect.poll(() => database.query(requested), { timeout: 5_000, interval: 20 }).toHaveLength(1);
+    await database.query('insert into shop.item values (1)', [], { deadlineMs: 2_000 });
+    over.resolve();
+    await reader;
+    expect(await migrated).toEqual({ applied: 1 });
+    expect(await columns()).toEqual(['id', 'name']);
+  });
+
   it('reports that the folder contains no migrations', async () => {
     await expect(migrate()).rejects.toThrow(/npm run migrations/);
   });
