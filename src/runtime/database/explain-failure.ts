@@ -39,10 +39,6 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
     reason: 'authentication',
     advice: 'this user is not allowed to connect to this database; grant CONNECT',
   },
-  '53300': {
-    reason: 'too_many_connections',
-    advice: 'all connections are in use; raise max_connections or lower the pool sizes',
-  },
   '57P03': { reason: 'not_ready', advice: 'the server is starting or stopping; try again soon' },
 };
 
@@ -67,11 +63,14 @@ function explainProtocol(message: string, url: string): Explanation {
   return { reason: 'rejected_session', advice: `the session was rejected with "${message}"; ${advice}` };
 }
 
-function explainCode(code: string | undefined): Explanation {
+function explainCode(code: string | undefined, message: string): Explanation {
   const known = code === undefined ? undefined : BY_CODE[code];
   if (known !== undefined) return known;
-  if (code?.startsWith('53') === true)
-    return BY_CODE['53300'] ?? { reason: 'too_many_connections', advice: '' };
+  // A limit of the server, of the database or of the user.
+  if (code?.startsWith('53') === true) {
+    const advice = `it reports "${message}"; raise that limit, or run fewer processes`;
+    return { reason: 'too_many_connections', advice };
+  }
   if (code?.startsWith('57') === true) return { reason: 'not_ready', advice: 'the server ended the session' };
   if (code !== undefined && TLS_CODES.test(code)) {
     return {
@@ -103,7 +102,7 @@ export function explainConnectFailure(error: unknown, url: string, host: Host): 
       ? explainProtocol(message, url)
       : code === '28000' && /role .* does not exist/.test(message)
         ? NO_SUCH_USER
-        : explainCode(code);
+        : explainCode(code, message);
   const user = decodeURIComponent(parseUrl(url).username);
   const who = user === '' ? '' : ` as ${user}`;
   return new DatabaseUnavailable(reason, `cannot use Postgres at ${describeLocation(url, [host])}${who}`, {

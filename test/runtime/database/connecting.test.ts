@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -89,6 +90,16 @@ describe('connecting', () => {
     const failure = await failureOf(withDatabase(test.url, 'no_such_database'));
     expect(failure).toMatchObject({ reason: 'missing_database', permanent: true });
     expect(failure.message).toMatch(/create it/);
+  });
+
+  it('reports which limit of connections is reached', async () => {
+    const role = `limited_${randomUUID().slice(0, 8)}`;
+    await asAdmin((admin) => admin.unsafe(`create role ${role} login password 'x' connection limit 0`));
+    const url = Object.assign(new URL(test.url), { username: role, password: 'x' });
+    const failure = await failureOf(url.toString());
+    await asAdmin((admin) => admin.unsafe(`drop role ${role}`));
+    expect(failure).toMatchObject({ reason: 'too_many_connections', permanent: false, code: '53300' });
+    expect(failure.message).toContain(`too many connections for role "${role}"`);
   });
 
   it('rejects a server older than 15, and names both versions', async () => {
