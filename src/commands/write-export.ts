@@ -43,6 +43,8 @@ interface Progress {
  */
 export async function writeExport({ file, subject, readPage, onPage }: ExportOptions): Promise<Exported> {
   let { cursor, entries, bytes } = readProgress(file, subject);
+  // Also what fails before the first page is continued.
+  await replaceFile(`${file}.progress`, { subject, cursor, entries, bytes });
   const output = await open(file, bytes === 0 ? 'w' : 'r+');
   try {
     await output.truncate(bytes);

@@ -112,7 +112,7 @@ describe('an export', () => {
       subject,
       readPage: async (cursor) => {
         asked.push(cursor);
-        if (cursor === failsAt) throw new Error('the connector is gone');
+        if ((cursor ?? 'start') === failsAt) throw new Error('the connector is gone');
         return pages[cursor ?? 'start'] ?? expect.fail(`no page ${cursor}`);
       },
     });
@@ -125,6 +125,11 @@ describe('an export', () => {
     expect(await write()).toEqual({ entries: 4, bytes: 32, sha256: sha256() });
     expect(asked).toEqual(['c']);
     expect(lines()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }]);
+  });
+
+  it('begins again if nothing of it was written, as after a refusal', async () => {
+    await expect(write('start')).rejects.toThrow('the connector is gone');
+    expect(await write()).toMatchObject({ entries: 4 });
   });
 
   it('begins again if its file was deleted', async () => {
