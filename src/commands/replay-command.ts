@@ -51,7 +51,7 @@ function readShow(value: string | boolean | undefined): number {
 function abortOnSignals(): AbortSignal {
   const over = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => over.abort(new Error('it was stopped; it changed nothing.')));
+    process.once(signal, () => over.abort(new Error('it was stopped. What --apply has merged stays.')));
   }
   return over.signal;
 }
