@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { HttpServer } from '../../src/runtime/http-server/http-server.ts';
 import { HAPROXY_MISSING, startTestProxy, type TestProxy } from '../support/haproxy.ts';
 import { listen } from '../support/listen.ts';
@@ -20,6 +21,7 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
         const web = await listen(({ url = '', method }, response) => {
           if (method === 'GET' && url === '/readyz') return void response.end();
           asked.push(url);
+          if (url.endsWith('-hangs') && asked.indexOf(url) === asked.length - 1) return;
           response.writeHead(url.includes('fail') ? 500 : 200).end();
         });
         webs.push(web);
@@ -87,6 +89,12 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
       expect(asked.slice(before)).toEqual([path]);
       expect(received.match(/^x-content-type-options: nosniff\r$/gim)).toHaveLength(1);
       expect(received).not.toMatch(/strict-transport-security/i);
+    });
+
+    it('asks the other web process if one hangs, before the sender gives up after 10 s', async () => {
+      const before = systemClock.elapsed();
+      expect((await ask('POST /webhooks/messaging/one-hangs', 'Content-Length: 0')).statuses).toEqual([200]);
+      expect(systemClock.elapsed() - before).toBeLessThan(10_000);
     });
 
     it('logs failures without the query, and without the path of a consent', async () => {
