@@ -79,6 +79,7 @@ export const GUESTS: Readonly<Record<string, readonly [table: string, why: strin
 export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/connector/accounts/accounts.ts': 'the tables of an account, from a list',
   'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
+  'src/connector/db/invalid-deliveries.ts': 'the partitions of the inbox',
   'src/connector/db/sealed-columns.ts': 'every column that holds a sealed value, from a list',
   'src/platform/oauth/token/consume.ts': 'codes and refresh tokens, which are used up alike',
 };

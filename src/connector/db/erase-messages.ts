@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { MESSAGE_TEXTS } from './facts.ts';
+import { type DeliveryOutcome, MESSAGE_TEXTS } from './facts.ts';
 import { changes } from './feed-tables.ts';
 import { messages } from './message-tables.ts';
 import { writeChanges } from './write-changes.ts';
@@ -51,10 +51,11 @@ UPDATE connector.changes
 
 const DELIVERIES = `DELETE FROM connector.inbox WHERE (connection_id, message_id) IN ${NAMED}`;
 
-/** Deliveries that became no message, so that only their bytes name the person. */
-const UNMERGED = `
+/** Outcomes of deliveries that became no message, so that only their bytes name the person. */
+export const UNMERGED: readonly DeliveryOutcome[] = ['invalid', 'unmergeable', 'unknown_event', 'foreign'];
+const UNMERGED_DELIVERIES = `
 DELETE FROM connector.inbox i
- WHERE i.outcome IN ('invalid', 'unmergeable', 'unknown_event', 'foreign')
+ WHERE i.outcome = ANY($2::text[])
    AND EXISTS (SELECT FROM unnest($1::text[]) p WHERE position(convert_to('"' || p || '"', 'UTF8') IN i.body) > 0)`;
 
 /**
@@ -66,13 +67,14 @@ export async function eraseMessages(
   phones: readonly string[],
   removedFiles: readonly string[],
 ): Promise<ErasedMessages[]> {
+  // First: they are locked by what merges them later, whose message is then there to be erased.
+  await tx.query(UNMERGED_DELIVERIES, [phones, UNMERGED]);
   const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles]);
   const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
   const named = [connections, erased.flatMap(({ ids }) => ids)];
   await tx.query(CHANGES, [...named, phones]);
   await tx.query(SENDS, [phones]);
   await tx.query(DELIVERIES, named);
-  await tx.query(UNMERGED, [phones]);
   return erased;
 }
 

@@ -6,8 +6,8 @@ import { inboxColumns } from './inbox-table.ts';
 
 /* Deliveries that were stored without being read, because this or an earlier version could not. */
 
-/** No index finds them: a whole day is read. */
-const DAY_DEADLINE_MS = 10 * 60_000;
+/** Of a transaction: no index finds them, so a whole day is read. */
+export const DAY_DEADLINE_MS = 10 * 60_000;
 
 const dayOf = (name: string) => connectorSchema.table(name, inboxColumns);
 
@@ -32,16 +32,17 @@ export async function markPartitionRead(db: Queryable, name: string, version: nu
 
 const markOf = (version: number): string => `reader ${version}`;
 
-/** The next invalid deliveries of a partition, in order of their ids. Throws as `query` does. */
+/** The next invalid deliveries of a partition, in order of their ids, locked. Throws as `query` does. */
 export async function listInvalidDeliveries(db: Queryable, partition: string, after: number, limit: number) {
   const day = dayOf(partition);
   const { id, subscriptionId, accountId, receivedAt, signedAt, secretVersion, body } = day;
-  return await orm(db, DAY_DEADLINE_MS)
+  return await orm(db)
     .select({ id, subscriptionId, accountId, receivedAt, signedAt, secretVersion, body })
     .from(day)
     .where(and(eq(day.outcome, 'invalid'), gt(id, after)))
     .orderBy(asc(id))
-    .limit(limit);
+    .limit(limit)
+    .for('key share');
 }
 
 /** Deletes deliveries of a partition, which were stored again as read. */
@@ -51,7 +52,7 @@ export async function deleteDeliveries(
   ids: readonly number[],
 ): Promise<void> {
   const day = dayOf(partition);
-  await orm(db, DAY_DEADLINE_MS)
+  await orm(db)
     .delete(day)
     .where(and(eq(day.outcome, 'invalid'), isAnyOf(day.id, ids)));
 }

@@ -1,11 +1,12 @@
 import { READER_VERSION } from '../../contract/service/read-fields.ts';
 import { Deadline } from '../../runtime/clock/deadline.ts';
 import { type Repeat, repeat } from '../../runtime/clock/repeat.ts';
-import { sqlState } from '../../runtime/database/database.ts';
+import { type Queryable, sqlState } from '../../runtime/database/database.ts';
 import type { Base } from '../db/base.ts';
 import type { RawDelivery } from '../db/facts.ts';
 import { endOfPartition } from '../db/inbox-partitions.ts';
 import {
+  DAY_DEADLINE_MS,
   deleteDeliveries,
   listInvalidDeliveries,
   listUnreadPartitions,
@@ -65,35 +66,51 @@ export function startReadingAgain(options: ReadAgainOptions): Repeat {
 async function readDay(options: ReadAgainOptions, name: string, stopping: AbortSignal): Promise<boolean> {
   const { database, logger } = options;
   let count = 0;
-  for (let after = 0, full = true; full; ) {
+  for (let after: number | null = 0; after !== null; ) {
     if (stopping.aborted) return false;
-    const rows = await listInvalidDeliveries(database, name, after, PAGE).catch((error: unknown) => {
-      if (sqlState(error) === UNDEFINED_TABLE) return [];
-      throw error;
-    });
-    after = rows.at(-1)?.id ?? after;
-    full = rows.length === PAGE;
-    const readable = rows.flatMap(({ id, secretVersion, ...row }) => {
-      const { kind, ...content } = interpretBody(Buffer.from(row.body), row);
-      const verified = secretVersion === null ? {} : { secretVersion };
-      return kind === 'message' || kind === 'connection'
-        ? [{ id, delivery: { ...row, ...verified, ...content } }]
-        : [];
-    });
-    await store(
-      options,
-      readable.map(({ delivery }) => delivery as RawDelivery),
-    );
-    await deleteDeliveries(
-      database,
-      name,
-      readable.map(({ id }) => id),
-    );
-    count += readable.length;
+    const from: number = after;
+    const page = await database
+      .transaction((tx) => readPage(options, tx, name, from), { deadlineMs: DAY_DEADLINE_MS })
+      .catch((error: unknown) => {
+        if (sqlState(error) === UNDEFINED_TABLE) return { last: null, count: 0 };
+        throw error;
+      });
+    after = page.last;
+    count += page.count;
   }
   if (count > 0)
     logger.info({ count, day: name }, 'deliveries that were invalid for an earlier version were read');
   return true;
+}
+
+/**
+ * Stores a page on another connection while `tx` has it locked: an erasure waits, and finds what was stored. Resolves with
+ * the id after which the next page begins, or null, and with how many were read.
+ */
+async function readPage(
+  options: ReadAgainOptions,
+  tx: Queryable,
+  name: string,
+  after: number,
+): Promise<{ readonly last: number | null; readonly count: number }> {
+  const rows = await listInvalidDeliveries(tx, name, after, PAGE);
+  const readable = rows.flatMap(({ id, secretVersion, ...row }) => {
+    const { kind, ...content } = interpretBody(Buffer.from(row.body), row);
+    const verified = secretVersion === null ? {} : { secretVersion };
+    return kind === 'message' || kind === 'connection'
+      ? [{ id, delivery: { ...row, ...verified, ...content } }]
+      : [];
+  });
+  await store(
+    options,
+    readable.map(({ delivery }) => delivery as RawDelivery),
+  );
+  await deleteDeliveries(
+    tx,
+    name,
+    readable.map(({ id }) => id),
+  );
+  return { last: rows.length === PAGE ? (rows.at(-1)?.id ?? null) : null, count: readable.length };
 }
 
 /** Throws if one of them could not be stored. */

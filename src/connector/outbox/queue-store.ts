@@ -159,7 +159,7 @@ SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM updated) AS done`
 
 /**
  * Commits the state of a send together with the message that resulted from it. The message is stored even if
- * the lease was lost; the state of the send only with the lease.
+ * the lease was lost, unless the send was erased; the state of the send only with the lease.
  */
 export async function updateSend(
   database: Database,
@@ -184,6 +184,11 @@ export async function updateSend(
   ];
   if (message === undefined) return toWriteResult(await database.query<WriteRow>(UPDATE, params));
   return await database.transaction(async (tx) => {
+    // Locked, so that an erasure of its person sees the message, or is seen.
+    const known = await tx.query('SELECT FROM connector.outbound WHERE id = $1 FOR UPDATE', [
+      update.outboundId,
+    ]);
+    if (known.length === 0) return 'conflict';
     await commitBatch(tx, { now, messages: [message] });
     return toWriteResult(await tx.query<WriteRow>(UPDATE, params));
   });

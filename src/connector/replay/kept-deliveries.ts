@@ -1,8 +1,9 @@
-import { and, count, gt, isNull, min, sql } from 'drizzle-orm';
+import { and, count, gt, isNull, min, or, sql } from 'drizzle-orm';
 import { EVENT_TYPES } from '../../contract/service/events.ts';
 import { type Queryable, sqlState } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { connectorSchema } from '../db/column-types.ts';
+import { UNMERGED } from '../db/erase-messages.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { listInboxPartitions } from '../db/inbox-partitions.ts';
 import { inbox, inboxColumns } from '../db/inbox-table.ts';
@@ -60,6 +61,26 @@ export async function listNextMessages(
   return fitting.map((row) => row.id);
 }
 
+/**
+ * Locks the deliveries of these messages that became none, and those of `unnamed` that are still kept, whose ids it
+ * returns: an erasure that would delete them waits, and finds the messages that they become.
+ */
+export async function lockUnmerged(
+  tx: Queryable,
+  messageIds: readonly string[],
+  unnamed: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const { messageId, outcome, id } = inbox;
+  const isNamed = isAnyOf(messageId, messageIds);
+  const isOne = unnamed.length === 0 ? isNamed : or(isNamed, and(isNull(messageId), isAnyOf(id, unnamed)));
+  const rows = await orm(tx)
+    .select({ id })
+    .from(inbox)
+    .where(and(isOne, isAnyOf(outcome, UNMERGED)))
+    .for('key share');
+  return new Set(rows.map((row) => row.id));
+}
+
 /** The kept deliveries of these messages, in the order in which they were stored. Equal copies are read once. */
 export async function readKeptDeliveries(db: Queryable, messageIds: readonly string[]): Promise<Kept> {
   const { messageId, accountId, body } = inbox;
@@ -76,7 +97,10 @@ export async function readKeptDeliveries(db: Queryable, messageIds: readonly str
  * The kept deliveries whose message could not be read when they arrived: newer code may be able to. Each day is
  * read separately; a day that is dropped during this is skipped from there on.
  */
-export async function* readUnnamedDeliveries(db: Queryable, signal: AbortSignal): AsyncGenerator<Kept> {
+export async function* readUnnamedDeliveries(
+  db: Queryable,
+  signal: AbortSignal,
+): AsyncGenerator<Kept & { readonly id: number }> {
   for (const name of await listInboxPartitions(db)) {
     const day = connectorSchema.table(name, inboxColumns);
     for (let after = 0, full = true; full; ) {
@@ -92,7 +116,7 @@ export async function* readUnnamedDeliveries(db: Queryable, signal: AbortSignal)
           if (sqlState(error) === UNDEFINED_TABLE) return [];
           throw error;
         });
-      yield readFacts(rows.map((row) => ({ ...row, copies: 1 })));
+      for (const row of rows) yield { id: row.id, ...readFacts([{ ...row, copies: 1 }]) };
       after = rows.at(-1)?.id ?? after;
       full = rows.length === UNNAMED;
     }

@@ -10,7 +10,12 @@ import { readInboxSince } from '../db/inbox-partitions.ts';
 import { messages } from '../db/schema.ts';
 import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
-import { listNextMessages, readKeptDeliveries, readUnnamedDeliveries } from './kept-deliveries.ts';
+import {
+  listNextMessages,
+  lockUnmerged,
+  readKeptDeliveries,
+  readUnnamedDeliveries,
+} from './kept-deliveries.ts';
 
 /** What merging its deliveries adds to a stored message; all values are new if it is missing. */
 export interface MessageDifference {
@@ -59,7 +64,7 @@ const PAGE_DEADLINE_MS = 60_000;
 const ROLL_BACK = new Error('rolled back');
 
 /** Deliveries that named no message when they arrived but do now, by message. */
-type Unnamed = ReadonlyMap<string, readonly MessageFacts[]>;
+type Unnamed = ReadonlyMap<string, readonly { readonly id: number; readonly fact: MessageFacts }[]>;
 
 /** Result of a page of messages. */
 interface Page extends Pick<ReplaySummary, 'deliveries' | 'invalid' | 'refused' | 'messages' | 'applied'> {
@@ -77,11 +82,12 @@ export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   const { database, apply, signal, onDifference, onProgress } = options;
   const keptSince = await readInboxSince(database);
   const counts = { deliveries: 0, invalid: 0, refused: 0, messages: 0, applied: 0 };
-  const unnamed = new Map<string, MessageFacts[]>();
-  for await (const { facts, deliveries, invalid } of readUnnamedDeliveries(database, signal)) {
+  const unnamed = new Map<string, { readonly id: number; readonly fact: MessageFacts }[]>();
+  for await (const { id, facts, deliveries, invalid } of readUnnamedDeliveries(database, signal)) {
     counts.deliveries += deliveries;
     counts.invalid += invalid;
-    for (const fact of facts) unnamed.set(fact.messageId, [...(unnamed.get(fact.messageId) ?? []), fact]);
+    for (const fact of facts)
+      unnamed.set(fact.messageId, [...(unnamed.get(fact.messageId) ?? []), { id, fact }]);
   }
   let different = 0;
   let ids = await listNextMessages(database, '', [...unnamed.keys()]);
@@ -128,10 +134,16 @@ async function mergePage(
   const work = (): Promise<void> =>
     database.transaction(
       async (tx) => {
+        const others = ids.flatMap((id) => unnamed.get(id) ?? []);
+        const kept = await lockUnmerged(
+          tx,
+          ids,
+          others.map(({ id }) => id),
+        );
         // Once the messages are locked, everything that was merged into them is visible.
         const before = await readLive(tx, ids);
         const { facts: named, ...counts } = await readKeptDeliveries(tx, ids);
-        const facts = [...named, ...ids.flatMap((id) => unnamed.get(id) ?? [])];
+        const facts = [...named, ...others.flatMap(({ id, fact }) => (kept.has(id) ? fact : []))];
         page = { ...counts, refused: facts.length, messages: 0, applied: 0, differences: [] };
         const { masks } = await commitBatch(tx, { now: clock.now(), messages: facts, via: 'replay' });
         const found = compare(ids, before, await readLive(tx, ids), facts);

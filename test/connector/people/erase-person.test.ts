@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
+import { erasePerson } from '../../../src/connector/people/erase-person.ts';
+import { replay } from '../../../src/connector/replay/replay.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
+import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { OutboxBench, refuse, SOMEBODY, sentAs } from '../outbox/outbox-bench.ts';
+import {
+  delivery,
+  emptyTables,
+  openConnectorDatabase,
+  outage,
+  silentLogger,
+  T0,
+} from '../support/event-fixtures.ts';
+
+/* What was read before an erasure, and is written while it runs or after it. */
+
+const DAY = 86_400_000;
+
+let database: Database;
+let close: () => Promise<void>;
+const clock = new ManualClock(T0);
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase(8));
+});
+afterAll(() => close());
+beforeEach(async () => {
+  await emptyTables(database);
+  await makeInboxPartitions(database, T0 - DAY, 1);
+});
+
+const erase = () => erasePerson({ database, mediaStore: null }, SOMEBODY, T0);
+const messages = () => database.query('SELECT id, peer, text FROM connector.messages');
+const deliveries = () => database.query('SELECT message_id FROM connector.inbox');
+
+/** Stores a delivery of the person's message `m1` as one that became no message. */
+async function keep(outcome: 'invalid' | 'foreign'): Promise<void> {
+  const { connection: _, ...raw } = delivery({ connection: outage('c1', T0) }, { receivedAt: T0 });
+  const message = { id: 'm1', wa_id: null, from: SOMEBODY, text: 'Hello', timestamp: T0 };
+  const body = Buffer.from(JSON.stringify({ event: 'message.received', connection_id: 'c1', message }));
+  const names = { connectionId: 'c1', messageId: outcome === 'foreign' ? 'm1' : null };
+  const kept = { ...raw, names, event: 'message.received', body, outcome: 'invalid' } as const;
+  await commitBatch(database, { now: T0, deliveries: [kept] });
+  await database.query('UPDATE connector.inbox SET outcome = $1', [outcome]);
+}
+
+/** Calls `before` once, before the first statement that merges messages. */
+function beforeMerge(before: () => Promise<void>): Database {
+  let called = false;
+  const on = (db: Queryable): Queryable => ({
+    async query(text, params, options) {
+      if (!called && text.includes('INSERT INTO connector.messages')) {
+        called = true;
+        await before();
+      }
+      return await db.query(text, params, options);
+    },
+  });
+  return Object.assign(Object.create(database), {
+    ...on(database),
+    transaction: (work: (tx: Queryable) => Promise<unknown>, options: object) =>
+      database.transaction((tx) => work(on(tx)), options),
+  });
+}
+
+/** An erasure that begins before the merge and has got as far as it can when the merge runs. */
+function eraseDuring() {
+  const erased = Promise.withResolvers<unknown>();
+  const waits = async (): Promise<boolean> =>
+    (
+      await database.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+    ).length > 0;
+  const merging = beforeMerge(async () => {
+    let ended = false;
+    const erasing = erase().finally(() => {
+      ended = true;
+    });
+    erasing.then(erased.resolve, erased.reject);
+    await expect.poll(async () => ended || (await waits())).toBe(true);
+  });
+  return { merging, erased: erased.promise };
+}
+
+const run = (on: Database) =>
+  replay({
+    ...{ database: on, clock, apply: true, signal: new AbortController().signal },
+    onDifference: () => undefined,
+    onProgress: () => undefined,
+  });
+
+it('the answer of a send that was taken for lost brings nothing back', async () => {
+  const bench = await OutboxBench.open();
+  onTestFinished(() => bench.close());
+  const connectionId = await bench.addConnection();
+  await bench.queueText(connectionId, 'Hello');
+  const late = Promise.withResolvers<ReturnType<typeof sentAs>>();
+  bench.answer = () => late.promise;
+  const first = await bench.running();
+  const sending = first.settle();
+  await expect.poll(() => bench.calls.length).toBe(1);
+  await bench.bury(first);
+  bench.answer = () => refuse('send_failed');
+  await bench.sendAll(await bench.running(), 2);
+  const erased = await erasePerson({ database: bench.database, mediaStore: null }, SOMEBODY, T0);
+  expect(erased).toEqual({ messages: 0, sends: 1 });
+  late.resolve(sentAs('m1'));
+  await sending;
+  expect(await bench.database.query('SELECT id FROM connector.messages')).toEqual([]);
+});
+
+it('a replay merges no delivery that was deleted since the replay began', async () => {
+  await keep('invalid');
+  const erasing: Database = Object.assign(Object.create(database), {
+    query: database.query.bind(database),
+    async transaction(work: (tx: Queryable) => Promise<unknown>, options: object) {
+      await erase();
+      return await database.transaction(work, options);
+    },
+  });
+  expect(await run(erasing)).toMatchObject({ applied: 0 });
+  expect(await messages()).toEqual([]);
+});
+
+it.each(['invalid', 'foreign'] as const)(
+  'a replay that merges %s deliveries at the moment is waited for',
+  async (outcome) => {
+    await keep(outcome);
+    const { merging, erased } = eraseDuring();
+    expect(await run(merging)).toMatchObject({ applied: 1 });
+    expect(await erased).toEqual({ messages: 1, sends: 0 });
+    expect(await messages()).toEqual([{ id: 'm1', peer: null, text: null }]);
+    expect(await deliveries()).toEqual([]);
+  },
+);
+
+it('deliveries that are read again at the moment are waited for', async () => {
+  await keep('invalid');
+  const { merging, erased } = eraseDuring();
+  const presence = createPresence({ database, clock, logger: silentLogger, works: true });
+  await presence.start();
+  onTestFinished(() => presence.stop());
+  const onCommitted = () => undefined;
+  const reading = startReadingAgain({
+    database: merging,
+    clock,
+    logger: silentLogger,
+    presence,
+    onCommitted,
+  });
+  onTestFinished(() => reading.stop());
+  await reading.settle();
+  expect(await erased).toEqual({ messages: 1, sends: 0 });
+  expect(await messages()).toEqual([{ id: 'm1', peer: null, text: null }]);
+  expect(await deliveries()).toEqual([]);
+});
