@@ -102,7 +102,8 @@ function toUpdate(
       return {
         ...base,
         state: 'queued',
-        nextAttemptAt: Math.max(now, (since ?? now) + step.waitMs),
+        // The process that began the attempt may have a clock that is ahead.
+        nextAttemptAt: Math.max(now, Math.min(since ?? now, now) + step.waitMs),
         awaitsService,
         inDoubt: step.inDoubt,
       };
@@ -161,7 +162,7 @@ async function attempt(
     ...send,
     attemptId,
     attempts: send.attempts + 1,
-    firstAttemptAt: send.firstAttemptAt ?? startedAt,
+    firstAttemptAt: Math.min(send.firstAttemptAt ?? startedAt, startedAt),
     lastAttemptAt: startedAt,
   };
   const before = clock.elapsed();

@@ -1,6 +1,7 @@
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
+import { readPollState } from '../accounts/poll-state.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
@@ -143,9 +144,13 @@ async function takeStep(
   signal: AbortSignal,
 ): Promise<WriteResult> {
   if (send.attemptId !== null) return await recordAbandoned(context, lease, send);
-  const isOver =
-    send.firstAttemptAt !== null && context.clock.now() > send.firstAttemptAt + LAST_ATTEMPT_AFTER_MS;
-  if (isOver) return await giveUpSend(context, lease, send, null);
+  const endsAt = (send.firstAttemptAt ?? Number.POSITIVE_INFINITY) + LAST_ATTEMPT_AFTER_MS;
+  if (context.clock.now() > endsAt) {
+    // Our clock may be ahead. Until a poll has seen the service's, the send is neither attempted nor given up.
+    const { lastGoodReference } = await readPollState(context.database, send.accountId);
+    if (lastGoodReference !== null && lastGoodReference <= endsAt) return 'lost';
+    return await giveUpSend(context, lease, send, null);
+  }
   const client = await context.clientFor(send.accountId);
   if (client === 'elsewhere' || client === 'paused') return 'lost';
   if (client === 'gone') return await giveUpSend(context, lease, send, 'account_removed');

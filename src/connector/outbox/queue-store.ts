@@ -104,7 +104,7 @@ WITH guard AS (${heldLease('$1', '$2')}),
 begun AS (
   UPDATE connector.outbound o
      SET state = 'sending', attempt_id = $5, attempts = o.attempts + 1,
-         first_attempt_at = coalesce(o.first_attempt_at, $3::bigint), last_attempt_at = $3::bigint,
+         first_attempt_at = least(o.first_attempt_at, $3::bigint), last_attempt_at = $3::bigint,
          next_attempt_at = NULL, updated_at = $3::bigint
    WHERE o.id = $4 AND o.state = 'queued' AND EXISTS (SELECT FROM guard)
   RETURNING o.*
@@ -112,7 +112,7 @@ begun AS (
 ${writeSendChanges('begun', 'send', '$3::bigint')}
 SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM begun) AS done`;
 
-/** Commits the start of an attempt. */
+/** Commits the start of an attempt. The first one was no later than this one, whatever the clock of its process said. */
 export async function beginAttempt(
   db: Queryable,
   lease: Lease,

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createQueueFloors, readDueQueues, readLateSends } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
@@ -244,6 +244,42 @@ describe('a send that was planned by a process whose clock is an hour ahead', ()
     expect(await Promise.all(ids.map((id) => bench.stateOf(id)))).toEqual(['sent', 'sent']);
   });
 
+  it('is attempted as soon as after any lost answer if that process died', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueText(connectionId, 'Hello');
+    const first = await bench.running();
+    const lost = Promise.withResolvers<ReturnType<typeof sentAs>>();
+    bench.answer = () => lost.promise;
+    bench.clock.jump(HOUR);
+    void first.settle();
+    await expect.poll(() => bench.calls.length).toBe(1);
+    bench.clock.jump(-HOUR);
+    await bench.bury(first);
+    bench.answer = () => sentAs('m1');
+    const second = await bench.running();
+    await second.settle();
+    await bench.clock.skip(MINUTE);
+    await second.settle();
+    lost.resolve(sentAs('m1'));
+    expect(await bench.stateOf(id)).toBe('sent');
+  });
+
+  it('is attempted no later than 23 hours after its second attempt, which a right clock has dated', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueText(connectionId, 'Hello');
+    const outbox = await bench.running();
+    bench.answer = () => lose();
+    bench.clock.jump(2 * HOUR);
+    await outbox.settle();
+    bench.clock.jump(-2 * HOUR);
+    await outbox.settle();
+    expect(bench.calls).toHaveLength(2);
+    bench.answer = () => sentAs('m1');
+    bench.clock.jump(23 * HOUR + MINUTE);
+    await outbox.settle();
+    expect([await bench.stateOf(id), bench.calls.length]).toEqual(['unknown', 2]);
+  });
+
   it('is not mistaken for one that the service asked to wait for an hour', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'Hello');
@@ -260,6 +296,28 @@ describe('a send that was planned by a process whose clock is an hour ahead', ()
     await outbox.settle();
     expect(await bench.stateOf(id)).toBe('sent');
   });
+});
+
+it('a clock a day ahead gives up no send: the last poll, by the clock of the service, must agree', async () => {
+  const connectionId = await bench.addConnection();
+  const id = await bench.queueText(connectionId, 'Hello');
+  const outbox = await bench.running();
+  bench.answer = () => refuse('send_failed');
+  await outbox.settle();
+  const polled = (at: number) =>
+    bench.database.query(
+      `insert into connector.poll_states (account_id, last_good_reference) values ($1, $2)
+       on conflict (account_id) do update set last_good_reference = excluded.last_good_reference`,
+      [ACCOUNT, at],
+    );
+  onTestFinished(async () => void (await bench.database.query('delete from connector.poll_states')));
+  await polled(bench.clock.now());
+  bench.clock.jump(24 * HOUR);
+  await outbox.settle();
+  expect([await bench.stateOf(id), bench.calls.length]).toEqual(['queued', 1]);
+  await polled(bench.clock.now());
+  await outbox.settle();
+  expect([await bench.stateOf(id), bench.calls.length]).toEqual(['rejected', 1]);
 });
 
 describe('every error code', () => {

@@ -2,7 +2,7 @@ WITH guard AS (SELECT FROM connector.leases WHERE name = $1 AND fence = $2::bigi
 begun AS (
   UPDATE connector.outbound o
      SET state = 'sending', attempt_id = $5, attempts = o.attempts + 1,
-         first_attempt_at = coalesce(o.first_attempt_at, $3::bigint), last_attempt_at = $3::bigint,
+         first_attempt_at = least(o.first_attempt_at, $3::bigint), last_attempt_at = $3::bigint,
          next_attempt_at = NULL, updated_at = $3::bigint
    WHERE o.id = $4 AND o.state = 'queued' AND EXISTS (SELECT FROM guard)
   RETURNING o.*
