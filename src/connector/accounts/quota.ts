@@ -5,6 +5,7 @@ import { orm } from '../../runtime/database/orm.ts';
 import type { Base } from '../db/base.ts';
 import { accounts, quotas } from '../db/schema.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
+import { dueAtOf } from '../work/planned.ts';
 import type { Account } from './account-store.ts';
 
 /** Slots change only through payments, pairings and deletions, so they are read rarely. */
@@ -58,7 +59,8 @@ export async function refreshQuota(
   { id, quota }: Account,
   signal: AbortSignal,
 ): Promise<void> {
-  if (quota !== null && clock.now() - quota.readAt < READ_EVERY_MS) return;
+  const now = clock.now();
+  if (quota !== null && dueAtOf(quota.readAt + READ_EVERY_MS, now, READ_EVERY_MS) > now) return;
   try {
     await storeQuota(database, id, await client.readAccount(signal), clock.now());
   } catch (err) {
