@@ -50,8 +50,8 @@ interface Entry<Item> {
 
 /**
  * Group commit. An item that arrives at an idle queue is committed with everything else that arrives in the
- * same turn of the event loop; items that arrive during a commit are collected for the next one. So the batch
- * size grows with the load, and no timer is needed.
+ * same turn of the event loop; items that arrive during a commit are collected for the next one, so the batch size
+ * grows with the load. A timer is needed only beside a commit that takes long.
  */
 export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): CommitQueue<Item> {
   const { commit, limits, clock } = options;
@@ -60,6 +60,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
   let waitingBytes = 0;
   let inFlight = 0;
   let turnAwaited = false;
+  let overlapAwaited = false;
   let closed = false;
 
   /** The oldest entries that fit into one batch; at least one. */
@@ -101,6 +102,17 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
     });
   }
 
+  /** Nothing else may arrive before the commit in progress ends. */
+  function pumpWhenOverlapping(): void {
+    const [oldest] = entries;
+    if (overlapAwaited || oldest === undefined || inFlight >= limits.inFlight) return;
+    overlapAwaited = true;
+    clock.after(oldest.since + limits.overlapAfterMs - clock.elapsed(), () => {
+      overlapAwaited = false;
+      pump();
+    });
+  }
+
   function mayBegin(): boolean {
     const [oldest] = entries;
     if (oldest === undefined || inFlight >= limits.inFlight) return false;
@@ -118,6 +130,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
       inFlight += 1;
       void write(inTime, last.deadline).catch(() => undefined);
     }
+    pumpWhenOverlapping();
     if (inFlight === 0 && entries.length === 0) for (const done of idle.splice(0)) done();
   }
 
