@@ -126,11 +126,13 @@ async function findConversations(
   const found = new Map<string, ReturnType<typeof present>>();
   let complete = false;
   for await (const page of searchMessages(operations, { connectionId, person: contact, text })) {
+    complete = page.complete;
     for (const message of page.messages) {
       const key = `${message.connectionId} ${message.personKey ?? message.id}`;
-      if (!found.has(key) && found.size < FOUND) found.set(key, present(message));
+      if (found.has(key)) continue;
+      if (found.size === FOUND) complete = false;
+      else found.set(key, present(message));
     }
-    complete = page.complete;
     if (found.size === FOUND) break;
   }
   const conversations = [...found.values()].map((message) => ({

@@ -135,6 +135,17 @@ describe('the tools', () => {
     }
   });
 
+  it('find at most twenty conversations, and say that there are more', async () => {
+    const counted = async () => {
+      const { conversations, complete } = await ask('find_conversation', { text: 'crowd' });
+      return [(conversations as unknown[]).length, complete];
+    };
+    for (let n = 0; n < 20; n += 1) await deliver('desk', `crowd-${n}`, `155520000${10 + n}`, 'A crowd');
+    expect(await counted()).toEqual([20, true]);
+    await deliver('desk', 'crowd-20', '15552000030', 'A crowd');
+    expect(await counted()).toEqual([20, false]);
+  });
+
   it('list a queued send with the conversation until it has a result, and queue it once', async () => {
     const wait = { status: 429, body: { error: 'rate_limited' } };
     world.service.fault = ({ method }) => (method === 'POST' ? wait : undefined);
