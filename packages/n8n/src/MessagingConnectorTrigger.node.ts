@@ -14,6 +14,9 @@ import { isSigned } from './signature.ts';
 interface Memory {
   secret?: string | undefined;
   from?: number | string;
+  /** The feed of a number: in another one, it would be that of another change. Then what has changed since is received. */
+  feedId?: string | undefined;
+  since?: string;
 }
 /** n8n keeps it apart for a test run. */
 const memoryOf = (context: IHookFunctions | IWebhookFunctions): Memory =>
@@ -85,13 +88,15 @@ export class MessagingConnectorTrigger implements INodeType {
         const { url, name, path, memory } = consumerOf(this);
         const filter = withoutEmpty(this.getNodeParameter('filter', {}) as object);
         const settings = { url, filter, ...(this.getNodeParameter('options', {}) as object) };
-        const from = (this.getNodeParameter('continues', true) ? memory.from : undefined) ?? 'now';
+        const { feedId, lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
+        const known: Memory = this.getNodeParameter('continues', true) ? memory : {};
+        const isOther = known.feedId !== undefined && known.feedId !== feedId;
+        const from = (isOther ? known.since : known.from) ?? 'now';
         const consumer = { name, kind: 'http', ...settings };
         let answer = await callConnector(this, ['POST', '/v1/consumers', { ...consumer, from }], 400, 409);
         if (answer.statusCode === 400) {
           // Its changes were deleted, or it is a number of another feed. What else is wrong is so again.
           const isPlace = answer.body.message?.startsWith('from:');
-          const { lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
           const other = Number(from) <= lastSeq ? 'beginning' : 'now';
           const again = { ...consumer, from: isPlace ? other : from };
           answer = await callConnector(this, ['POST', '/v1/consumers', again], 409);
@@ -102,25 +107,26 @@ export class MessagingConnectorTrigger implements INodeType {
           answer = await callConnector(this, ['POST', `${path}/rotate-secret`, { compromised: true }]);
         }
         memory.secret = answer.body.secret;
-        delete memory.from;
+        for (const field of ['from', 'feedId', 'since'] as const) delete memory[field];
         return true;
       },
 
       async delete(this: IHookFunctions): Promise<boolean> {
         const { name, path, memory } = consumerOf(this);
-        const { lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
+        const { feedId, lastSeq = 0 } = (await callConnector(this, ['GET', LATEST])).body;
         const { body, headers } = await callConnector(this, ['GET', path], 404);
         // Asked after the consumer, so that a change that fails in between is among those that waited.
         const letter = await oldestLetter(this, name);
         await callConnector(this, ['DELETE', path], 404);
         delete memory.secret;
         if (body.lag === undefined) return true;
-        const waiting = Date.parse(headers.date ?? '') - body.lag.seconds * 1_000;
+        const now = Date.parse(headers.date ?? '');
         const times = [
-          ...(body.lag.changes === 0 ? [] : [waiting]),
+          ...(body.lag.changes === 0 ? [] : [now - body.lag.seconds * 1_000]),
           ...(letter === undefined ? [] : [Date.parse(letter)]),
         ];
-        memory.from = times.length === 0 ? lastSeq + 1 : new Date(Math.min(...times)).toISOString();
+        if (times.length > 0) memory.from = new Date(Math.min(...times)).toISOString();
+        else Object.assign(memory, { from: lastSeq + 1, feedId, since: new Date(now).toISOString() });
         return true;
       },
     },

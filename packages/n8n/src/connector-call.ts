@@ -19,6 +19,7 @@ interface Answer {
   readonly body: {
     readonly secret?: string;
     readonly lastSeq?: number;
+    readonly feedId?: string;
     readonly connections?: readonly Connection[];
     readonly deadLetters?: readonly { readonly change: { readonly at: string } }[];
     readonly nextCursor?: string | null;

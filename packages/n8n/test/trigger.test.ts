@@ -123,7 +123,19 @@ describe('the trigger', () => {
     await hears(trigger, 'kept');
   });
 
-  it('begins with the next change if the connector has another feed', async () => {
+  it('continues with what has changed since if its number is one of another feed', async () => {
+    await trigger.activate();
+    await loop.loop.settle();
+    await trigger.deactivate();
+    await loop.client.arrival(await say('in another feed'));
+    const { lastSeq } = await loop.connector<{ lastSeq: number }>('GET', '/v1/changes?after=latest');
+    // As if the data of the connector had been replaced, and as many changes had come since.
+    trigger.memory = { ...trigger.memory, from: lastSeq + 1, feedId: '0123456789ab' };
+    await trigger.activate();
+    await expect.poll(() => texts(trigger)).toContain('in another feed');
+  });
+
+  it('begins with the next change if a number of which it does not know the feed is beyond the feed', async () => {
     trigger.memory = { from: 1_000_000 };
     await trigger.activate();
     await say('next');
