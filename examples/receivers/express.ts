@@ -25,8 +25,9 @@ app.post(
     const check = verifySignature({ ...headersOf(req), body, secrets: [secret] });
     if (!check.valid) return void res.status(401).send(check.reason);
     // One line for each delivery. It is on disk before the answer, because an answered event is not sent again.
+    // The line feed before it ends a line that a full disk or a crash has cut off.
     // Another process reads the lines: it ignores events it does not know, and messages and statuses it has.
-    writeFileSync(inbox, `${check.timestamp} ${body.toString('base64')}\n`);
+    writeFileSync(inbox, `\n${check.timestamp} ${body.toString('base64')}\n`);
     fsyncSync(inbox);
     res.sendStatus(200);
   },

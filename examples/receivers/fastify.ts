@@ -27,8 +27,9 @@ app.post<{ Body: Buffer | undefined }>(
     const check = verifySignature({ ...headersOf(request), body, secrets: [secret] });
     if (!check.valid) return await reply.code(401).send(check.reason);
     // One line for each delivery. It is on disk before the answer, because an answered event is not sent again.
+    // The line feed before it ends a line that a full disk or a crash has cut off.
     // Another process reads the lines: it ignores events it does not know, and messages and statuses it has.
-    writeFileSync(inbox, `${check.timestamp} ${body.toString('base64')}\n`);
+    writeFileSync(inbox, `\n${check.timestamp} ${body.toString('base64')}\n`);
     fsyncSync(inbox);
     return await reply.send('stored');
   },

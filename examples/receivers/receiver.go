@@ -39,8 +39,9 @@ func receive(inbox *os.File, r *http.Request) int {
 		return 401
 	}
 	// One line for each delivery. It is on disk before the answer, because an answered event is not sent again.
+	// The line feed before it ends a line that a full disk or a crash has cut off.
 	// Another process reads the lines: it ignores events it does not know, and messages and statuses it has.
-	_, err = inbox.WriteString(timestamps[0] + " " + base64.StdEncoding.EncodeToString(body) + "\n")
+	_, err = inbox.WriteString("\n" + timestamps[0] + " " + base64.StdEncoding.EncodeToString(body) + "\n")
 	if err != nil || inbox.Sync() != nil {
 		return 500
 	}

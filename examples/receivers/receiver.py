@@ -37,9 +37,10 @@ class Receiver(BaseHTTPRequestHandler):
         if len(body) != int(length) or not hmac.compare_digest(expected, signatures[0][7:].lower()):
             return self.answer(401)
         # One line for each delivery. It is on disk before the answer, because an answered event is not sent again.
+        # The line feed before it ends a line that a full disk or a crash has cut off.
         # Another process reads the lines: it ignores events it does not know, and messages and statuses it has.
         with LOCK:
-            INBOX.write(timestamps[0].encode() + b" " + base64.b64encode(body) + b"\n")
+            INBOX.write(b"\n" + timestamps[0].encode() + b" " + base64.b64encode(body) + b"\n")
             INBOX.flush()
             os.fsync(INBOX.fileno())
         self.answer(200)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -41,6 +41,8 @@ describe('the receiver examples', () => {
       `${file} passes level W${isThere ? '' : `: ${command} is not installed`}`,
       async () => {
         const inbox = join(folder, `${file}.log`);
+        // A crash has cut it off.
+        writeFileSync(inbox, '1767225600000 eyJldmVudCI6');
         const receiver = spawnCommand(command, [...words, join(FOLDER, file)], {
           cwd: folder,
           env: { SIGNING_SECRET: SECRET, PORT: '0', INBOX: inbox },
@@ -56,7 +58,10 @@ describe('the receiver examples', () => {
           const judged = results.filter(({ unlock }) => unlock === undefined);
           expect(judged.filter(({ result }) => result !== 'pass')).toEqual([]);
           expect([judged.length, verdict]).toEqual([43, 'conforms']);
-          expect(readFileSync(inbox, 'utf8').split('\n').length).toBeGreaterThan(70);
+          const [cutOff, ...lines] = readFileSync(inbox, 'utf8').split('\n').filter(Boolean);
+          expect(cutOff).toBe('1767225600000 eyJldmVudCI6');
+          expect(lines.length).toBeGreaterThan(70);
+          expect(lines.filter((each) => !/^\d{13} [\w+/]*=*$/.test(each))).toEqual([]);
         } finally {
           await receiver.kill();
         }
