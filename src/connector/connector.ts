@@ -155,7 +155,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
   const base = { database, clock, logger, keyRing, audit, redisUrl: options.redisUrl };
-  const presence = createPresence({ ...base, works });
+  const handles = works && options.handlers !== undefined;
+  const presence = createPresence({ ...base, works, handles });
   const tokens = apiTokensOf(options);
   const guard = createTokenGuard({ tokens, audit });
   const what = tokens.map(({ name, rights }) => `${name} ${rights.join('+')}`);

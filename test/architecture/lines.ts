@@ -11,20 +11,20 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28551],
+  ['src/connector', 28568],
   ['src/runtime', 8612],
   ['src/platform', 13519],
   ['src/sandbox', 4980],
-  ['src/contract', 7948],
+  ['src/contract', 7949],
   ['src/commands, cli', 5713, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2121, ['src/scenario', 'src/testing', 'src/client']],
   ['packages/console, src/console-host', 15846, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10282, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 348, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 96731, TESTS],
+  ['test, of packages too', 96748, TESTS],
   ['bench', 2649],
-  ['drizzle', 6646, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6660, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -105,7 +105,7 @@ describe('npm run consumers', () => {
     ],
     [
       ['delete', 'handler'],
-      'consumer_is_handler: It cannot be deleted: a process with handlers would create it again and skip changes. Pause it instead.\n',
+      'consumer_is_handler: Processes have handlers, and would create it again and skip changes. Start all of them without CONNECTOR_HANDLERS first, or pause it instead.\n',
     ],
   ])('ends with 1 and the reason of the connector: %j', async (words, reason) => {
     expect(await run(...words)).toEqual({ code: 1, stdout: '', stderr: reason });

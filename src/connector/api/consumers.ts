@@ -127,11 +127,13 @@ export function operateConsumers(options: ConsumerOperations) {
     getConsumer: ({ id }) => find(id),
     changeConsumer: change,
     async deleteConsumer({ id }) {
-      if (id === HANDLER_CONSUMER) {
-        const reason = 'a process with handlers would create it again and skip changes';
-        throw new ApiError('consumer_is_handler', `It cannot be deleted: ${reason}. Pause it instead.`);
+      const end = await deleteConsumer(database, id);
+      if (end === 'in_use') {
+        const reason = 'Processes have handlers, and would create it again and skip changes';
+        const advice = 'Start all of them without CONNECTOR_HANDLERS first, or pause it instead.';
+        throw new ApiError('consumer_is_handler', `${reason}. ${advice}`);
       }
-      if (!(await deleteConsumer(database, id))) throw notFound('consumer');
+      if (end === 'unknown') throw notFound('consumer');
       options.consumers.notify(id);
       return { ok: true };
     },

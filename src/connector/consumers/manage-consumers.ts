@@ -12,10 +12,12 @@ import {
   deadLetters,
   parked,
   parkedEntries,
+  processes,
 } from '../db/schema.ts';
 import { consumerRedisContext, consumerSecretContext } from '../db/sealed-columns.ts';
 import { revokeLeases } from '../work/presence.ts';
 import { CONSUMER } from './consumer-store.ts';
+import { HANDLER } from './dead-letters.ts';
 import { PARTITIONS } from './partition-of.ts';
 
 const { name, state, version } = consumers;
@@ -148,16 +150,24 @@ export async function replayConsumer(
   });
 }
 
-/** Deletes a consumer and everything about it; false if there is none. Throws as `query` does. */
-export async function deleteConsumer(database: Database, consumer: string): Promise<boolean> {
+/**
+ * Deletes a consumer and everything about it. A living process with handlers would create theirs again and skip what
+ * came in between: then nothing is deleted. Throws as `query` does.
+ */
+export async function deleteConsumer(
+  database: Database,
+  consumer: string,
+): Promise<'deleted' | 'unknown' | 'in_use'> {
   return await database.transaction(async (tx) => {
+    if (consumer === HANDLER && (await orm(tx).$count(processes, eq(processes.handles, true))) > 0)
+      return 'in_use';
     const gone = await orm(tx).delete(consumers).where(eq(name, consumer)).returning({ name });
     await revokeLeases(tx, leasesOf(consumer));
     await orm(tx).delete(consumerPlaces).where(eq(consumerPlaces.consumer, consumer));
     await orm(tx).delete(parkedEntries).where(eq(parkedEntries.consumer, consumer));
     await orm(tx).delete(parked).where(eq(parked.consumer, consumer));
     await orm(tx).delete(deadLetters).where(eq(deadLetters.consumer, consumer));
-    return gone.length > 0;
+    return gone.length > 0 ? 'deleted' : 'unknown';
   });
 }
 

@@ -11,6 +11,8 @@ export const processes = connectorSchema.table('processes', {
   host: text('host').notNull(),
   /** It polls and sends; false for a process that only serves requests. */
   works: boolean('works').notNull(),
+  /** It has handlers, whether they are paused or not. */
+  handles: boolean('handles').notNull().default(false),
   /** Increases with each heartbeat. */
   beats: bigint('beats', { mode: 'number' }).notNull().default(0),
   startedAt: epochMs('started_at').notNull(),

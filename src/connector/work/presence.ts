@@ -32,6 +32,8 @@ const CONCURRENT_LEASES = 4;
 export interface PresenceOptions extends Base {
   /** This process polls and sends; if false, it only serves requests. */
   readonly works: boolean;
+  /** It has handlers. Default: false. */
+  readonly handles?: boolean;
 }
 
 /** Result of an attempt to work: done, or not started because another process has the lease. */
@@ -105,8 +107,8 @@ interface FoundLease {
 }
 
 const JOIN = `
-INSERT INTO connector.processes (id, host, works, started_at, beat_at)
-VALUES ($1, $2, $3::boolean, $4::bigint, $4::bigint) ON CONFLICT DO NOTHING`;
+INSERT INTO connector.processes (id, host, works, handles, started_at, beat_at)
+VALUES ($1, $2, $3::boolean, $4::boolean, $5::bigint, $5::bigint) ON CONFLICT DO NOTHING`;
 
 const HEARTBEAT = `
 WITH beaten AS (
@@ -145,7 +147,7 @@ DELETE FROM connector.leases WHERE owner = $1`;
  * notices it at its next heartbeat: it stops its work and joins again under another name.
  */
 export function createPresence(options: PresenceOptions): Presence {
-  const { database, clock, logger, works } = options;
+  const { database, clock, logger, works, handles = false } = options;
   // Thousands of leases may be taken at once, and heartbeats must not wait behind all of them.
   const turns = createTurns(CONCURRENT_LEASES);
   const takers = new Map<string, (id: string) => void>();
@@ -161,7 +163,7 @@ export function createPresence(options: PresenceOptions): Presence {
   let stopped = false;
 
   async function join(joining: Life): Promise<void> {
-    await database.query(JOIN, [joining.id, hostname(), works, clock.now()], {
+    await database.query(JOIN, [joining.id, hostname(), works, handles, clock.now()], {
       deadlineMs: HEARTBEAT_DEADLINE_MS,
     });
     life = joining;

@@ -56,7 +56,7 @@ export const CONSUMER_ENDPOINTS = {
     right: 'operate',
     summary: 'Deletes a consumer with its dead letters.',
     description:
-      'The changes stay in the feed. `handler` cannot be deleted: a process with handlers would create it again and skip what came in between. Pause it instead.',
+      'The changes stay in the feed. `handler` cannot be deleted while a process has handlers: it would create it again and skip what came in between.',
     answers: [{ status: 200, description: 'Deleted.', schema: acknowledgement }],
     errors: [...known, 'consumer_is_handler'],
   },

@@ -52,7 +52,8 @@ export const CONNECTOR_ERRORS = {
   consumer_exists: { status: 409, meaning: 'There is already a consumer with this name.' },
   consumer_is_handler: {
     status: 409,
-    meaning: 'The consumer `handler` follows the handlers of the processes; it cannot be created or deleted.',
+    meaning:
+      'The consumer `handler` follows the handlers of the processes: they create it, and it cannot be deleted while one has handlers.',
   },
   no_secret: { status: 409, meaning: 'Only an `http` consumer has a secret.' },
   oauth_not_configured: { status: 409, meaning: 'OAuth is not configured for this connector.' },

@@ -223,7 +223,7 @@ describe('the consumer of the handler', () => {
     expect(await refusal('DELETE', '/v1/consumers/handler')).toMatchObject({
       status: 409,
       error: 'consumer_is_handler',
-      message: expect.stringContaining('Pause it instead'),
+      message: expect.stringContaining('Start all of them without CONNECTOR_HANDLERS first'),
     });
     expect(await refusal('POST', '/v1/consumers/handler/rotate-secret')).toEqual({
       status: 409,
@@ -240,6 +240,23 @@ describe('the consumer of the handler', () => {
         status: 400,
         message: `${field}: is set by the module of the handlers; change it there.`,
       });
+  });
+
+  it('can be deleted once no living process has handlers, also if it is paused', async () => {
+    const own = await ConnectorWorld.open();
+    onTestFinished(() => own.close());
+    const handling = await own.start({ handlers: { onChange: () => undefined } });
+    const serving = await own.start();
+    await serving.ask('POST', '/v1/consumers/handler/pause');
+    await handling.connector.settle();
+    const refused = await serving.ask('DELETE', '/v1/consumers/handler');
+    expect([refused.status, refused.body['error']]).toEqual([409, 'consumer_is_handler']);
+    await handling.stop();
+    expect(await serving.ask('DELETE', '/v1/consumers/handler')).toMatchObject({ status: 200 });
+    expect((await serving.ask('GET', '/v1/consumers/handler')).status).toBe(404);
+    // No change is kept for it.
+    expect(await own.database.query('select from connector.consumer_places')).toEqual([]);
+    expect((await serving.ask('DELETE', '/v1/consumers/handler')).status).toBe(404);
   });
 
   it('a pause or resume that changes nothing does not disturb the processes', async () => {

@@ -1,0 +1,1 @@
+ALTER TABLE "connector"."processes" ADD COLUMN "handles" boolean DEFAULT false NOT NULL;
