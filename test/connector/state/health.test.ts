@@ -150,6 +150,7 @@ const VECTORS: readonly Vector[] = [
     crm({ ...since(301), state: 'paused' }),
     'problem consumer_late',
     '1 change waits for crm, which is paused,',
+    'changes that it has not taken are never deleted: resume it, or delete it',
   ],
   [
     'handler',
@@ -237,7 +238,7 @@ const CASES = VECTORS.map(([check, read, finding, ...parts]) => ({ check, read, 
 it.each(CASES)('the check $check of $read finds $finding', async ({ check, read, finding, parts }) => {
   const findings = [await judgeFigures(check, facts(read), SETTINGS)].flat();
   expect(findings.map(({ verdict, code }) => [verdict, code].join(' ').trim())).toEqual([finding]);
-  const said = findings.flatMap(({ says, evidence }) => [says, ...evidence]).join('\n');
+  const said = findings.flatMap(({ says, evidence, advice }) => [says, ...evidence, ...advice]).join('\n');
   for (const part of parts) expect(said).toContain(part);
   expect(findings[0]?.advice.length === 0).toBe(finding.includes(' ') === false);
 });
