@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28569],
+  ['src/connector', 28578],
   ['src/runtime', 8612],
   ['src/platform', 13519],
   ['src/sandbox', 4980],
@@ -22,9 +22,9 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10282, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 348, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 96749, TESTS],
+  ['test, of packages too', 96789, TESTS],
   ['bench', 2649],
-  ['drizzle', 6660, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6696, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -226,9 +226,10 @@ written AS (
   RETURNING p.key, p.revision
 ),
 letters AS (
-  INSERT INTO connector.dead_letters AS d (consumer, seq, connection_id, attempts, last_error, at)
-  SELECT $1, l.seq, l."connectionId", l.attempts, l."lastError", $8::bigint
-    FROM json_to_recordset($7) AS l (partition integer, seq bigint, "connectionId" text, attempts integer, "lastError" text)
+  INSERT INTO connector.dead_letters AS d (consumer, seq, connection_id, message_id, attempts, last_error, at)
+  SELECT $1, l.seq, l."connectionId", l."messageId", l.attempts, l."lastError", $8::bigint
+    FROM json_to_recordset($7) AS l (partition integer, seq bigint, "connectionId" text, "messageId" text, attempts integer,
+                                     "lastError" text)
     JOIN held USING (partition)
   ON CONFLICT (consumer, seq) DO UPDATE
     SET attempts = excluded.attempts, last_error = excluded.last_error, at = excluded.at

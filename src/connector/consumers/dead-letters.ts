@@ -56,7 +56,7 @@ const LIST = `${listOf(`($1::bigint IS NULL OR (n.seq, n.consumer) < ($1::bigint
                       ORDER BY n.seq DESC, n.consumer DESC LIMIT $4::integer`)}
  ${NEWEST_FIRST}`;
 
-const OF_MESSAGE = `${listOf('n.connection_id = $1')} WHERE c."messageId" = $2 ${NEWEST_FIRST} LIMIT 1`;
+const OF_MESSAGE = `${listOf('n.connection_id = $1 AND n.message_id = $2')} ${NEWEST_FIRST} LIMIT 1`;
 
 /** Up to `limit` dead letters after `before` (null: from the newest), newest first, of one consumer or of all. */
 export async function readDeadLetters(

@@ -22,6 +22,7 @@ export interface Entry {
 export interface Letter {
   readonly seq: number;
   readonly connectionId: string;
+  readonly messageId: string | null;
   readonly attempts: number;
   readonly lastError: string;
 }
@@ -214,8 +215,9 @@ export class Partition {
 
   /** The change, the first of its key, is given up. */
   setAside(item: Item, lastError: string): void {
-    const { key, seq, attempts } = item;
-    this.#letters.push({ seq, connectionId: key.connectionId, attempts, lastError });
+    const { key, seq, change, attempts } = item;
+    const messageId = 'messageId' in change ? (change.messageId ?? null) : null;
+    this.#letters.push({ seq, connectionId: key.connectionId, messageId, attempts, lastError });
     key.items.shift();
     this.#finish(item);
     this.#list(key);

@@ -1,4 +1,5 @@
-import { bigint, boolean, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import type {
   ConsumerFilter,
   ConsumerKind,
@@ -119,9 +120,14 @@ export const deadLetters = connectorSchema.table(
     consumer: text('consumer').notNull(),
     seq: bigint('seq', { mode: 'number' }).notNull(),
     connectionId: text('connection_id').notNull(),
+    /** Null: the change is not about a message. */
+    messageId: text('message_id'),
     attempts: integer('attempts').notNull(),
     lastError: text('last_error').notNull(),
     at: epochMs('at').notNull(),
   },
-  (table) => [primaryKey({ name: 'dead_letters_pkey', columns: [table.consumer, table.seq] })],
+  (table) => [
+    primaryKey({ name: 'dead_letters_pkey', columns: [table.consumer, table.seq] }),
+    index('dead_letters_message').on(table.messageId).where(sql`${table.messageId} is not null`),
+  ],
 );

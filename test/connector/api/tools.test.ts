@@ -320,8 +320,9 @@ describe('a message did not arrive because', () => {
       untrusted_text: 'desk',
     });
     await world.database.query(
-      `insert into connector.dead_letters (consumer, seq, connection_id, attempts, last_error, at)
-       select 'crm', connector.last_seq() + n, 'desk', 9, case n when 0 then 'of this one' else '' end, 0
+      `insert into connector.dead_letters (consumer, seq, connection_id, message_id, attempts, last_error, at)
+       select 'crm', connector.last_seq() + n, 'desk', case n when 0 then 'one-of-many' end, 9,
+              case n when 0 then 'of this one' else '' end, 0
          from generate_series(0, 1001) n`,
     );
     expect(await why({ messageId: 'one-of-many' })).toMatchObject({
