@@ -420,6 +420,8 @@ describe('an account', () => {
     [{ reauthRequired: true }, 'new consent required'],
     [{ webhookHealth: 'silent' }, 'webhooks silent'],
     [{ coveredUntil: null }, 'Nothing missing untilno message polled yet'],
+    [{ lastGoodPollAt: at(60) }, 'Nothing missing until2026-01-15 12:01:00'],
+    [{ lastGoodPollAt: at(60), openGaps: 1 }, 'Nothing missing until2026-01-15 12:00:00'],
   ])('with %j says so', async (changed, words) => {
     await openPage('/sync', { answers: world(changed) });
     expect(await facts()).toMatch(words);

@@ -8,7 +8,7 @@ import { useRealNow } from '../../data/clock.ts';
 import { useNames } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
-import { syncStatus } from '../../data/sync-status.ts';
+import { completeUntil, syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
 import { AsOf, ReadHeading } from '../../ui/as-of.tsx';
@@ -79,7 +79,7 @@ export function SyncScreen() {
 function Tiles({ status: { accounts, sends } }: { readonly status: SyncStatus }) {
   const now = useRealNow();
   const consumers = useRead(CONSUMERS).data?.consumers.map(({ lag }) => lag);
-  const covered = accounts.map(({ coveredUntil }) => Date.parse(coveredUntil ?? '') || 0);
+  const covered = accounts.map((account) => Date.parse(completeUntil(account) ?? '') || 0);
   const gaps = accounts.reduce((sum, { openGaps }) => sum + openGaps, 0);
   const count = (kind: 'messages' | 'statuses'): number =>
     accounts.reduce((sum, { repaired }) => sum + repaired[kind], 0);
@@ -179,7 +179,10 @@ function Account({ account }: { readonly account: AccountSync }) {
       <Facts
         facts={[
           ...(credential === undefined ? [] : ofCredential(credential)),
-          ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
+          [
+            'Nothing missing until',
+            <Ago key="c" iso={completeUntil(account)} none="no message polled yet" />,
+          ],
           ['Last poll', <LastPoll key="p" {...account} />],
           ['Last success', <Ago key="g" iso={account.lastGoodPollAt} none="none yet" />],
           ['Last webhook', <Ago key="w" iso={account.lastWebhookAt} none="none yet" />],

@@ -1,5 +1,6 @@
 import type { SyncStatus } from '../../../../../src/contract/connector/sync.ts';
 import type { Figure } from '../../data/reading.ts';
+import { completeUntil } from '../../data/sync-status.ts';
 import { Facts } from '../../ui/about.tsx';
 import { ReadHeading } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
@@ -23,19 +24,22 @@ export function Summary({
           ...(dispatch === null ? [] : [['Changes for the CRM', `${dispatch.waiting} waiting`] as const]),
         ]}
       />
-      {accounts.map(({ accountId, webhookHealth, coveredUntil, lastPoll, pollOverdue, lastWebhookAt }) => (
-        <section key={accountId} aria-label={`Account ${accountId}`}>
+      {accounts.map((account) => (
+        <section key={account.accountId} aria-label={`Account ${account.accountId}`}>
           <div className="line">
             <h3>
-              Account <bdi className="mono">{accountId}</bdi>
+              Account <bdi className="mono">{account.accountId}</bdi>
             </h3>
-            <Chip tone={HEALTH[webhookHealth]}>webhooks {webhookHealth}</Chip>
+            <Chip tone={HEALTH[account.webhookHealth]}>webhooks {account.webhookHealth}</Chip>
           </div>
           <Facts
             facts={[
-              ['Nothing missing until', <Ago key="c" iso={coveredUntil} none="no message polled yet" />],
-              ['Last poll', <LastPoll key="p" {...{ lastPoll, pollOverdue }} />],
-              ['Last webhook', <Ago key="w" iso={lastWebhookAt} none="none yet" />],
+              [
+                'Nothing missing until',
+                <Ago key="c" iso={completeUntil(account)} none="no message polled yet" />,
+              ],
+              ['Last poll', <LastPoll key="p" {...account} />],
+              ['Last webhook', <Ago key="w" iso={account.lastWebhookAt} none="none yet" />],
             ]}
           />
         </section>
