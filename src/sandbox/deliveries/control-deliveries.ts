@@ -123,9 +123,7 @@ export function controlDeliveries(options: Options): DeliveryControl {
       const record = await delivery.find(id);
       if (record === null) return null;
       if (!(await setHeld(id, false))) return 'not_held';
-      const released = await changed(id);
-      delivery.wake([record.subscriptionId]);
-      return released;
+      return changed(id).finally(() => delivery.wake([record.subscriptionId]));
     },
     async resend(id, { resign = false, times = 1, alter } = {}) {
       const record = await delivery.find(id);
@@ -175,9 +173,8 @@ export function controlDeliveries(options: Options): DeliveryControl {
         .insert(deliveries)
         .values({ eventId, subscriptionId, createdAt: now, dueAt: now, variant })
         .returning({ id: deliveries.id });
-      const copy = row === undefined ? null : await changed(row.id);
-      delivery.wake([subscriptionId]);
-      return copy;
+      const copied = row === undefined ? Promise.resolve(null) : changed(row.id);
+      return copied.finally(() => delivery.wake([subscriptionId]));
     },
   };
 }

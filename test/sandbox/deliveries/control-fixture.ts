@@ -1,3 +1,4 @@
+import type { Delivery } from '../../../src/platform/webhooks/delivery.ts';
 import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-record.ts';
 import {
   controlDeliveries,
@@ -10,6 +11,8 @@ import { type Hooked, useHook } from '../../platform/webhooks/fixture.ts';
 export interface Controlled {
   readonly hook: Hooked;
   readonly control: DeliveryControl;
+  /** The same, which can read a delivery only before it changes it. */
+  readonly halfBlind: DeliveryControl;
   /** Every delivery that was reported as changed. */
   readonly changes: readonly DeliveryRecord[];
   /** The newest delivery. */
@@ -23,18 +26,26 @@ export function useControl(options: { readonly attemptsAtOnce?: number } = {}): 
     changes = [];
     return options;
   });
+  const controlOver = (delivery: Delivery): DeliveryControl => {
+    const { database, configuration: webhooks, clock } = hook.fixture;
+    return controlDeliveries({
+      database,
+      delivery,
+      webhooks,
+      secrets: new IssuedSecrets(),
+      clock,
+      onChange: (one) => void changes.push(one),
+    });
+  };
   return {
     hook,
     get control() {
-      const { database, delivery, configuration: webhooks, clock } = hook.fixture;
-      return controlDeliveries({
-        database,
-        delivery,
-        webhooks,
-        secrets: new IssuedSecrets(),
-        clock,
-        onChange: (one) => void changes.push(one),
-      });
+      return controlOver(hook.fixture.delivery);
+    },
+    get halfBlind() {
+      const { delivery } = hook.fixture;
+      const finds = [delivery.find, () => Promise.reject(new Error('the connection ended'))];
+      return controlOver({ ...delivery, find: (id) => (finds.shift() ?? delivery.find)(id) });
     },
     get changes() {
       return changes;

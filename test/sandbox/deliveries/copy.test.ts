@@ -46,6 +46,12 @@ describe('a copy of a delivery', () => {
     expect(await hook.fixture.delivery.find(id)).toEqual(origin);
   });
 
+  it('is sent even if it cannot be read once it is stored', async () => {
+    await expect(controlled.halfBlind.copy(await emitOne())).rejects.toThrow('the connection ended');
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(2);
+  });
+
   it('contains the bytes and headers of its original by default', async () => {
     const id = await emitOne();
     await controlled.control.copy(id);

@@ -125,6 +125,16 @@ describe('a delivery that is held', () => {
     expect(hook.fixture.clock.pending).toBe(0);
   });
 
+  it('continues once it is released, even if it cannot be read then', async () => {
+    const id = await failOnce();
+    await controlled.control.hold(id);
+    await hook.fixture.clock.advance(500);
+    await hook.fixture.delivery.settle();
+    await expect(controlled.halfBlind.release(id)).rejects.toThrow('the connection ended');
+    await hook.fixture.delivery.settle();
+    expect(await newest()).toMatchObject({ outcome: 'delivered', held: false });
+  });
+
   it('must exist', async () => {
     expect(await controlled.control.hold(4_711)).toBeNull();
     expect(await controlled.control.release(4_711)).toBeNull();
