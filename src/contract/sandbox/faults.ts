@@ -147,7 +147,13 @@ const ruleFields = {
       'Webhooks: `event` draws once for all attempts of an event; `attempt` (default) draws for each attempt.',
     ),
 };
-const ruleId = z.string().min(1).max(128).describe('Id of the rule, for the record of its hits.');
+const ruleId = z
+  .string()
+  .min(1)
+  .max(128)
+  // Postgres stores neither a NUL nor half a character.
+  .regex(/^[^\0\ud800-\udfff]*$/u, 'must be well-formed Unicode without NUL')
+  .describe('Id of the rule, for the record of its hits.');
 
 /** A rule as it is set. Without `first` and `probability` it hits every match. */
 export const faultRuleRequest = z

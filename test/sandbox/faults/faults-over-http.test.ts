@@ -354,6 +354,9 @@ describe('invalid rules', () => {
       'rules.0.probability',
     ],
     ['a probability past 1', { rules: [{ ...rule, probability: 1.1 }] }, 'rules.0.probability'],
+    // Records of attempts have it, and Postgres stores neither.
+    ['an id with a NUL', { rules: [{ ...rule, id: 'a\0' }] }, 'rules.0.id'],
+    ['an id with half a character', { rules: [{ ...rule, id: 'a\ud83d' }] }, 'rules.0.id'],
     ['an id that is there twice', { rules: [rule, rule] }, 'rules'],
     ['a probability of 0', { rules: [{ ...rule, probability: 0 }] }, 'rules.0.probability'],
     ['a path that no endpoint has', only({ surface: 'api', path: '/message' }), 'rules.0.match.path'],
