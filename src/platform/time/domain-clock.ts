@@ -23,17 +23,21 @@ export interface MovableClock extends DomainClock {
   onMove(listener: () => void): void;
 }
 
-/** A clock with an offset from the wall clock. If the wall clock is set back, it stops until that has caught up. */
+/** A clock with an offset from the wall clock. If the wall clock is set back, it goes on until that has caught up. */
 export function createDomainClock(systemClock: Clock, initial: ClockState): MovableClock {
   let state = initial;
   let pinned: number | null = null;
   let last = 0;
+  let readAt = 0;
   const listeners: (() => void)[] = [];
 
   const now = (): number => {
-    const reading = pinned ?? state.frozenAt ?? systemClock.now() + state.offsetMs;
-    last = Math.min(Math.max(last, Math.floor(reading)), LATEST_TIME);
-    return last;
+    const elapsed = systemClock.elapsed();
+    const running = Math.max(systemClock.now() + state.offsetMs, last + elapsed - readAt);
+    const reading = pinned ?? state.frozenAt ?? running;
+    readAt = elapsed;
+    last = Math.min(Math.max(last, reading), LATEST_TIME);
+    return Math.floor(last);
   };
 
   return {
@@ -46,6 +50,8 @@ export function createDomainClock(systemClock: Clock, initial: ClockState): Mova
       frozenAt: frozen ? at : null,
     }),
     moveTo(next) {
+      // Until here, time ran by the previous state.
+      now();
       state = next;
       pinned = null;
       now();

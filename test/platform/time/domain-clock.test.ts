@@ -23,6 +23,30 @@ describe('domain clock', () => {
     expect(clock.now()).toBe(START + 500);
   });
 
+  test('goes on while the wall clock is behind', async () => {
+    const wall = new ManualClock(START);
+    const clock = createDomainClock(wall, { offsetMs: 0, frozenAt: null });
+    clock.now();
+    wall.jump(-3_600_000);
+    for (let step = 0; step < 10_000; step += 1) {
+      await wall.skip(0.5);
+      clock.now();
+    }
+    expect(clock.now()).toBe(START + 5_000);
+  });
+
+  test('is not moved by the time in which it was frozen or pinned', async () => {
+    const wall = new ManualClock(START);
+    const clock = createDomainClock(wall, { offsetMs: 0, frozenAt: START });
+    await wall.advance(60_000);
+    clock.moveTo(clock.stateAt(START, false));
+    expect(clock.now()).toBe(START);
+    clock.pin(START);
+    await wall.advance(60_000);
+    clock.moveTo(clock.stateAt(START));
+    expect(clock.now()).toBe(START);
+  });
+
   test('stands still while it is frozen', async () => {
     const wall = new ManualClock(START);
     const clock = createDomainClock(wall, { offsetMs: 0, frozenAt: START + 1 });

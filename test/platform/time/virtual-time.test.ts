@@ -209,6 +209,16 @@ describe('virtual time', () => {
     ]);
   });
 
+  test('timers fire after the clock of the machine was set back', async () => {
+    await behave(1, 5_000);
+    await send(1);
+    service.clock.jump(-HOUR);
+    await service.clock.advance(5_000);
+    await service.platform.settle();
+    expect((await ledger()).map((entry) => entry.status)).toEqual(['sent', 'delivered']);
+    service.clock.jump(HOUR);
+  });
+
   test('a frozen clock fires nothing, moves only when advanced, and continues from there', async () => {
     const { time } = service.platform;
     await behave(1, 5_000, 20_000);
