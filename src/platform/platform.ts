@@ -216,7 +216,8 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       tools.endWaits();
       await shell.close();
       await tools.close();
-      await delivery.close();
+      // What people do, and an advance, are over then.
+      await gate.exclusive(() => delivery.close());
       await release();
     },
   };

@@ -138,9 +138,24 @@ describe('platform', () => {
     await service.restart();
   });
 
+  test('is closed after an advance that is in progress', async () => {
+    const { connectionId, key } = await seedWorkspace(service);
+    const to = '4915900000002';
+    await service.platform.contacts.put(to, { deliverAfterMs: 1_000, readAfterMs: 2_000, autoReply: 'hi' });
+    await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
+    let isOver = false;
+    const advance = service.platform.time.advance({ ms: 60_000 }).finally(() => {
+      isOver = true;
+    });
+    await service.platform.close();
+    expect(isOver).toBe(true);
+    await advance;
+    await service.restart();
+  });
+
   test('releases the database if a start fails', async () => {
     await service.platform.close();
-    await service.database.query('ALTER TABLE platform.timers RENAME TO timers_hidden');
+    await service.database.query('ALTER TABLE platform.deliveries RENAME TO hidden');
     const start = () =>
       createPlatform({
         database: service.database,
@@ -149,8 +164,8 @@ describe('platform', () => {
         baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
         sendScale: 0,
       });
-    await expect(start()).rejects.toThrow('timers');
-    await service.database.query('ALTER TABLE platform.timers_hidden RENAME TO timers');
+    await expect(start()).rejects.toThrow('deliveries');
+    await service.database.query('ALTER TABLE platform.hidden RENAME TO deliveries');
     await (await start()).close();
     await service.restart();
   });
