@@ -181,7 +181,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async close() {
       closed = true;
       await stop();
-      await dropPending(database);
+      await dropPending(database).catch((err) => logger.warn({ err }, 'the next start drops what is left'));
     },
   };
 }

@@ -215,6 +215,11 @@ describe('while the database fails', () => {
     expect(hook.receiver.connections).toBe(0);
   });
 
+  it('a stop ends, and leaves to the next start what it cannot drop', async () => {
+    failOnce('set "outcome"', 'before');
+    await hook.fixture.delivery.close();
+  });
+
   it('a stop tries once more to store an attempt, and does not wait for it', async () => {
     let writes = 0;
     // Not for ever: a test that waits in vain is to end.
