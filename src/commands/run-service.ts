@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { z } from 'zod';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { LIMITS } from '../contract/service/limits.ts';
@@ -8,6 +9,7 @@ import { openDatabase } from '../runtime/database/database.ts';
 import { type HttpServer, startHttpServer } from '../runtime/http-server/http-server.ts';
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import { createTurns } from '../runtime/turns/turns.ts';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../sandbox/sandbox-ports.ts';
 import { type StoredValue, storeValue } from '../sandbox/state-store.ts';
@@ -133,6 +135,14 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     /** Tunnels that every sandbox of this process has. */
     const pins = new Map<string, string>();
 
+    const turns = createTurns(1);
+    /** Resolves once the parts run, for which requests wait while a snapshot is restored. */
+    let started = Promise.resolve();
+    const serve =
+      (app: () => RequestListener): RequestListener =>
+      (request, response) =>
+        void started.then(() => app()(request, response));
+
     async function startParts(): Promise<Parts> {
       const ports = createSandboxPorts({
         ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
@@ -177,6 +187,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
           ),
         allowedHosts: allowedHosts && { names: allowedHosts, setting: 'PLATFORM_ALLOWED_HOSTS' },
         snapshots,
+        turns,
         scenario: async () => writeScenario((await record(callPortAt(localUrlOf('sandbox')))).scenario),
         ...(options.connector === undefined ? {} : { connector: options.connector }),
         ...(options.onReset === undefined ? {} : { onReset: options.onReset }),
@@ -202,12 +213,16 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       parts: () => parts,
       settle,
       async restart(put) {
-        parts.sandbox.endStreams();
-        await parts.platform.close();
+        const { promise, resolve } = Promise.withResolvers<void>();
+        started = promise;
         try {
-          await put();
+          parts.sandbox.endStreams();
+          await parts.platform.close();
+          await put().finally(async () => {
+            parts = await startParts();
+          });
         } finally {
-          parts = await startParts();
+          resolve();
         }
       },
       connector: options.connector,
@@ -223,16 +238,28 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       pins.set(host, url);
       parts.ports.hosts.pin(host, url);
     };
-    await listen('platform', (request, response) => parts.platform.app(request, response), {
-      limits: API_LIMITS,
-      onDrain: () => parts.platform.endWaits(),
-    });
-    await listen('legacy', (request, response) => parts.platform.legacyApp(request, response), {
-      limits: API_LIMITS,
-    });
-    await listen('sandbox', (request, response) => parts.sandbox.app(request, response), {
-      onDrain: () => parts.sandbox.endStreams(),
-    });
+    await listen(
+      'platform',
+      serve(() => parts.platform.app),
+      {
+        limits: API_LIMITS,
+        onDrain: () => parts.platform.endWaits(),
+      },
+    );
+    await listen(
+      'legacy',
+      serve(() => parts.platform.legacyApp),
+      {
+        limits: API_LIMITS,
+      },
+    );
+    await listen(
+      'sandbox',
+      serve(() => parts.sandbox.app),
+      {
+        onDrain: () => parts.sandbox.endStreams(),
+      },
+    );
     await listensAt.save(localUrlOf('sandbox'));
     return {
       get sandbox() {

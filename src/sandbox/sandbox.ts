@@ -8,8 +8,10 @@ import type { Queryable } from '../runtime/database/database.ts';
 import type { ForwardTarget } from '../runtime/http-server/forward.ts';
 import type { AllowedHosts } from '../runtime/http-server/local-only.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import { createTurns, type Turns } from '../runtime/turns/turns.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { type ConnectorApp, type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
+import { SandboxError } from './control/sandbox-error.ts';
 import { controlDeliveries } from './deliveries/control-deliveries.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
 import { callEndpoints } from './endpoints/call-endpoints.ts';
@@ -60,6 +62,8 @@ export interface SandboxOptions {
   readonly connector?: AttachedConnector;
   /** If absent, the sandbox has no snapshots. */
   readonly snapshots?: Snapshots;
+  /** For what replaces all data, one after the other: those of a sandbox before this one as well. */
+  readonly turns?: Turns;
   /** Called after each reset, with the new key. */
   readonly onReset?: (info: SandboxInfo) => void;
   /** Where this process reaches `baseUrl`. Default: there. */
@@ -93,6 +97,8 @@ export interface Sandbox {
   /** Ends present and future streams and waits, so that a server can drain. */
   endStreams(): void;
 }
+
+const SUPERSEDED = 'A snapshot was restored, or the sandbox stops: reset again.';
 
 const tunnels = z.array(z.object({ host: z.string(), target: z.string() }));
 
@@ -175,6 +181,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
 
   const resetOnce = async (): Promise<SandboxInfo> => {
+    // Another sandbox has taken the place of this one, and shares its database.
+    if (ending.signal.aborted) throw new SandboxError('wrong_state', SUPERSEDED);
     ports.calls.clear();
     ports.hosts.clear();
     const resetService = async (): Promise<void> => {
@@ -187,21 +195,16 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     return info();
   };
 
-  let turn: Promise<unknown> = Promise.resolve();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = turn.then(work);
-    turn = result.catch(() => undefined);
-    return result;
-  };
-  const reset = (): Promise<SandboxInfo> => inTurn(resetOnce);
+  const { turns = createTurns(1) } = options;
+  const reset = (): Promise<SandboxInfo> => turns.run(resetOnce);
 
+  const ending = new AbortController();
   const lists = {
     ...peopleEndpoints(platform),
     ...pairingEndpoints(platform, database),
     ...deliveryEndpoints(platform, control),
     ...callEndpoints(ports.calls),
   };
-  const ending = new AbortController();
 
   return {
     app: createSandboxApp({
@@ -226,7 +229,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...lists,
         ...outageEndpoints(platform),
         ...hostEndpoints(ports.hosts, saveTunnels),
-        ...(options.snapshots === undefined ? {} : snapshotEndpoints(options.snapshots, inTurn)),
+        ...(options.snapshots === undefined ? {} : snapshotEndpoints(options.snapshots, turns)),
         ...conditionEndpoints({
           lists: conditionLists(lists),
           events: ports.events,

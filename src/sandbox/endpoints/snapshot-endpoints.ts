@@ -1,4 +1,5 @@
 import { MAX_SNAPSHOTS, type Snapshot } from '../../contract/sandbox/snapshots.ts';
+import type { Turns } from '../../runtime/turns/turns.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 
@@ -22,22 +23,19 @@ function refuseUnknown(): never {
   throw new SandboxError('not_found', 'No snapshot has this id. They are kept until the sandbox stops.');
 }
 
-/** Saved states, to which tests return. `inTurn` serializes what replaces all data. */
-export function snapshotEndpoints(
-  snapshots: Snapshots,
-  inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>,
-) {
+/** Saved states, to which tests return. `turns` serializes what replaces all data. */
+export function snapshotEndpoints(snapshots: Snapshots, turns: Turns) {
   return {
     listSnapshots: () => ({ entries: snapshots.list() }),
 
     async takeSnapshot({ body: { label } = {} }) {
-      const taken = await inTurn(() => snapshots.take(label));
+      const taken = await turns.run(() => snapshots.take(label));
       if (typeof taken === 'string') throw new SandboxError('wrong_state', REFUSED[taken]);
       return taken;
     },
 
     restoreSnapshot: async ({ param }) =>
-      (await inTurn(() => snapshots.restore(param('id')))) ?? refuseUnknown(),
+      (await turns.run(() => snapshots.restore(param('id')))) ?? refuseUnknown(),
 
     removeSnapshot: ({ param }) => (snapshots.remove(param('id')) ? { ok: true as const } : refuseUnknown()),
   } satisfies Handlers;

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type Caller, createCaller } from '../support/read-lists.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let test: TestService;
+let snapshot: string;
+beforeAll(async () => {
+  test = await startTestService();
+});
+afterAll(() => test.close());
+beforeEach(async () => {
+  ({ id: snapshot } = await test.sandbox<{ id: string }>('POST', '/snapshots', {}));
+});
+
+const restore = () => test.sandbox('POST', `/snapshots/${snapshot}/restore`);
+
+/** Calls the service with the present key. */
+async function presentClient(): Promise<Caller> {
+  const { apiKey, baseUrl } = await test.sandbox<{ apiKey: string; baseUrl: string }>('GET', '/info');
+  return createCaller(baseUrl, apiKey);
+}
+
+const listConnections = async (client: Caller) =>
+  (await client<{ connections: { id: string }[] }>('GET', '/connections')).connections;
+
+it('a reset during a restore empties nothing under the service that was restored', async () => {
+  const reset = () => test.sandbox('POST', '/reset').catch(String);
+  await Promise.all([restore(), reset(), reset(), restore(), reset()]);
+  expect(await listConnections(await presentClient())).toHaveLength(4);
+});
+
+it('a restore does not wait until clients pause, and their sends have receipts afterwards', async () => {
+  /** Calls that clients may still make. */
+  let left = 600;
+  const client = await presentClient();
+  const [connection] = await listConnections(client);
+  const body = { connectionId: connection?.id, to: '447700900201', text: 'hello' };
+  const callOn = async (): Promise<void> => {
+    while (left-- > 0) await client('POST', '/messages', body).catch(() => undefined);
+  };
+  const clients = [callOn(), callOn(), callOn()];
+  await test.sandbox('POST', '/wait', { list: 'messages', q: 'direction:outgoing', count: 3 });
+  await restore();
+  expect(left).toBeGreaterThan(0);
+  left = 0;
+  await Promise.all(clients);
+  await test.sandbox('POST', '/clock/advance', { ms: 60_000 });
+  const { entries } = await test.sandbox<{ entries: object[] }>('GET', '/messages?q=status:sent');
+  expect(entries).toEqual([]);
+});
