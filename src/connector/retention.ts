@@ -2,7 +2,7 @@ import { type Repeat, repeat } from '../runtime/clock/repeat.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import { deleteOldCreations } from './connections/creation-store.ts';
 import { readFirstNeeded } from './consumers/consumer-store.ts';
-import { deleteOldDeadLetters } from './consumers/dead-letters.ts';
+import { deleteOldDeadLetters, forgetErrors } from './consumers/dead-letters.ts';
 import type { Base } from './db/base.ts';
 import { deleteOldChanges } from './db/delete-old-changes.ts';
 import { deleteErasedDeliveries } from './db/erase-messages.ts';
@@ -23,6 +23,7 @@ const DELETIONS: readonly ((db: Queryable, now: number, maxMs: number) => Promis
   deleteOldCreations,
   deleteOldDeadLetters,
   deleteErasedDeliveries,
+  forgetErrors,
 ];
 
 /** How long what has the texts of messages is kept. Absent: for ever. */

@@ -139,17 +139,29 @@ async function takeAway(
   return letter?.consumer ?? null;
 }
 
-const OF_ERASED = (row: string): string => `EXISTS (
+const IS_ERASED = 'm.erased AND NOT m.expired';
+
+/** SQL: the change of this row is of an erased message, or of a send to nobody. */
+const ofErased = (row: string): string => `EXISTS (
   SELECT FROM (SELECT * FROM connector.change_batches n WHERE n.last_seq >= ${row}.seq ORDER BY n.last_seq LIMIT 1) b
     JOIN connector.changes h ON h.batch = b.id AND h.position = b.size - (b.last_seq - ${row}.seq)
-   WHERE h.message_id = ANY($1::text[]) OR h.data ->> 'to' = '')`;
+    LEFT JOIN connector.messages m ON m.connection_id = h.connection_id AND m.id = h.message_id
+   WHERE ${IS_ERASED} OR h.data ->> 'to' = '')`;
 
-/** Replaces the errors of erased changes, which may quote them: those of these messages, and sends to nobody. */
-export async function forgetErrors(tx: Queryable, messageIds: readonly string[]): Promise<void> {
-  const letters = `UPDATE connector.dead_letters d SET last_error = 'Erased.' WHERE ${OF_ERASED('d')}`;
-  await tx.query(letters, [messageIds]);
-  const parked = `UPDATE connector.parked p SET last_error = 'Erased.' WHERE p.last_error IS NOT NULL`;
-  await tx.query(`${parked} AND ${OF_ERASED('p')}`, [messageIds]);
+const FORGET = [
+  `UPDATE connector.dead_letters d SET last_error = 'Erased.' FROM connector.messages m
+    WHERE ${IS_ERASED} AND m.connection_id = d.connection_id AND m.id = d.message_id AND d.last_error <> 'Erased.'`,
+  `UPDATE connector.dead_letters d SET last_error = 'Erased.'
+    WHERE d.message_id IS NULL AND d.last_error <> 'Erased.' AND ${ofErased('d')}`,
+  `UPDATE connector.parked p SET last_error = 'Erased.' WHERE p.last_error <> 'Erased.' AND ${ofErased('p')}`,
+];
+
+/**
+ * Replaces the errors of erased changes, which may quote them. Again every hour: a consumer that had such a change in
+ * memory may fail on it after the erasure.
+ */
+export async function forgetErrors(db: Queryable): Promise<void> {
+  for (const statement of FORGET) await db.query(statement);
 }
 
 /** As long as a failed send. The change stays in the feed. */

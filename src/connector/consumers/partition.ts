@@ -216,7 +216,8 @@ export class Partition {
   /** The change, the first of its key, is given up. */
   setAside(item: Item, lastError: string): void {
     const { key, seq, change, attempts } = item;
-    const messageId = 'messageId' in change ? (change.messageId ?? null) : null;
+    const isOfMessage = 'messageId' in change && change.type !== 'outbound.updated';
+    const messageId = isOfMessage ? change.messageId : null;
     this.#letters.push({ seq, connectionId: key.connectionId, messageId, attempts, lastError });
     key.items.shift();
     this.#finish(item);

@@ -37,10 +37,7 @@ export async function erasePerson(
       const sends = await eraseSends(tx, phones);
       const files = await removeFiles(tx, phones, mediaStore);
       const messages = await eraseMessages(tx, phones, files);
-      await forgetErrors(
-        tx,
-        messages.flatMap(({ ids }) => ids),
-      );
+      await forgetErrors(tx);
       // Last, because the number of a batch must not wait for the rest of the transaction.
       const told = tell(messages, sends);
       await tellErasures(tx, told, now);

@@ -4,9 +4,11 @@ import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
 import { erasePerson } from '../../../src/connector/people/erase-person.ts';
 import { replay } from '../../../src/connector/replay/replay.ts';
+import { startRetention } from '../../../src/connector/retention.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ConsumerBench } from '../consumers/consumer-bench.ts';
 import { OutboxBench, refuse, SOMEBODY, sentAs } from '../outbox/outbox-bench.ts';
 import {
   delivery,
@@ -113,6 +115,37 @@ it('the answer of a send that was taken for lost brings nothing back', async () 
   late.resolve(sentAs('m1'));
   await sending;
   expect(await bench.database.query('SELECT id FROM connector.messages')).toEqual([]);
+});
+
+it('an error of a consumer that had the change in memory is replaced within an hour', async () => {
+  const bench = await ConsumerBench.open();
+  onTestFinished(async () => {
+    await bench.stopAll();
+    await bench.close();
+  });
+  bench.answer = ({ text }) => {
+    throw new Error(`cannot store ${text}`);
+  };
+  const handing = await bench.running({ attempts: 2 });
+  await bench.tell('c1', 'Hello');
+  await handing.settle();
+  await erasePerson({ database: bench.database, mediaStore: null }, '15551234567', T0);
+  const errors = async () =>
+    (
+      await bench.database.query(
+        'SELECT last_error FROM connector.parked UNION ALL SELECT last_error FROM connector.dead_letters',
+      )
+    ).map((row) => String(row['last_error']));
+  expect(await errors()).toEqual(['Erased.']);
+  await bench.clock.skip(60_000);
+  await handing.settle();
+  expect(await errors()).toEqual([expect.stringContaining('cannot store Hello')]);
+  const retention = startRetention({
+    ...{ database: bench.database, clock: bench.clock, logger: silentLogger, presence: handing.presence },
+  });
+  onTestFinished(() => retention.stop());
+  await retention.settle();
+  expect(await errors()).toEqual(['Erased.']);
 });
 
 it('a replay merges no delivery that was deleted since the replay began', async () => {
