@@ -294,7 +294,8 @@ export class Session {
           done();
           const explained = explainQueryFailure(error);
           reject(decisive ? markUnknown(explained) : explained);
-          if (endsSession(explained)) this.end(explained);
+          // The connection is lost, as after a fatal error of the server, or the driver could not read an answer.
+          if (!(explained instanceof QueryFailed)) this.end(explained);
         },
       );
     });
@@ -332,13 +333,4 @@ function lostConnection(host: Host): DatabaseUnavailable {
 function driverTls(tls: Tls): false | 'prefer' | object {
   if (tls === 'never') return false;
   return tls === 'offered' ? 'prefer' : tls;
-}
-
-/**
- * True for a failure after which the session cannot be used: the server closes the connection, or the driver could not
- * read an answer.
- */
-function endsSession(error: Error): boolean {
-  if (!(error instanceof QueryFailed)) return true;
-  return error.code === '57P01' || error.code === '57P02' || error.code === '25P03';
 }
