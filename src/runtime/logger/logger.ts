@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { allowFields } from './fields.ts';
 import { formatLine } from './format-line.ts';
@@ -22,12 +23,35 @@ export interface LoggerOptions {
 }
 
 const LONGEST_MESSAGE = 500;
+/** Bytes that wait for a slow reader. */
+const LONGEST_BACKLOG = 2 ** 20;
 
 function openDestination(destination: LoggerOptions['destination']): DestinationStream {
   if (typeof destination === 'object') return destination;
   const stream = destination === 'stderr' ? process.stderr : process.stdout;
   if (stream.isTTY) return { write: (line) => void stream.write(formatLine(line, stream)) };
-  return pino.destination(stream.fd);
+  return writeTo(stream.fd);
+}
+
+/**
+ * Writes to an open file. What a slow reader has not taken waits for the next line; what cannot be written, as on a full
+ * disk, is dropped. pino would end the process, or never return from its last line.
+ */
+export function writeTo(
+  fd: number,
+  write: (fd: number, bytes: Buffer) => number = writeSync,
+): DestinationStream {
+  let waiting: Buffer = Buffer.alloc(0);
+  return {
+    write(line) {
+      if (waiting.length < LONGEST_BACKLOG) waiting = Buffer.concat([waiting, Buffer.from(line)]);
+      try {
+        while (waiting.length > 0) waiting = waiting.subarray(write(fd, waiting));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') waiting = Buffer.alloc(0);
+      }
+    },
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
+import { createLogger, type Logger, writeTo } from '../../../src/runtime/logger/logger.ts';
 
 interface Written {
   readonly text: () => string;
@@ -84,6 +85,32 @@ const SHAPES: [string, (logger: Logger) => void][] = [
 ];
 
 describe('the logger', () => {
+  it('outlives a full disk, also with the last line of a process', ({ skip }) => {
+    skip(!existsSync('/dev/full'), 'this system has no full device');
+    const fd = openSync('/dev/full', 'w');
+    const logger = createLogger({ level: 'info', name: 'test', destination: writeTo(fd) });
+    logger.info('no space left');
+    logger.fatal('the last line');
+    closeSync(fd);
+  });
+
+  it('keeps what a slow reader has not taken for the next line, and does not wait for it', () => {
+    let room = 4;
+    let taken = '';
+    const { write } = writeTo(1, (_fd, bytes) => {
+      if (room === 0) throw Object.assign(new Error('the pipe is full'), { code: 'EAGAIN' });
+      const part = bytes.subarray(0, room);
+      room -= part.length;
+      taken += part.toString();
+      return part.length;
+    });
+    write('first\n');
+    expect(taken).toBe('firs');
+    room = 100;
+    write('second\n');
+    expect(taken).toBe('first\nsecond\n');
+  });
+
   it.each(SHAPES)('leaks nothing through %s', (_shape, write) => {
     const { logger, text } = capture();
     write(logger);
