@@ -51,6 +51,8 @@ async function sendFile(
   request: Request,
   response: Response,
 ): Promise<void> {
+  // Before the headers: an error has its own.
+  const bytes = request.method === 'HEAD' ? undefined : await store.read(file.id);
   // Set directly, because express would add a charset.
   response.setHeader('Content-Type', file.mimetype);
   response.set({
@@ -58,8 +60,7 @@ async function sendFile(
     'Content-Disposition': attachmentHeader(file.filename),
     'Content-Length': String(file.bytes),
   });
-  if (request.method === 'HEAD') response.end();
-  else response.end(await store.read(file.id));
+  response.end(bytes);
 }
 
 /**

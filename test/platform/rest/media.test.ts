@@ -437,6 +437,21 @@ describe('media', () => {
       expect((await fetchFile(url)).headers.get('content-disposition')).toBe(header);
     });
 
+    it('that cannot be read has the error alone', async () => {
+      const { key, connectionId, to } = await seed();
+      await send(key, { connectionId, to, media });
+      const [message] = await list(key);
+      const heard = muted.mute('from platform.media_bytes');
+      const fetching = fetchFile(message?.mediaUrl ?? null);
+      await heard;
+      muted.speak();
+      muted.giveUp();
+      const answer = await fetching;
+      expect([answer.status, await answer.json()]).toEqual([500, { error: 'internal_error' }]);
+      expect(answer.headers.get('content-type')).toContain('application/json');
+      expect(answer.headers.get('content-disposition')).toBeNull();
+    });
+
     it('answers HEAD without the bytes, and only GET and HEAD', async () => {
       const { url } = await served(media);
       const head = await fetchFile(url, { method: 'HEAD' });
