@@ -50,8 +50,9 @@ export class AccountQueue {
   #isMoreDue = false;
   /** Stores and claims at the same time, and then again: a statement serves what happened during the last ones. */
   #working: Promise<void> | null = null;
-  /** The latest time so far, which decides what is due: a clock that is set back delays no delivery. */
+  /** Decides what is due: it goes on while the clock of the machine is behind, and delays no delivery. */
   #latest = 0;
+  #readAt = 0;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -124,8 +125,11 @@ export class AccountQueue {
   }
 
   #now(): number {
-    this.#latest = Math.max(this.#latest, this.#options.clock.now());
-    return this.#latest;
+    const { clock } = this.#options;
+    const elapsed = clock.elapsed();
+    this.#latest = Math.max(this.#latest + elapsed - this.#readAt, clock.now());
+    this.#readAt = elapsed;
+    return Math.floor(this.#latest);
   }
 
   get #free(): number {

@@ -97,6 +97,28 @@ describe('the queue of an account', () => {
     expect(hook.receiver.requests).toHaveLength(2);
   });
 
+  it('makes no retry early while the clock of the machine is behind', async () => {
+    const { clock, delivery, emit, pass } = hook.fixture;
+    hook.receiver.otherwise({ status: 500 });
+    await emit(receivedEvent('cmessage1'));
+    await clock.timerSet(500);
+    clock.jump(-3_600_000);
+    await clock.advance(500);
+    await clock.timerSet(1_000);
+    await clock.advance(900);
+    await emit(receivedEvent('cmessage2'));
+    await clock.timerSet(500);
+    await clock.advance(100);
+    await hook.receiver.received(4);
+    await clock.advance(400);
+    await hook.receiver.received(5);
+    await pass(1_000);
+    await delivery.settle();
+    const [second] = await delivery.list({ limit: 1 });
+    const times = second?.attempts.map(({ at }) => at) ?? [];
+    expect(times.map((at) => at - (times[0] ?? 0))).toEqual([0, 500, 1_500]);
+  });
+
   it(
     'signs with the present time after the clock of the machine was set back',
     proves('delivery.timestamp-header'),
