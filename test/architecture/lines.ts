@@ -13,7 +13,7 @@ const LIMITS: readonly (readonly [
 ])[] = [
   ['src/connector', 28589],
   ['src/runtime', 8628],
-  ['src/platform', 13526],
+  ['src/platform', 13531],
   ['src/sandbox', 4978],
   ['src/contract', 7955],
   ['src/commands, cli', 5740, ['src/commands', 'src/cli']],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10282, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 348, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 96985, TESTS],
+  ['test, of packages too', 97022, TESTS],
   ['bench', 2649],
   ['drizzle', 6696, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
