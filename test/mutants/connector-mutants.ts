@@ -231,8 +231,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.grant.refresh-claim',
     test: 'are one on the wire',
-    find: 'or(isNull(g.refreshOwner), lte(g.refreshUntil, DATABASE_NOW)),',
-    replace: '',
+    find: 'isNull(g.endedAt), isUnclaimed, mayBegin(now)',
+    replace: 'isNull(g.endedAt), mayBegin(now)',
   },
   {
     rule: 'connector.grant.lost-answer',

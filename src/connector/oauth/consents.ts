@@ -314,8 +314,9 @@ async function storeGrant(
     return replaced;
   });
   if (before === 'gone') return null;
-  const isAnother = before !== null && before.sealedRefreshToken !== grant.sealedRefreshToken;
-  const stillGood = isAnother && before.endedAt === null;
+  // After a commit that was not answered, it is the grant itself.
+  const isItself = equalSecrets(before?.sealedRefreshToken ?? '', grant.sealedRefreshToken ?? '');
+  const stillGood = before !== null && before.endedAt === null && !isItself;
   return { accountId, replaced: stillGood ? (await openTokens(keyRing, before)).refreshToken : null };
 }
 

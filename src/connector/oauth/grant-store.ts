@@ -86,18 +86,17 @@ function at({ accountId, version }: RefreshClaim): SQL | undefined {
 /** The waits after failed refreshes. */
 export const REFRESH_BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
-/**
- * The clock of the database, epoch ms. The end of a claim is compared with it alone: two processes whose clocks differ
- * would use a refresh token twice.
- */
-const DATABASE_NOW = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+/** No failure requires waiting. A wait longer than the longest is of a wrong clock. */
+function mayBegin(now: number): SQL | undefined {
+  return or(isNull(g.notBefore), lte(g.notBefore, now), gt(g.notBefore, now + REFRESH_BACK_OFF.longestMs));
+}
 
-/** No refresh is in progress, and no failure requires waiting. A wait longer than the longest is of a wrong clock. */
-function isFree(now: number): SQL | undefined {
-  return and(
-    or(isNull(g.refreshOwner), lte(g.refreshUntil, DATABASE_NOW)),
-    or(isNull(g.notBefore), lte(g.notBefore, now), gt(g.notBefore, now + REFRESH_BACK_OFF.longestMs)),
-  );
+/** How long a claim lasts, see `claimRefresh`. */
+export interface ClaimTimes {
+  readonly now: number;
+  readonly ttlMs: number;
+  /** The owner of a claim that the caller has seen for so long that it has run out; null if there is none. */
+  readonly silent: string | null;
 }
 
 /**
@@ -108,13 +107,13 @@ function isFree(now: number): SQL | undefined {
 export async function claimRefresh(
   db: Queryable,
   claim: RefreshClaim,
-  now: number,
-  ttlMs: number,
+  { now, ttlMs, silent }: ClaimTimes,
 ): Promise<number | null> {
+  const isUnclaimed = silent === null ? isNull(g.refreshOwner) : eq(g.refreshOwner, silent);
   const [claimed] = await orm(db)
     .update(oauthGrants)
-    .set({ refreshOwner: claim.owner, refreshUntil: sql`${DATABASE_NOW} + ${ttlMs}::bigint` })
-    .where(and(at(claim), isNull(g.endedAt), isFree(now)))
+    .set({ refreshOwner: claim.owner, refreshUntil: now + ttlMs })
+    .where(and(at(claim), isNull(g.endedAt), isUnclaimed, mayBegin(now)))
     .returning({ failures: g.failures });
   return claimed?.failures ?? null;
 }
@@ -196,7 +195,8 @@ export async function listAgeing(
         isNull(g.endedAt),
         isNotNull(g.sealedRefreshToken),
         or(lte(accessExpiresAt, times.before), isOld),
-        isFree(times.now),
+        or(isNull(g.refreshOwner), lte(g.refreshUntil, times.now)),
+        mayBegin(times.now),
       ),
     )
     .orderBy(accessExpiresAt, accountId)

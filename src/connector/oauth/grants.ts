@@ -18,6 +18,7 @@ import { type AuthorizationServer, CALL_DEADLINE_MS, type IssuedTokens } from '.
 import {
   claimRefresh,
   endGrant,
+  type GrantRow,
   listAgeing,
   noteRefreshFailed,
   openTokens,
@@ -89,30 +90,36 @@ async function refreshGrant(
   const { database, clock } = options;
   const claim = { accountId, version: stored.version, owner: `${options.owner}/${randomUUID()}` };
   const deadline = clock.elapsed() + LONGEST_WAIT_MS;
+  let other: SeenClaim | undefined;
   for (;;) {
-    const now = clock.now();
-    const failures = await claimRefresh(database, claim, now, CLAIM_TTL_MS);
+    const ranOut = other !== undefined && clock.elapsed() - other.since >= CLAIM_TTL_MS;
+    const times = { now: clock.now(), ttlMs: CLAIM_TTL_MS, silent: ranOut ? (other?.owner ?? null) : null };
+    const failures = await claimRefresh(database, claim, times);
     if (failures !== null) return await refreshClaimed(options, claim, stored.token, failures);
-    const newer = await findNewer(options, claim);
-    if (newer !== null) return newer;
+    const row = await readGrant(database, accountId);
+    if (row === null || row.endedAt !== null || row.version > stored.version)
+      return await loadTokens(options, accountId);
+    refuseEarly(row, clock.now());
+    if (row.refreshOwner === null) other = undefined;
+    else if (row.refreshOwner !== other?.owner) other = { owner: row.refreshOwner, since: clock.elapsed() };
     if (clock.elapsed() > deadline || options.closing.aborted) throw new RefreshDelayed('oauth_busy');
     await clock.sleep(AWAIT_EVERY_MS, options.closing).catch(() => undefined);
   }
 }
 
-/** The tokens after the claimed version; null if they are not there yet. Throws if they will not be there soon. */
-async function findNewer(
-  options: RefreshGrantOptions,
-  { accountId, version }: RefreshClaim,
-): Promise<Versioned<TokenPair> | null> {
-  const row = await readGrant(options.database, accountId);
-  if (row === null || row.endedAt !== null || row.version > version)
-    return await loadTokens(options, accountId);
-  const now = options.clock.now();
-  const notBefore = dueAtOf(row.notBefore ?? now, now, REFRESH_BACK_OFF.longestMs);
-  if (row.refreshOwner === null && notBefore > now)
-    throw new RefreshDelayed(row.lastErrorCode ?? 'oauth_failed');
-  return null;
+/**
+ * The claim of another process, and since when this one has seen it, by its own monotonic clock: times of two processes
+ * are not compared, because one that was ahead would use a refresh token a second time.
+ */
+interface SeenClaim {
+  readonly owner: string;
+  readonly since: number;
+}
+
+/** Throws if a failed refresh requires waiting. */
+function refuseEarly({ refreshOwner, notBefore, lastErrorCode }: GrantRow, now: number): void {
+  if (refreshOwner !== null || dueAtOf(notBefore ?? now, now, REFRESH_BACK_OFF.longestMs) <= now) return;
+  throw new RefreshDelayed(lastErrorCode ?? 'oauth_failed');
 }
 
 async function refreshClaimed(

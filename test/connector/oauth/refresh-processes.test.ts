@@ -13,6 +13,7 @@ import { type Database, openDatabase } from '../../../src/runtime/database/datab
 import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
@@ -92,9 +93,9 @@ async function takeChildren(count: number): Promise<Child[]> {
   return idle.slice(0, count);
 }
 
-/** Whoever claimed a refresh is silent for longer than a claim lasts. */
+/** As if whoever claimed a refresh had been silent for longer than a claim lasts. */
 async function letClaimRunOut(): Promise<void> {
-  await database.query('update connector.oauth_grants set refresh_until = 0 where refresh_owner is not null');
+  await database.query('update connector.oauth_grants set refresh_owner = null');
 }
 
 describe('fifty concurrent refreshes in four processes', () => {
@@ -197,6 +198,31 @@ describe('a refresh', () => {
     const second = credentials('process-2', { database: asking, clock: ahead }).authorization();
     await Promise.all([first, second]);
     expect(auth.refreshes()).toBe(1);
+  });
+
+  it('is taken over from a dead process after 45 s, whatever the clock of that one said', async () => {
+    await storeGrant();
+    const inAYear = systemClock.now() + 31_536_000_000;
+    await database.query(
+      `update connector.oauth_grants set refresh_owner = 'dead', refresh_until = $1, access_expires_at = 0`,
+      [inAYear],
+    );
+    const clock = new ManualClock();
+    let takenOverAt = 0;
+    auth.onRequest = () => {
+      takenOverAt = clock.elapsed();
+    };
+    const begun = clock.elapsed();
+    let over = false;
+    const used = credentials('process-1', { clock })
+      .authorization()
+      .finally(() => {
+        over = true;
+      });
+    while (!over) await Promise.all([clock.advance(100), database.query('select 1')]);
+    expect(await used).toMatch(/^access-/);
+    expect(takenOverAt - begun).toBeGreaterThanOrEqual(45_000);
+    expect(takenOverAt - begun).toBeLessThan(50_000);
   });
 
   it('keeps the new tokens if the answer of the database to their commit is lost', async () => {
