@@ -187,18 +187,18 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const isTry = outage.begin();
     const beganAt = clock.elapsed();
     const changes = items.map(({ change, seq }) => ({ change, key: options.keyOf(seq) }));
-    const end = await callSink(
+    const called = await callSink(
       sink,
       { changes, attempt: first.attempts + 1 },
       { clock, consumer: name, deadlineMs: row.deadlineMs, stop: held.stop },
     );
     running -= 1;
     if (key.quiet) runningQuiet -= 1;
+    const end = outage.end(called, { isTry, connectionId: key.connectionId });
     metrics.calls.inc({ result: end.kind });
     metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
     if (end.kind === 'taken')
       metrics.latency.observe(Math.max(0, clock.now() - Date.parse(first.change.at)) / 1_000);
-    outage.end(end, isTry);
     if (shares.of(held.partition.number) === held) finish(key, items, end);
     pump();
   }

@@ -20,19 +20,26 @@ export interface Outage {
   readonly allows: boolean;
   /** A call begins. True: it tries whether the consumer is back. */
   begin(): boolean;
-  end(end: CallEnd, isTry: boolean): void;
+  /** A call has ended. Returns how it counts. */
+  end(end: CallEnd, call: { readonly isTry: boolean; readonly connectionId: string }): CallEnd;
   close(): void;
 }
 
 const WAIT = { firstMs: 1_000, longestMs: 30_000, spread: 0.2 };
 
-/** Begins with the first call that ends `unavailable`, and ends when a try ends in another way. */
+/**
+ * Begins with the first call that ends `unavailable`, and ends when a try ends in another way. A gateway answers for a
+ * consumer that is away, and for one that a change has broken. It is away once calls of two connections were answered so,
+ * and none in another way: these calls have failed, but a try says nothing about its change.
+ */
 export function createOutage({ clock, logger, random, consumer, onDue }: OutageOptions): Outage {
   let failures = 0;
   let state: 'over' | 'waiting' | 'due' | 'trying' = 'over';
   let cancel = (): void => undefined;
+  /** The connection of the call that a gateway has answered, if the consumer has answered none since. */
+  let suspect: string | undefined;
 
-  function wait({ error, retryAfterMs = 0 }: Unavailable): void {
+  function wait({ error, retryAfterMs = 0 }: Omit<Unavailable, 'kind'>): void {
     failures += 1;
     if (failures === 1)
       logger.warn({ consumer, ...describeFault(error) }, 'a consumer is unavailable; its changes wait');
@@ -56,16 +63,22 @@ export function createOutage({ clock, logger, random, consumer, onDue }: OutageO
       state = 'trying';
       return true;
     },
-    end(end, isTry) {
+    end(end, { isTry, connectionId }) {
       // What began before the outage says nothing new.
-      if (state !== 'over' && !isTry) return;
+      if (state !== 'over' && !isTry) return end;
+      const isByGateway = end.kind === 'failed' && end.byGateway === true;
+      const isSecond = isByGateway && suspect !== undefined && suspect !== connectionId;
+      if (isByGateway) suspect ??= connectionId;
+      else if (end.kind !== 'stopped') suspect = undefined;
       if (end.kind === 'unavailable') wait(end);
+      else if (isByGateway && (isTry || isSecond)) wait(end);
       else if (isTry && end.kind === 'stopped') state = 'due';
       else if (isTry) {
         failures = 0;
         state = 'over';
         logger.info({ consumer }, 'the consumer is available again');
       }
+      return isByGateway && isTry ? { ...end, kind: 'unavailable' } : end;
     },
     close: () => cancel(),
   };

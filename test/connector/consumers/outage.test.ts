@@ -196,3 +196,69 @@ describe('an outage with more changes than the memory holds', () => {
     expect(place).toBe(lastSeq);
   });
 });
+
+describe('a consumer behind a gateway', () => {
+  const GATEWAY: CallEnd = { kind: 'failed', error: new Error('502'), byGateway: true };
+  const deadLetters = async () => (await traces())[2];
+
+  it('that answers for it loses one attempt of what was in progress, and is tried until it is back', async () => {
+    const connections = Array.from({ length: 5 }, newId);
+    for (const connection of connections) await bench.tell(connection, 'a', 'b');
+    let away = true;
+    const { consumer, calls, lines } = await openScripted(() => (away ? GATEWAY : { kind: 'taken' }));
+    for (let minutes = 0; minutes < 60; minutes += 1) {
+      await consumer.settle();
+      await bench.clock.advance(60_000);
+    }
+    expect(await deadLetters()).toBe(0);
+    expect(new Set(calls.map(({ attempt }) => attempt))).toEqual(new Set([1, 2]));
+    away = false;
+    calls.length = 0;
+    for (let tries = 0; tries < 3; tries += 1) {
+      await bench.clock.advance(120_000);
+      await consumer.settle();
+    }
+    expect(calls).toHaveLength(10);
+    expect(await traces()).toEqual([0, 0, 0]);
+    const shown = lines.map(({ msg }) => msg);
+    expect(shown.filter((msg) => msg === 'a consumer is unavailable; its changes wait')).toHaveLength(1);
+  });
+
+  it.each(['is alone', 'is one of several'])('sets a change aside that breaks it and %s', async (which) => {
+    const broken = newId();
+    await bench.tell(broken, 'a');
+    if (which === 'is one of several') for (let more = 0; more < 4; more += 1) await bench.tell(newId(), 'b');
+    const { consumer, lines } = await openScripted(({ changes }) =>
+      changes[0]?.change.connectionId === broken ? GATEWAY : { kind: 'taken' },
+    );
+    for (let minutes = 0; minutes < 5; minutes += 1) {
+      await consumer.settle();
+      await bench.clock.advance(60_000);
+    }
+    await consumer.settle();
+    expect(await deadLetters()).toBe(1);
+    expect(lines.map(({ msg }) => msg)).not.toContain('a consumer is unavailable; its changes wait');
+  });
+
+  it('is asked with the others before a change that breaks it is called again', async () => {
+    const [broken, other] = [newId(), newId()];
+    await bench.tell(broken, 'a');
+    await bench.tell(other, 'b', 'c');
+    // It is away for a moment each time that it was broken.
+    let restarting = false;
+    const { consumer, calls } = await openScripted(({ changes }) => {
+      const breaks = changes[0]?.change.connectionId === broken;
+      const end: CallEnd = breaks || restarting ? GATEWAY : { kind: 'taken' };
+      restarting = breaks;
+      return end;
+    });
+    for (let minutes = 0; minutes < 30; minutes += 1) {
+      await consumer.settle();
+      await bench.clock.advance(60_000);
+    }
+    await consumer.settle();
+    expect(await deadLetters()).toBe(1);
+    expect(calls.filter(({ connectionId }) => connectionId === other).length).toBeGreaterThanOrEqual(2);
+    expect((await traces()).slice(0, 2)).toEqual([0, 0]);
+  });
+});

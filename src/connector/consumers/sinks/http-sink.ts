@@ -145,17 +145,18 @@ async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<str
   return Buffer.concat(chunks).toString().slice(0, SHOWN_CHARACTERS).trim();
 }
 
+/** What proxies and load balancers answer while no server behind them does. */
+const OF_GATEWAYS: readonly number[] = [502, 503, 504];
+
 function readEnd({ statusCode, headers }: Dispatcher.ResponseData, text: string, now: number): CallEnd {
   if (statusCode >= 200 && statusCode < 300) return { kind: 'taken' };
   const error = new EndpointError(describeAnswer(statusCode, text), `http_${statusCode}`);
   if (statusCode === 410) return { kind: 'disabled', error };
   const asked = readRetryAfter({ get: (name) => [headers[name]].flat()[0] ?? null }, now);
   const isAway = statusCode === 429 || (statusCode === 503 && asked !== null);
-  return {
-    kind: isAway ? 'unavailable' : 'failed',
-    error,
-    ...(asked === null ? {} : { retryAfterMs: asked }),
-  };
+  const wait = asked === null ? {} : { retryAfterMs: asked };
+  if (isAway) return { kind: 'unavailable', error, ...wait };
+  return { kind: 'failed', error, ...wait, ...(OF_GATEWAYS.includes(statusCode) ? { byGateway: true } : {}) };
 }
 
 function describeAnswer(status: number, text: string): string {

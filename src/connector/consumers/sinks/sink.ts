@@ -4,14 +4,20 @@ import type { Change } from '../../../contract/connector/changes.ts';
  * How a call ended:
  * - `taken`: the consumer has accepted every change of the call.
  * - `stopped`: the process is stopping, or lost the partition. This says nothing about the consumer.
- * - `failed`: the consumer did not accept it. `retryAfterMs` is the wait that it asked for.
+ * - `failed`: the consumer did not accept it. `retryAfterMs` is the wait that it asked for. `byGateway`: what is before
+ *   the consumer answered, because the consumer is away, or the change has broken it.
  * - `late`: it exceeded its deadline.
  * - `unavailable`: it is away as a whole, and has not seen the change. This counts as no attempt; all its changes wait.
  * - `disabled`: the consumer asked not to be called again. Nothing is lost.
  */
 export type CallEnd =
   | { readonly kind: 'taken' | 'stopped' }
-  | { readonly kind: 'failed' | 'late'; readonly error: unknown; readonly retryAfterMs?: number }
+  | {
+      readonly kind: 'failed' | 'late';
+      readonly error: unknown;
+      readonly retryAfterMs?: number;
+      readonly byGateway?: true;
+    }
   | Unavailable
   | { readonly kind: 'disabled'; readonly error: unknown };
 

@@ -189,14 +189,20 @@ describe('an answer', () => {
     expect(received).toHaveLength(1);
   });
 
-  it.each([400, 401, 404, 409, 500, 502, 503, 504])(
-    '%d is a failure without a wait of its own',
-    async (status) => {
-      answer = (response) => void response.writeHead(status).end('Traceback: no such table');
-      const end = await open().call(callWith(1));
-      expect(end).toEqual(failedWith(`answered ${status}: Traceback: no such table`, `http_${status}`));
-    },
-  );
+  it.each([400, 401, 404, 409, 500])('%d is a failure without a wait of its own', async (status) => {
+    answer = (response) => void response.writeHead(status).end('Traceback: no such table');
+    const end = await open().call(callWith(1));
+    expect(end).toEqual(failedWith(`answered ${status}: Traceback: no such table`, `http_${status}`));
+  });
+
+  it.each([502, 503, 504])('%d is a failure that may be of a gateway', async (status) => {
+    answer = (response) => void response.writeHead(status).end('Bad gateway');
+    const end = await open().call(callWith(1));
+    expect(end).toEqual({
+      ...failedWith(`answered ${status}: Bad gateway`, `http_${status}`),
+      byGateway: true,
+    });
+  });
 
   it.each([
     [500, 'failed'],
