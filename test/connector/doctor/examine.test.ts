@@ -366,6 +366,8 @@ describe('an account', () => {
       /^problem: Polls fail\.[\s\S]*stalled_list[\s\S]*pages of GET \/messages lead nowhere/,
     );
     system.service.fault = () => undefined;
+    // A poll that was due may have failed a moment ago.
+    system.clock.shift(10 * MINUTE_MS);
     await system.poll();
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
@@ -557,6 +559,8 @@ describe('work that does not proceed', () => {
       `${method} ${path}` === 'POST /messages' ? { status: 502, body: { error: 'send_failed' } } : undefined;
     const send = { connectionId: 'c1', to: '447700900201', text: 'Good morning', reference: 'order-1' };
     expect((await system.call('POST', '/v1/messages', send)).status).toBe(202);
+    const errors = () => system.database.query('select last_error as error from connector.outbound');
+    await expect.poll(errors).toEqual([{ error: 'send_failed' }]);
     await system.stop();
     system.service.fault = () => undefined;
     // As a process leaves it that is killed between a commit and its number.
