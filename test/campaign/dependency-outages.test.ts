@@ -43,12 +43,12 @@ test('every delivery is answered within 5 s while a dependency is down, and ever
   const delays = monitorEventLoopDelay();
   delays.enable();
   const outcomes: Outcome[] = [];
-  const atOnce = WHOLE ? 1 : 4;
+  const atOnce = WHOLE ? 1 : 2;
   for (let at = 0; at < kinds.length; at += atOnce)
     outcomes.push(...(await Promise.all(kinds.slice(at, at + atOnce).map(strike))));
   printTable(outcomes);
-  // A delay of this process delayed the answers as well.
-  const slackMs = SCHEDULING_MS + delays.max / 1e6;
+  // A delay of this process delayed the answers, as did one of the connector's, which is as busy.
+  const slackMs = SCHEDULING_MS + (2 * delays.max) / 1e6;
   for (const outcome of outcomes) {
     const { harmless = false } = kinds.find(({ name }) => name === outcome.outage) ?? {};
     expect.soft(outcome).toMatchObject({ other: 0, over10s: 0, unanswered: 0, violations: 0 });

@@ -332,7 +332,9 @@ describe('the row of a creation', () => {
   /** The deletion believes our clock if a poll shows that the service's agrees. */
   const pass = async (ms: number): Promise<void> => {
     await world.clock.skip(ms);
-    await running.ask('POST', '/v1/sync', { body: {} });
+    // After so long, this process is heard again first.
+    const sync = async () => (await running.ask('POST', '/v1/sync', { body: {} })).status;
+    await expect.poll(sync).toBe(200);
     await world.clock.skip(HOUR_MS);
     await running.connector.settle();
   };
