@@ -109,7 +109,7 @@ export async function readPlannedAt(db: Queryable, accountId: string): Promise<n
   return row?.dueAt ?? null;
 }
 
-/** Which of these accounts are due and not polled by a living process, longest wait first. */
+/** Which of these accounts are due, or planned too far ahead, and not polled by a living process, longest wait first. */
 export async function readDueAccounts(
   db: Queryable,
   accountIds: readonly string[],
@@ -118,15 +118,14 @@ export async function readDueAccounts(
     limit,
     longestWaitMs,
   }: { readonly now: number; readonly limit: number; readonly longestWaitMs: number },
-): Promise<readonly string[]> {
-  const rows = await db.query<{ accountId: string }>(
-    `select p.account_id as "accountId" from connector.poll_states p
+): Promise<{ readonly accountId: string; readonly plannedAt: number }[]> {
+  return await db.query(
+    `select p.account_id as "accountId", p.due_at as "plannedAt" from connector.poll_states p
       where p.account_id = any($1::text[]) and ${dueAtSql('p.due_at', '$2::bigint', '$4::bigint')} <= $2
         and not ${heldByLiving(`'${POLL}:' || p.account_id`)}
       order by p.due_at limit $3::integer`,
     [accountIds, now, limit, longestWaitMs],
   );
-  return rows.map((row) => row.accountId);
 }
 
 /** The next poll, unless one was requested after `dueAt` was read. */

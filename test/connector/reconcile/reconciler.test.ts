@@ -90,13 +90,32 @@ describe('the polling period', () => {
     await restarted.close();
   });
 
-  it('does not wait for a time that another process planned whose clock was ahead', async () => {
+  it('polls after two periods what another process planned that was ahead and died', async () => {
     await reconciler.start();
     await reconciler.settle();
     await bench.database.query('update connector.poll_states set due_at = due_at + 3600000');
     await reconciler.settle();
+    await bench.clock.advance(89_000);
+    await reconciler.settle();
+    expect(countPolls()).toBe(1);
+    await bench.clock.advance(1_000);
+    await reconciler.settle();
     expect(countPolls()).toBe(2);
     expect(await readDueIn()).toBe(40_500);
+  });
+
+  it('leaves an account to a process whose clock is an hour ahead as long as that plans', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    for (let periods = 0; periods < 5; periods += 1) {
+      await bench.database.query('update connector.poll_states set due_at = $1', [
+        bench.clock.now() + 3_645_000 + periods,
+      ]);
+      await reconciler.settle();
+      await bench.clock.advance(45_000);
+      await reconciler.settle();
+    }
+    expect(countPolls()).toBe(1);
   });
 
   it.each(['after a good poll', 'after a failure'])(
@@ -107,6 +126,8 @@ describe('the polling period', () => {
       await reconciler.settle();
       expect(countPolls()).toBe(1);
       bench.clock.jump(-3_600_000);
+      await reconciler.settle();
+      await bench.clock.advance(90_000);
       await reconciler.settle();
       expect(countPolls()).toBe(2);
     },
