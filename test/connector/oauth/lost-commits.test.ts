@@ -3,11 +3,10 @@ import { createConsents } from '../../../src/connector/oauth/consents.ts';
 import { readGrant } from '../../../src/connector/oauth/grant-store.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { silentLogger } from '../support/event-fixtures.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
 const SERVICE = 'http://127.0.0.1:1/api/v1';
 const app = {
@@ -19,24 +18,14 @@ const app = {
 };
 const subscriptionId = appSubscriptionId(app);
 const keyRing = createKeyRing([generateSealingKey()]);
-let stored: TestDatabase;
 let database: Database;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-  stored = await createTestDatabase({ connector: true });
-  database = openDatabase({
-    url: stored.url,
-    name: 'test',
-    poolSize: 2,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  ({ database, close } = await openConnectorDatabase());
   await database.query('insert into connector.subscriptions (id) values ($1)', [subscriptionId]);
 });
-afterAll(async () => {
-  await database.close();
-  await stored.drop();
-});
+afterAll(() => close());
 
 /** A consent whose first commit succeeds, or fails, but is not answered. Returns the account and what was revoked. */
 async function consent(commits: boolean, refreshToken: string, accountId?: string) {

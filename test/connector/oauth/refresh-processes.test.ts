@@ -9,39 +9,31 @@ import { readGrant, sealTokens } from '../../../src/connector/oauth/grant-store.
 import { createGrantCredentials } from '../../../src/connector/oauth/grants.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
-import { silentLogger } from '../support/event-fixtures.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
 const script = new URL('../support/refresh-in-child.ts', import.meta.url).pathname;
 const ACCOUNT = 'account-1';
 const sealingKey = generateSealingKey();
-let stored: TestDatabase;
+let stored: Awaited<ReturnType<typeof openConnectorDatabase>>;
 let database: Database;
 let auth: ScriptedAuthServer;
 
 beforeAll(async () => {
-  stored = await createTestDatabase({ connector: true });
-  database = openDatabase({
-    url: stored.url,
-    name: 'test',
-    poolSize: 2,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  stored = await openConnectorDatabase(2);
+  database = stored.database;
 });
 afterAll(async () => {
   const ends = idle.filter(({ process: { killed } }) => !killed).map((child) => once(child.process, 'exit'));
   for (const child of idle) child.process.stdin?.end();
   for (const [code] of await Promise.all(ends)) expect(code).toBe(0);
-  await database.close();
-  await stored.drop();
+  await stored.close();
 });
 beforeEach(async () => {
   auth = await ScriptedAuthServer.start();
