@@ -67,13 +67,17 @@ describe('a live list', () => {
     expect(shown()).toEqual({ newest: 4_999, oldest: 2, rows: 4_998, waiting: 2, isCut: true });
   });
 
-  it('has no gap after more rows arrived than could wait', () => {
+  it('begins anew after more rows arrived than could wait', async () => {
     addRows(5_000);
     list.pause();
     addRows(4_000);
     expect(shown()).toMatchObject({ newest: 4_999, rows: 2_500, waiting: 2_500 });
+    head = [{ id: 8_999 }, { id: 8_998 }];
+    nextCursor = '8998';
     list.resume();
-    expect(shown()).toMatchObject({ newest: 8_999, oldest: 6_500, rows: 2_500, waiting: 0 });
+    await vi.advanceTimersByTimeAsync(100);
+    expect(shown()).toMatchObject({ newest: 8_999, oldest: 8_998, rows: 2, waiting: 0 });
+    expect(list.snapshot().hasMore).toBe(true);
   });
 
   it('reads the older page even if it is requested at each change', async () => {
@@ -100,6 +104,32 @@ describe('a live list', () => {
     list.refresh();
     await vi.advanceTimersByTimeAsync(100);
     expect(list.snapshot()).toMatchObject({ rows: [{ id: 3, text: 'read' }, { id: 2 }], waiting: 1 });
+  });
+
+  it('keeps the rows that wait if the newest page no longer reaches to all of them', async () => {
+    await showTwo();
+    list.pause();
+    next = 4;
+    addRows(3);
+    head = [{ id: 7 }, { id: 6 }];
+    nextCursor = '6';
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(100);
+    list.resume();
+    expect(list.snapshot().rows.map(({ id }) => id)).toEqual([7, 6, 5, 4, 3, 2]);
+  });
+
+  it('has no gap if the newest page reaches to none of its rows when it is resumed', async () => {
+    await showTwo();
+    list.pause();
+    head = [{ id: 9 }, { id: 8 }];
+    nextCursor = '8';
+    list.refresh();
+    await vi.advanceTimersByTimeAsync(300);
+    expect(shown()).toMatchObject({ newest: 3, oldest: 2, waiting: 2 });
+    list.resume();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(shown()).toMatchObject({ newest: 9, oldest: 8, rows: 2, waiting: 0 });
   });
 
   it('reads the newest page again if it changes while an older one is read', async () => {

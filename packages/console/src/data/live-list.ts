@@ -54,6 +54,8 @@ export class LiveList<Row> {
     isCut: false,
   };
   #waiting: Row[] = [];
+  /** Whether rows may be missing between those that wait and the older ones. */
+  #isApart = false;
   #changed = new Map<string, Row>();
   #cursor: string | undefined;
   #isStale = false;
@@ -77,9 +79,11 @@ export class LiveList<Row> {
   }
 
   resume(): void {
-    // If more came than could wait, some are missing between these and the older ones.
-    const older = this.#waiting.length < MOST_WAITING ? this.#state.rows : [];
-    const rows = [...this.#waiting, ...older];
+    if (this.#isApart || this.#waiting.length === MOST_WAITING) {
+      this.restart();
+      return;
+    }
+    const rows = [...this.#waiting, ...this.#state.rows];
     this.#waiting = [];
     this.#set({ isPaused: false, waiting: 0, ...this.#cut(rows) });
   }
@@ -103,6 +107,7 @@ export class LiveList<Row> {
   /** Forgets all rows, and reads the newest page. */
   restart(): void {
     this.#waiting = [];
+    this.#isApart = false;
     this.#set({ rows: [], isLoading: true, isPaused: false, waiting: 0, isCut: false });
     this.refresh();
   }
@@ -188,11 +193,16 @@ export class LiveList<Row> {
   #mergeHead({ entries, nextCursor }: Page<Row>): Partial<LiveListState<Row>> {
     const { idOf } = this.source;
     const { rows, isPaused } = this.#state;
-    const places = new Map(rows.map((row, place) => [idOf(row), place]));
+    const known = [...this.#waiting, ...rows];
+    const places = new Map(known.map((row, place) => [idOf(row), place]));
     const covered = entries.reduce((most, row) => Math.max(most, places.get(idOf(row)) ?? -1), -1);
     if (isPaused && rows.length > 0) {
       const page = new Map(entries.map((row) => [idOf(row), row]));
-      this.#waiting = entries.filter((row) => !places.has(idOf(row)));
+      const shown = new Set(rows.map(idOf));
+      this.#isApart ||= covered === -1;
+      this.#waiting = [...entries, ...this.#waiting.slice(covered + 1)]
+        .filter((row) => !shown.has(idOf(row)))
+        .slice(0, MOST_WAITING);
       const updated = rows.map((row) => page.get(idOf(row)) ?? row);
       return { waiting: this.#waiting.length, ...this.#cut(updated) };
     }
