@@ -24,11 +24,11 @@ export function createDiskStore(folder: string, sync = syncFolder): MediaStore {
   /** One process at a time writes a key, so what an earlier one has left is overwritten. */
   const partOf = (path: string): string => `${path}.part`;
 
-  async function write(path: string, bytes: Uint8Array): Promise<void> {
+  async function write(path: string, pieces: readonly Uint8Array[]): Promise<void> {
     const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(partOf(path), 'w', 0o600);
     try {
-      await file.writeFile(bytes);
+      await file.writeFile(pieces);
       await file.datasync();
     } finally {
       await file.close();
@@ -59,14 +59,14 @@ export function createDiskStore(folder: string, sync = syncFolder): MediaStore {
     async check() {
       try {
         const probe = join(root, `${PROBE}-${process.pid}`);
-        await write(probe, Buffer.from('probe'));
+        await write(probe, [Buffer.from('probe')]);
         await remove(probe);
       } catch (error) {
         const problem = `names a folder that cannot be written: ${root} (${codeOf(error)}). Create it, and give the user of the process the right to write there.`;
         throw new ConfigurationError([{ setting: 'MEDIA_FOLDER', problem }]);
       }
     },
-    put: (key, { bytes }) => orFail(() => write(pathOf(key), bytes)),
+    put: (key, { pieces }) => orFail(() => write(pathOf(key), pieces)),
     sizeOf: (key) => orFail(() => sizeOf(pathOf(key))),
     read: (key) =>
       orFail(async () => {

@@ -85,7 +85,7 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     }
     const key = keyOf(file, fetched.sha256);
     if (known !== undefined && known !== key) await store.remove(known);
-    const stored = { key, sha256: fetched.sha256, size: fetched.bytes.byteLength };
+    const stored = { key, sha256: fetched.sha256, size: fetched.size };
     const noted = await noteCopy(database, lease, file, { copy: { ...file.copy, ...stored } });
     // Erased meanwhile, or another process has the lease.
     if (!noted) return;
@@ -104,13 +104,14 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     try {
       const hash = createHash('sha256');
       const pieces: Uint8Array[] = [];
-      // Hashed as it arrives: the whole at once would hold up the process for some 20 ms.
+      let size = 0;
       for await (const piece of opened.bytes) {
         hash.update(piece);
         pieces.push(piece);
+        size += piece.byteLength;
       }
       const { contentType } = safeTypeOf(mediaType, opened.contentType);
-      return { bytes: Buffer.concat(pieces), sha256: hash.digest('hex'), contentType };
+      return { pieces, size, sha256: hash.digest('hex'), contentType };
     } finally {
       opened.close();
     }

@@ -2,7 +2,7 @@ import { AwsClient } from 'aws4fetch';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter } from '../../runtime/clock/deadline.ts';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
-import type { MediaStore } from './media-store.ts';
+import type { MediaStore, WholeFile } from './media-store.ts';
 import { ObjectRefused, StoreFailure } from './store-failure.ts';
 
 /** A bucket of S3, or of a server that speaks its protocol. */
@@ -22,6 +22,12 @@ export interface S3Settings {
 const ANSWER_WITHIN_MS = 60_000;
 const LINK_VALID_S = 300;
 const PROBE = '.messaging-connector';
+const PROBE_FILE: WholeFile = {
+  pieces: [Buffer.from('probe')],
+  size: 5,
+  sha256: 'UNSIGNED-PAYLOAD',
+  contentType: 'text/plain',
+};
 /** With these, a bucket refuses a size or a key, but also a wrong region. */
 const MAY_REFUSE_OBJECT = [400, 413];
 
@@ -52,13 +58,19 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
   async function call(
     method: string,
     key: string,
-    content?: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> },
+    file?: WholeFile,
     signal?: AbortSignal,
   ): Promise<Response> {
+    const headers = file && {
+      'content-length': String(file.size),
+      'content-type': file.contentType,
+      'x-amz-content-sha256': file.sha256,
+    };
     const exchange = async (over: AbortSignal): Promise<Response> => {
-      const aws = { datetime: datetime() };
-      const request = await client.sign(urlOf(key).href, { method, ...content, aws } as RequestInit);
-      const answer = await fetch(request, { redirect: 'manual', signal: over });
+      const init = { method, headers, aws: { datetime: datetime() } };
+      const request = await client.sign(urlOf(key).href, init as RequestInit);
+      const body = file === undefined ? null : ReadableStream.from(file.pieces);
+      const answer = await fetch(request, { body, duplex: 'half', redirect: 'manual', signal: over });
       const text = await answer.text();
       if (answer.ok) return answer;
       throw new StoreRefusal(answer.status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? '');
@@ -71,8 +83,8 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
     }
   }
 
-  const put = async (key: string, bytes: Uint8Array, headers: Record<string, string>, signal?: AbortSignal) =>
-    void (await call('PUT', key, { body: bytes, headers }, signal));
+  const put = async (key: string, file: WholeFile, signal?: AbortSignal): Promise<void> =>
+    void (await call('PUT', key, file, signal));
   const remove = async (key: string): Promise<void> => void (await call('DELETE', key).catch(unlessAbsent));
 
   async function sizeOf(key: string): Promise<number | null> {
@@ -81,7 +93,7 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
   }
 
   async function probe(): Promise<void> {
-    await put(PROBE, Buffer.from('probe'), {});
+    await put(PROBE, PROBE_FILE);
     await sizeOf(PROBE);
     await remove(PROBE);
   }
@@ -98,9 +110,9 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
         ]);
       }
     },
-    async put(key, { bytes, sha256, contentType }, signal) {
+    async put(key, file, signal) {
       try {
-        await put(key, bytes, { 'content-type': contentType, 'x-amz-content-sha256': sha256 }, signal);
+        await put(key, file, signal);
       } catch (error) {
         if (!(error instanceof StoreRefusal && MAY_REFUSE_OBJECT.includes(error.status))) throw error;
         await probe();

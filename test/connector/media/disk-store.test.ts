@@ -5,7 +5,12 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createDiskStore } from '../../../src/connector/media/disk-store.ts';
 
 const KEY = 'default/c1/2026/01/m1-277089d9';
-const FILE = { bytes: Buffer.from('bytes'), sha256: '', contentType: 'image/png' };
+const FILE = {
+  pieces: [Buffer.from('by'), Buffer.from('tes')],
+  size: 5,
+  sha256: '',
+  contentType: 'image/png',
+};
 const never = new AbortController().signal;
 
 let above: string;

@@ -31,7 +31,8 @@ const never = new AbortController().signal;
 
 /** A whole file of these bytes. */
 const fileOf = (bytes: Uint8Array) => ({
-  bytes,
+  pieces: [bytes.subarray(0, 2), bytes.subarray(2)],
+  size: bytes.byteLength,
   sha256: createHash('sha256').update(bytes).digest('hex'),
   contentType: 'image/png',
 });
