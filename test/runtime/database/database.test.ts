@@ -145,6 +145,8 @@ describe('database', () => {
     const withPatientServer = async (work: (patient: Database) => Promise<void>): Promise<void> => {
       const options = { url: test.url, name: 'test', poolSize: 3, deadlineMs: 200_000, logger };
       const patient = openDatabase({ ...options, clock: systemClock });
+      // To connect may take longer than a short deadline.
+      await patient.query('select 1');
       await work(patient);
       await patient.close();
     };
