@@ -231,8 +231,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.grant.refresh-claim',
     test: 'are one on the wire',
-    find: 'isNull(g.endedAt), isUnclaimed, mayBegin(now)',
-    replace: 'isNull(g.endedAt), mayBegin(now)',
+    find: 'isNull(g.endedAt), isUnclaimed, mayBegin',
+    replace: 'isNull(g.endedAt), mayBegin',
   },
   {
     rule: 'connector.grant.lost-answer',

@@ -27,6 +27,7 @@ export const PROJECTS = {
     'test/connector/oauth/consent-pages.test.ts',
     'test/connector/reconcile/page-pipeline.test.ts',
     'test/connector/service-client/service-writes.test.ts',
+    'test/connector/work/planned.test.ts',
     'test/platform/{identifiers,seeded-random}.test.ts',
     'test/platform/connections/{pairing-picture,transitions}.test.ts',
     'test/platform/connections/health/plan-discovery.test.ts',

@@ -7,6 +7,7 @@ import type { Lease } from '../db/lease.ts';
 import { secretContext } from '../db/sealed-columns.ts';
 import type { IssuedSecret, ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
+import { createPlans } from '../work/planned.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type WorkerOptions } from '../work/worker.ts';
 import { type Account, noteRefused, readAccount } from './account-store.ts';
@@ -14,6 +15,7 @@ import { clientOf } from './credential-source.ts';
 import { FIRST_SUBSCRIPTION_ID, OLDEST_SECRETS_MS } from './subscription-secrets.ts';
 import {
   clearPending,
+  LONGEST_WAIT_MS,
   listDue,
   makeDue,
   markAbandoned,
@@ -115,6 +117,7 @@ export class LeaseLost extends Error {
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, keyRing, clock, logger, publicUrl, onIssued } = options;
   const closing = new AbortController();
+  const dueAtOf = createPlans(clock, LONGEST_WAIT_MS);
   let rotating: Promise<unknown> = Promise.resolve();
 
   const isOurs = (account: Account | null): account is Account =>
@@ -135,9 +138,9 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   }
 
   async function run({ key: subscriptionId, lease, lost, stopping }: Run): Promise<RunEnd> {
-    const now = clock.now();
-    const due = await readDue(database, subscriptionId, now);
-    if (due === null || due.plannedAt === null || (due.dueAt ?? 0) > now) return 'idle';
+    const due = await readDue(database, subscriptionId);
+    if (due === null || due.plannedAt === null) return 'idle';
+    if (dueAtOf(subscriptionId, due.plannedAt) > clock.now()) return 'idle';
     const account = await readAccount(database, due.accountId);
     if (!isOurs(account) || account.isRefused) return 'stopped';
     const wanted = registering(account);
@@ -157,7 +160,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
   async function noteFailure(account: Account, lease: Lease, err: unknown): Promise<void> {
     const { subscriptionId } = account;
-    const { failures = 0, inDoubt = false } = (await readDue(database, subscriptionId, clock.now())) ?? {};
+    const { failures = 0, inDoubt = false } = (await readDue(database, subscriptionId)) ?? {};
     const waitMs = backOffMs(failures + 1, inDoubt ? RETRY_IN_DOUBT : RETRY, options.random());
     await noteFailed(database, lease, subscriptionId, clock.now() + waitMs);
     const errorCode = err instanceof ServiceError ? err.code : err instanceof Error ? err.name : 'unknown';
@@ -171,8 +174,14 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   const worker = createWorker(options, {
     kind: REGISTRATION,
     concurrency: CONCURRENCY,
-    readDue: (now, limit) => listDue(database, now, limit),
-    readDueAt: async (id) => (await readDue(database, id, clock.now()))?.dueAt ?? null,
+    async readDue(now, limit) {
+      const found = await listDue(database, now, limit);
+      return found.flatMap(({ id, plannedAt }) => (dueAtOf(id, plannedAt) <= now ? id : []));
+    },
+    async readDueAt(id) {
+      const plannedAt = (await readDue(database, id))?.plannedAt ?? null;
+      return plannedAt === null ? null : dueAtOf(id, plannedAt);
+    },
     run,
   });
 

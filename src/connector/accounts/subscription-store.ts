@@ -6,7 +6,6 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { isHeld, isHeldByLiving, type Lease } from '../db/lease.ts';
 import { subscriptions } from '../db/schema.ts';
 import { secretContext } from '../db/sealed-columns.ts';
-import { dueAtOf } from '../work/planned.ts';
 
 /*
  * The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms of our clock. Throws
@@ -80,12 +79,12 @@ const IN_DOUBT = sql<boolean>`${s.rotationPendingOwner} is not null`;
 const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DOUBT} then 0 end)`;
 
 /** Longer than any wait after a failed registration. */
-const LONGEST_WAIT_MS = 6 * 60_000;
+export const LONGEST_WAIT_MS = 6 * 60_000;
 
-/** Subscriptions of accounts whose registration is due at `now`, longest due first, up to `limit`. */
-export async function listDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
-  const rows = await orm(db)
-    .select({ id: s.id })
+/** Subscriptions of accounts whose registration is due at `now`, or planned too far ahead, longest due first. */
+export async function listDue(db: Queryable, now: number, limit: number) {
+  return await orm(db)
+    .select({ id: s.id, plannedAt: sql<number>`${DUE_AT}` })
     .from(s)
     .where(
       and(
@@ -96,14 +95,12 @@ export async function listDue(db: Queryable, now: number, limit: number): Promis
     )
     .orderBy(DUE_AT)
     .limit(limit);
-  return rows.map(({ id }) => id);
 }
 
 /**
- * When the registration of an account's subscription is due (null if nothing is to be done), and as it was stored;
- * null if there is none.
+ * When the registration of an account's subscription is planned (null if nothing is to be done); null if there is none.
  */
-export async function readDue(db: Queryable, id: string, now: number) {
+export async function readDue(db: Queryable, id: string) {
   const [row] = await orm(db)
     .select({
       accountId: sql<string>`${s.accountId}`,
@@ -113,9 +110,7 @@ export async function readDue(db: Queryable, id: string, now: number) {
     })
     .from(s)
     .where(and(eq(s.id, id), isNotNull(s.accountId)));
-  if (row === undefined) return null;
-  const { plannedAt } = row;
-  return { ...row, dueAt: plannedAt === null ? null : dueAtOf(plannedAt, now, LONGEST_WAIT_MS) };
+  return row ?? null;
 }
 
 /** Makes the registration due. */

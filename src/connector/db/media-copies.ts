@@ -21,15 +21,18 @@ export async function setMediaKeeping(db: Queryable, keeps: boolean): Promise<vo
 /** A message, as the key of its work: both ids as JSON. */
 const KEY = `json_build_array(m.connection_id, m.id)::text`;
 
-/** Up to `limit` keys of files that are due and that no living process works on. `kind` is that of its leases. */
+/**
+ * Up to `limit` keys of files that are due, or planned too far ahead, and that no living process works on. `kind` is that
+ * of its leases.
+ */
 export async function readDueCopies(
   db: Queryable,
   kind: string,
   now: number,
   limit: number,
-): Promise<string[]> {
-  const rows = await db.query<{ key: string }>(
-    `SELECT due.key FROM (
+): Promise<{ readonly key: string; readonly plannedAt: number | null }[]> {
+  return await db.query(
+    `SELECT due.key, due.media_due_at AS "plannedAt" FROM (
        SELECT ${KEY} AS key, m.media_due_at, m.first_seen_at FROM connector.messages m
         WHERE m.${COPY_WAITS}
           AND (m.media_due_at IS NULL OR m.media_due_at <= $2::bigint OR m.media_due_at > $2::bigint + ${LONGEST_WAIT_MS})
@@ -38,7 +41,6 @@ export async function readDueCopies(
      ORDER BY due.media_due_at NULLS FIRST, due.first_seen_at LIMIT $3::bigint`,
     [kind, now, limit],
   );
-  return rows.map(({ key }) => key);
 }
 
 /** A file of which the worker has something to do. */

@@ -11,7 +11,7 @@ import {
   type WaitingCopy,
 } from '../db/media-copies.ts';
 import type { StoredCopy } from '../db/message-tables.ts';
-import { dueAtOf } from '../work/planned.ts';
+import { createPlans } from '../work/planned.ts';
 import { createWorker, type Run, type RunEnd, type Worker, type WorkerOptions } from '../work/worker.ts';
 import { keyOf, type MediaStore, type WholeFile } from './media-store.ts';
 import { FileUnavailable, type OpenFile } from './open-file.ts';
@@ -48,12 +48,13 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
   const { database, clock, logger, store, openFile, random, onCommitted } = options;
   let storeFailures = 0;
   let pausedUntil = Number.NEGATIVE_INFINITY;
+  const dueAtOf = createPlans(clock, LONGEST_WAIT_MS);
   const isPaused = (): boolean => clock.elapsed() < pausedUntil;
 
   async function run({ key, lease, lost, stopping, aborting }: Run): Promise<RunEnd> {
     if (isPaused() || stopping.aborted) return 'stopped';
     const file = await readWaitingCopy(database, key);
-    if (file === null || dueAt(file) > clock.now()) return 'idle';
+    if (file === null || dueAtOf(key, file.dueAt ?? 0) > clock.now()) return 'idle';
     const signal = AbortSignal.any([lost, aborting]);
     try {
       if (file.copy.state === 'removing') await remove(lease, file);
@@ -67,8 +68,6 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
       return 'idle';
     }
   }
-
-  const dueAt = (file: WaitingCopy): number => dueAtOf(file.dueAt ?? 0, clock.now(), LONGEST_WAIT_MS);
 
   async function keep(lease: Lease, file: WaitingCopy, signal: AbortSignal): Promise<void> {
     const { key: known, sha256, size, ...unstored } = file.copy;
@@ -168,10 +167,13 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
   return createWorker(options, {
     kind: MEDIA,
     concurrency: CONCURRENCY,
-    readDue: async (now, limit) => (isPaused() ? [] : await readDueCopies(database, MEDIA, now, limit)),
+    async readDue(now, limit) {
+      const found = isPaused() ? [] : await readDueCopies(database, MEDIA, now, limit);
+      return found.flatMap(({ key, plannedAt }) => (dueAtOf(key, plannedAt ?? 0) <= now ? key : []));
+    },
     async readDueAt(key) {
       const file = await readWaitingCopy(database, key);
-      return file === null ? null : dueAt(file);
+      return file === null ? null : dueAtOf(key, file.dueAt ?? 0);
     },
     run,
   });

@@ -86,9 +86,9 @@ function at({ accountId, version }: RefreshClaim): SQL | undefined {
 /** The waits after failed refreshes. */
 export const REFRESH_BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
-/** No failure requires waiting. A wait longer than the longest is of a wrong clock. */
-function mayBegin(now: number): SQL | undefined {
-  return or(isNull(g.notBefore), lte(g.notBefore, now), gt(g.notBefore, now + REFRESH_BACK_OFF.longestMs));
+/** No failure requires waiting. */
+function isWaitOver(now: number): SQL | undefined {
+  return or(isNull(g.notBefore), lte(g.notBefore, now));
 }
 
 /** How long a claim lasts, see `claimRefresh`. */
@@ -97,6 +97,8 @@ export interface ClaimTimes {
   readonly ttlMs: number;
   /** The owner of a claim that the caller has seen for so long that it has run out; null if there is none. */
   readonly silent: string | null;
+  /** The planned end of a wait that counts as over; null if there is none. */
+  readonly over: number | null;
 }
 
 /**
@@ -107,13 +109,14 @@ export interface ClaimTimes {
 export async function claimRefresh(
   db: Queryable,
   claim: RefreshClaim,
-  { now, ttlMs, silent }: ClaimTimes,
+  { now, ttlMs, silent, over }: ClaimTimes,
 ): Promise<number | null> {
   const isUnclaimed = silent === null ? isNull(g.refreshOwner) : eq(g.refreshOwner, silent);
+  const mayBegin = over === null ? isWaitOver(now) : eq(g.notBefore, over);
   const [claimed] = await orm(db)
     .update(oauthGrants)
     .set({ refreshOwner: claim.owner, refreshUntil: now + ttlMs })
-    .where(and(at(claim), isNull(g.endedAt), isUnclaimed, mayBegin(now)))
+    .where(and(at(claim), isNull(g.endedAt), isUnclaimed, mayBegin))
     .returning({ failures: g.failures });
   return claimed?.failures ?? null;
 }
@@ -196,7 +199,7 @@ export async function listAgeing(
         isNotNull(g.sealedRefreshToken),
         or(lte(accessExpiresAt, times.before), isOld),
         or(isNull(g.refreshOwner), lte(g.refreshUntil, times.now)),
-        mayBegin(times.now),
+        or(isWaitOver(times.now), gt(g.notBefore, times.now + REFRESH_BACK_OFF.longestMs)),
       ),
     )
     .orderBy(accessExpiresAt, accountId)

@@ -13,7 +13,7 @@ import { type CredentialSource, NoCredential } from '../accounts/credential-sour
 import type { Base } from '../db/base.ts';
 import { retryCommit } from '../db/retry-commit.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
-import { dueAtOf } from '../work/planned.ts';
+import { createPlans, type Plans } from '../work/planned.ts';
 import { type AuthorizationServer, CALL_DEADLINE_MS, type IssuedTokens } from './authorization-server.ts';
 import {
   claimRefresh,
@@ -65,6 +65,11 @@ interface RefreshGrantOptions extends Base {
   readonly onEnd: (end: RefreshEnd) => void;
 }
 
+interface RefreshOptions extends RefreshGrantOptions {
+  /** When waits after failed refreshes are over. */
+  readonly dueAtOf: Plans;
+}
+
 /** The stored tokens of an account. Throws `NoCredential`, and `ReauthRequired` if the grant has ended. */
 async function loadTokens(
   { database, keyRing }: Pick<RefreshGrantOptions, 'database' | 'keyRing'>,
@@ -83,7 +88,7 @@ async function loadTokens(
  * [oauth.refresh.serialized]
  */
 async function refreshGrant(
-  options: RefreshGrantOptions,
+  options: RefreshOptions,
   accountId: string,
   stored: Versioned<TokenPair>,
 ): Promise<Versioned<TokenPair>> {
@@ -91,15 +96,19 @@ async function refreshGrant(
   const claim = { accountId, version: stored.version, owner: `${options.owner}/${randomUUID()}` };
   const deadline = clock.elapsed() + LONGEST_WAIT_MS;
   let other: SeenClaim | undefined;
+  let over: number | null = null;
   for (;;) {
     const ranOut = other !== undefined && clock.elapsed() - other.since >= CLAIM_TTL_MS;
-    const times = { now: clock.now(), ttlMs: CLAIM_TTL_MS, silent: ranOut ? (other?.owner ?? null) : null };
+    const silent = ranOut ? (other?.owner ?? null) : null;
+    const times = { now: clock.now(), ttlMs: CLAIM_TTL_MS, silent, over };
     const failures = await claimRefresh(database, claim, times);
     if (failures !== null) return await refreshClaimed(options, claim, stored.token, failures);
     const row = await readGrant(database, accountId);
     if (row === null || row.endedAt !== null || row.version > stored.version)
       return await loadTokens(options, accountId);
-    refuseEarly(row, clock.now());
+    const before: number | null = over;
+    over = refuseEarly(options, row);
+    if (over !== before) continue;
     if (row.refreshOwner === null) other = undefined;
     else if (row.refreshOwner !== other?.owner) other = { owner: row.refreshOwner, since: clock.elapsed() };
     if (clock.elapsed() > deadline || options.closing.aborted) throw new RefreshDelayed('oauth_busy');
@@ -116,9 +125,11 @@ interface SeenClaim {
   readonly since: number;
 }
 
-/** Throws if a failed refresh requires waiting. */
-function refuseEarly({ refreshOwner, notBefore, lastErrorCode }: GrantRow, now: number): void {
-  if (refreshOwner !== null || dueAtOf(notBefore ?? now, now, REFRESH_BACK_OFF.longestMs) <= now) return;
+/** Throws if a failed refresh requires waiting. Returns the end of a wait that counts as over, null if there is none. */
+function refuseEarly({ dueAtOf, clock }: RefreshOptions, row: GrantRow): number | null {
+  const { accountId, refreshOwner, notBefore, lastErrorCode } = row;
+  if (refreshOwner !== null || notBefore === null) return null;
+  if (dueAtOf(accountId, notBefore) <= clock.now()) return notBefore;
   throw new RefreshDelayed(lastErrorCode ?? 'oauth_failed');
 }
 
@@ -251,6 +262,7 @@ interface Held {
 /** Creates the only component of a process that reads and refreshes tokens. */
 export function createGrantCredentials(options: RefreshGrantOptions): GrantCredentials {
   const { clock } = options;
+  const dueAtOf = createPlans(clock, REFRESH_BACK_OFF.longestMs);
   const held = new Map<string, Held>();
 
   async function read(accountId: string): Promise<Versioned<TokenPair>> {
@@ -275,7 +287,7 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
       load: () => read(accountId),
       renew: async (stored) => {
         const readAt = clock.elapsed();
-        return keep(accountId, await refreshGrant(options, accountId, stored), readAt);
+        return keep(accountId, await refreshGrant({ ...options, dueAtOf }, accountId, stored), readAt);
       },
     });
     const fresh: Held = { flight, known: undefined };

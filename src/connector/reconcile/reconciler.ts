@@ -14,7 +14,7 @@ import {
   readPlannedAt,
 } from '../accounts/poll-state.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
-import { dueAtOf } from '../work/planned.ts';
+import { createPlans } from '../work/planned.ts';
 import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
 import {
   type AccountPollerOptions,
@@ -164,8 +164,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const memory = createPollMemory();
   /** Due times that this process has just stored, so that they need not be read again. */
   const stored = new Map<string, number>();
-  /** Times that lie too far ahead, and since when each is known, on our monotonic clock. */
-  const tooFar = new Map<string, { readonly plannedAt: number; readonly since: number }>();
+  const dueAtOf = createPlans(clock, longestWaitMs);
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
   const worker = createWorker(options, {
@@ -174,35 +173,22 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     groupOf: (accountId) => begun.get(accountId),
     async readDue(now, limit) {
       const found = await readDueAccounts(database, [...begun.keys()], { now, limit, longestWaitMs });
-      const due = found.filter(({ accountId, plannedAt }) => dueAtFor(accountId, plannedAt) <= now);
+      const due = found.filter(({ accountId, plannedAt }) => dueAtOf(accountId, plannedAt) <= now);
       return due.map(({ accountId }) => accountId);
     },
     async readDueAt(accountId) {
       const plannedAt = stored.get(accountId) ?? (await readPlannedAt(database, accountId));
       stored.delete(accountId);
-      return plannedAt === null ? null : dueAtFor(accountId, plannedAt);
+      return plannedAt === null ? null : dueAtOf(accountId, plannedAt);
     },
     run: pollInPeriod,
   });
-
-  /**
-   * When an account is due. A time too far ahead is of another clock. Whoever planned it plans again within a period, if
-   * it lives and its clock was not set back: so it counts as due once it has stayed the same for as long.
-   */
-  function dueAtFor(accountId: string, plannedAt: number): number {
-    const [now, elapsed] = [clock.now(), clock.elapsed()];
-    const known = tooFar.get(accountId);
-    const since = known?.plannedAt === plannedAt ? known.since : elapsed;
-    if (plannedAt - now > longestWaitMs) tooFar.set(accountId, { plannedAt, since });
-    else tooFar.delete(accountId);
-    return elapsed - since >= longestWaitMs ? dueAtOf(plannedAt, now, longestWaitMs) : plannedAt;
-  }
 
   async function pollInPeriod({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
     let planned: PlannedPoll | undefined;
     const plan = (dueAt: number): number | null => {
       const now = clock.now();
-      if (dueAtFor(accountId, dueAt) > now) return null;
+      if (dueAtOf(accountId, dueAt) > now) return null;
       const spread = now - dueAt > LATE_MS ? 1 : 2 * JITTER;
       const at = now + Math.round(intervalMs * (1 + JITTER - spread * (1 - random())));
       planned = { dueAt, at };
@@ -277,7 +263,6 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     begin,
     end(accountId) {
       begun.delete(accountId);
-      tooFar.delete(accountId);
       memory.forget(accountId);
     },
     pollSoon,

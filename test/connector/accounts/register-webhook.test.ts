@@ -291,6 +291,23 @@ describe('the registrations of a process', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('leave a failed one to a process whose clock is an hour ahead as long as that plans', async () => {
+    const registrations = create();
+    await registrations.start();
+    for (let minutes = 0; minutes < 10; minutes += 1) {
+      await database.query('update connector.subscriptions set register_due_at = $1', [
+        clock.now() + 3_660_000 + minutes,
+      ]);
+      await registrations.settle();
+      await clock.advance(60_000);
+    }
+    expect(service.requests).toEqual([]);
+    await clock.advance(6 * 60_000);
+    await registrations.settle();
+    expect(issued).toEqual(['default registered']);
+    await registrations.close();
+  });
+
   it('make no further call with a refused key', async () => {
     service.apiKeys.clear();
     const registrations = create();

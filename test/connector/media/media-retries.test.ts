@@ -51,6 +51,23 @@ it('a file that cannot be fetched is tried again with growing waits, 20 times, a
   expect(countFetches()).toBe(20);
 });
 
+it('a file that cannot be fetched is left to a process whose clock is two hours ahead as long as that plans', async () => {
+  bench.file = new FileUnavailable('unreachable', 'the file request returned 503');
+  await bench.receive('m1');
+  ({ keeper } = await bench.start());
+  await keeper.settle();
+  for (let rounds = 0; rounds < 20; rounds += 1) {
+    await database.query('update connector.messages set media_due_at = $1', [
+      bench.clock.now() + 2 * HOUR_MS + rounds + 300_000,
+    ]);
+    await keeper.settle();
+    await pass(300_000);
+  }
+  expect(countFetches()).toBe(1);
+  await pass(HOUR_MS);
+  expect(countFetches()).toBe(2);
+});
+
 it('a file that the store refuses has failed after 20 attempts, and others wait for none', async () => {
   const error = 'the bucket of files answered 400 EntityTooLarge';
   await bench.receive('m1');

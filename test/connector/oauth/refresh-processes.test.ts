@@ -7,6 +7,7 @@ import type { CredentialSource } from '../../../src/connector/accounts/credentia
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import { readGrant, sealTokens } from '../../../src/connector/oauth/grant-store.ts';
 import { createGrantCredentials } from '../../../src/connector/oauth/grants.ts';
+import { RefreshDelayed } from '../../../src/connector/oauth/oauth-errors.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -190,6 +191,22 @@ describe('a refresh', () => {
     const second = credentials('process-2', { database: asking, clock: ahead }).authorization();
     await Promise.all([first, second]);
     expect(auth.refreshes()).toBe(1);
+  });
+
+  it('that failed waits for a process whose clock is an hour ahead as long as that plans, and five minutes more', async () => {
+    await storeGrant();
+    const clock = new ManualClock();
+    const second = credentials('process-2', { clock });
+    await database.query('update connector.oauth_grants set access_expires_at = 0');
+    for (let minutes = 0; minutes < 10; minutes += 1) {
+      const notBefore = clock.now() + 3_660_000 + minutes;
+      await database.query('update connector.oauth_grants set not_before = $1', [notBefore]);
+      await expect(second.authorization()).rejects.toThrow(RefreshDelayed);
+      await clock.advance(60_000);
+    }
+    expect(auth.refreshes()).toBe(0);
+    await clock.advance(4 * 60_000);
+    expect(await second.authorization()).toMatch(/^access-/);
   });
 
   it('is taken over from a dead process after 45 s, whatever the clock of that one said', async () => {
