@@ -38,6 +38,7 @@ const SETTINGS = {
   concurrency: { type: 'string', value: 'N', description: 'connections at the same time, for each process' },
   attempts: { type: 'string', value: 'N', description: 'calls of a change before it becomes a dead letter' },
   'deadline-ms': { type: 'string', value: 'N', description: 'longest call' },
+  historic: { type: 'string', value: 'skip|quiet|all', description: 'what it receives of old messages' },
   'place-changes': { type: 'string', value: 'N', description: 'changes that a death may repeat' },
   'place-ms': { type: 'string', value: 'N', description: 'longest time between two stored places' },
 } as const;
@@ -175,6 +176,7 @@ function readSettings(options: CommandOptions): object {
     concurrency: number('concurrency'),
     attempts: number('attempts'),
     deadlineMs: number('deadline-ms'),
+    historic: text('historic'),
     placeChanges: number('place-changes'),
     placeMs: number('place-ms'),
   });

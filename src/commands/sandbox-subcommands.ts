@@ -157,11 +157,11 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     summary: 'sends a message from the contact with the number <from>, and prints its id.',
     options: { times: { type: 'string', value: 'N', description: 'number of messages, sent together' } },
     async run({ call, word, options }) {
+      const times = readNumber(options['times'], '--times');
       const connectionId = await readConnection(call, word('connection'));
-      const times = readText(options, 'times');
       const json = await call('contactWrites', {
         params: { phone: word('from') },
-        body: { connectionId, text: word('text'), ...(times === undefined ? {} : { times: Number(times) }) },
+        body: { connectionId, text: word('text'), ...givenFields({ times }) },
       });
       return { json, text: json.messageId };
     },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runConsumers } from '../../src/commands/run-consumers.ts';
+import { changeConsumerRequest } from '../../src/contract/connector/consumers.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { listen } from '../support/listen.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
@@ -84,6 +85,7 @@ describe('npm run consumers', () => {
       'handler',
     ]);
     expect(await json('change', 'crm', '--attempts', '3')).toMatchObject({ attempts: 3, ordered: false });
+    expect(await json('change', 'crm', '--historic', 'skip')).toMatchObject({ historic: 'skip' });
     expect(await json('pause', 'crm')).toMatchObject({ state: 'paused' });
     expect(await json('replay', 'crm', '1')).toMatchObject({ state: 'paused' });
     expect(await json('replay', 'crm', '2026-01-01T00:00:00Z')).toMatchObject({ name: 'crm' });
@@ -179,6 +181,13 @@ describe('npm run consumers', () => {
       'delete',
     ])
       expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
-    expect((await run('create', '--help')).stdout).toContain('--redis-url-file FILE');
+  });
+
+  it('has an option for each setting that a consumer can be changed by', async () => {
+    const { stdout } = await run('change', '--help');
+    const { filter, redisUrl, ...settings } = changeConsumerRequest.shape;
+    const named = [...Object.keys(settings), 'types', 'directions', 'connections', 'redis-url-file'];
+    for (const name of named)
+      expect(stdout).toContain(`--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} `);
   });
 });

@@ -427,6 +427,7 @@ describe('npm run sandbox while no sandbox runs', { timeout: SLOW_MS }, () => {
     [['advance', 'soon'], '"soon" is not a time: write 500ms, 30s, 5m, 2h or 7d'],
     [['faults', 'explode'], 'There is no fault "explode". Use clear, or one of drop, duplicate,'],
     [['faults', 'drop', '--first', 'one'], '--first must be a number, not "one".'],
+    [['say', 'support', '447', 'hi', '--times', 'many'], '--times must be a number, not "many".'],
     [['timing', 'fast'], '[scale] must be a number, not "fast".'],
     [['info', '--jsn'], "Unknown option '--jsn'"],
   ])('exits with 2 for %j, and names the argument', async (words, named) => {
