@@ -41,7 +41,13 @@ export const FAULTS: Subcommand = {
     path: { type: 'string', value: 'PATH', description: 'only calls to this path; may end in *' },
     first: { type: 'string', value: 'N', description: 'only the first N that match' },
     probability: { type: 'string', value: 'P', description: 'probability for each match, 0 to 1' },
+    per: {
+      type: 'string',
+      value: 'event|attempt',
+      description: 'what first and probability count (default: attempt); event: all attempts of an event',
+    },
     ms: { type: 'string', value: 'N', description: 'delay, slow: milliseconds' },
+    'by-ms': { type: 'string', value: 'N', description: 'stale_timestamp: its age (default: 6 minutes)' },
     times: { type: 'string', value: 'N', description: 'duplicate: number of extra copies' },
     code: { type: 'string', value: 'N', description: 'status: HTTP status, 400 to 599' },
     error: { type: 'string', value: 'CODE', description: 'status: error code of the body' },
@@ -81,11 +87,16 @@ async function changeFaults(call: CallSandbox, word: string | undefined, options
     },
     action: {
       type: action,
-      ...givenFields({ ms: number('ms'), times: number('times'), code: number('code') }),
-      ...givenFields({ error: text('error') }),
-      ...givenFields({ retryAfter: number('retry-after') }),
+      ...givenFields({
+        ms: number('ms'),
+        byMs: number('by-ms'),
+        times: number('times'),
+        code: number('code'),
+        error: text('error'),
+        retryAfter: number('retry-after'),
+      }),
     },
-    ...givenFields({ first: number('first'), probability: number('probability') }),
+    ...givenFields({ first: number('first'), probability: number('probability'), per: text('per') }),
   };
   return await call('putFaults', { body: { rules: [rule] } });
 }

@@ -292,6 +292,11 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       await json('faults', 'delay', '--ms', '5', '--surface', 'oauth'),
     ].map((answer) => answer.rules[0].match.surface);
     expect(surfaces).toEqual(['webhook', 'api', 'oauth']);
+    expect(
+      await json('faults', 'stale_timestamp', '--by-ms', '60', '--first', '2', '--per', 'event'),
+    ).toMatchObject({
+      rules: [{ action: { type: 'stale_timestamp', byMs: 60 }, first: 2, per: 'event' }],
+    });
     expect(await told('faults', 'clear')).toBe('no faults');
     expect((await run('faults', 'status')).stderr).toBe(
       "invalid_request: 'rules.0.action.code': is missing.\n",
