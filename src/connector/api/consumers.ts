@@ -211,6 +211,11 @@ async function checkRedis(
       `${which}: Redis at ${redis.hosts} does not answer; see the log.`,
     );
   }
+  if (redis.servers.some(({ isReplica }) => isReplica))
+    throw invalid(
+      'redisUrl',
+      'its Redis is a replica, which takes no jobs; let the address lead to the primary',
+    );
   const evicting = redis.servers.find(({ policy }) => policy !== 'noeviction');
   if (evicting !== undefined) {
     const problem = `its maxmemory-policy is ${evicting.policy}, so it may evict jobs; set it to noeviction`;

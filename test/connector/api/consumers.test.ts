@@ -473,6 +473,16 @@ describe('a consumer of kind bullmq', () => {
     },
   );
 
+  it.skipIf(REDIS_MISSING !== undefined)('is refused with a Redis that is a replica', async () => {
+    const redis = await startTestRedis(['--replicaof', '127.0.0.1', '1']);
+    onTestFinished(() => redis.stop());
+    const body = { name: 'jobs', kind: 'bullmq', queue: 'changes', redisUrl: redis.url };
+    expect(await refusal('POST', '/v1/consumers', body)).toMatchObject({
+      status: 400,
+      message: 'redisUrl: its Redis is a replica, which takes no jobs; let the address lead to the primary.',
+    });
+  });
+
   it.skipIf(REDIS_MISSING !== undefined)('is refused with a Redis that may evict its jobs', async () => {
     const redis = await startTestRedis(['--maxmemory-policy', 'allkeys-lru']);
     onTestFinished(() => redis.stop());
