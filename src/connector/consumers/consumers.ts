@@ -65,7 +65,9 @@ export function createConsumers(options: ConsumersOptions): Consumers {
     everyMs: options.checkEveryMs ?? (notifier.receives ? CHECK_EVERY_MS : CHECK_EVERY_UNNOTIFIED_MS),
     async run(stopping) {
       await adopt(stopping);
-      for (const { consumer } of running.values()) await consumer.check();
+      // One that fails, or waits for the calls that it gives back, holds back no other.
+      const checked = await Promise.allSettled([...running.values()].map(({ consumer }) => consumer.check()));
+      for (const end of checked) if (end.status === 'rejected') throw end.reason;
       failing = false;
     },
     onError(err) {

@@ -6,12 +6,13 @@ import {
   readConsumers,
 } from '../../../src/connector/consumers/consumer-store.ts';
 import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
-import { deleteConsumer } from '../../../src/connector/consumers/manage-consumers.ts';
+import { deleteConsumer, sealConsumer } from '../../../src/connector/consumers/manage-consumers.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { newId, received } from '../support/event-fixtures.ts';
 import { ConsumerBench, withQuery } from './consumer-bench.ts';
 
@@ -367,6 +368,32 @@ describe('connections with long backlogs', () => {
       expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
     }
     await consumer.close();
+  });
+});
+
+describe('a consumer whose check fails', () => {
+  it('holds back no other consumer', async () => {
+    const connection = newId();
+    const { lastSeq } = await bench.feed.position();
+    const keyRing = createKeyRing([generateSealingKey()]);
+    const sealed = await sealConsumer(keyRing, 'a', { secret: 's', redisUrl: undefined });
+    const settings = { url: 'https://crm.example', ordered: true };
+    await addConsumer(
+      bench.database,
+      { name: 'a', kind: 'http', settings, ...sealed, createdAt: 0 },
+      lastSeq,
+    );
+    onTestFinished(async () => void (await deleteConsumer(bench.database, 'a')));
+    let failures = 0;
+    const failing = withQuery(bench.database, (...query) => {
+      if (!query[1]?.includes('consumer:a/')) return bench.database.query(...query);
+      failures += 1;
+      throw new Error('the leases of this consumer cannot be read');
+    });
+    await bench.running({}, { database: failing, keyRing });
+    await bench.tell(connection, 'x');
+    await expect.poll(() => bench.callsOf(connection)).toEqual(['x 1']);
+    expect(failures).toBeGreaterThan(0);
   });
 });
 
