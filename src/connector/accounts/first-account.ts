@@ -18,6 +18,7 @@ import {
   renewCredential,
 } from './account-store.ts';
 import { AccountExists } from './add-account.ts';
+import { resumePolls } from './poll-state.ts';
 import { type Candidate, judgeAnswer, type Objection } from './settings-trial.ts';
 import { FIRST_SUBSCRIPTION_ID } from './subscription-secrets.ts';
 import { addSubscription, storeConfiguredSecret } from './subscription-store.ts';
@@ -85,7 +86,11 @@ export function firstAccountCandidate(
         return judgeAnswer(error, service.baseUrl);
       }
     },
-    store: (tx) => storeCredential(tx, keyRing, service),
+    async store(tx) {
+      const changed = await storeCredential(tx, keyRing, service);
+      await resumePolls(tx, FIRST_ACCOUNT_ID, clock.now());
+      return changed;
+    },
   };
 }
 

@@ -219,11 +219,11 @@ export async function pollNextAt(
     .where(and(eq(pollStates.accountId, accountId), eq(pollStates.dueAt, dueAt), isHeld(lease)));
 }
 
-/** Ends the back-off that a missing grant has caused, after a new consent. The next good poll sweeps everything. */
-export async function resumePolls(db: Queryable, accountId: string): Promise<void> {
+/** Polls at once after a new credential or consent: ends the back-off. The next good poll sweeps everything. */
+export async function resumePolls(db: Queryable, accountId: string, now: number): Promise<void> {
   const fresh = { failures: 0, notBefore: null, askedToWait: false, refusedCredentialVersion: null };
   await orm(db)
     .update(pollStates)
-    .set({ ...fresh, needsFullSweep: true })
+    .set({ ...fresh, dueAt: now, needsFullSweep: true })
     .where(eq(pollStates.accountId, accountId));
 }

@@ -309,7 +309,7 @@ async function storeGrant(
     else if (!(await renewCredential(tx, isIt, kept))) return 'gone';
     const replaced = await readGrant(tx, accountId);
     await putGrant(tx, grant);
-    await resumePolls(tx, accountId);
+    await resumePolls(tx, accountId, now);
     await noteConnected(tx, flow.id, accountId);
     return replaced;
   });

@@ -5,6 +5,7 @@ import {
   readAccount,
   readAccounts,
 } from '../../../src/connector/accounts/account-store.ts';
+import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { resealSecrets } from '../../../src/connector/db/sealed-columns.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
@@ -77,6 +78,24 @@ describe('the configured account', () => {
     const after = await readAccount(database, FIRST_ACCOUNT_ID);
     expect(after?.credentialVersion).toBe((before?.credentialVersion ?? 0) + 1);
     expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe('other');
+  });
+
+  it('is polled at once with a new credential, whatever the refused one waited for', async () => {
+    await ensure({ service });
+    const now = clock.now();
+    await database.query(
+      `insert into connector.poll_states (account_id, due_at, last_started_at, failures, not_before)
+       values ($1, $2, $3, 1, $2)`,
+      [FIRST_ACCOUNT_ID, now + 40_000, now],
+    );
+    const planned = async () => {
+      const { dueAt, notBefore } = await readPollState(database, FIRST_ACCOUNT_ID);
+      return { dueAt, notBefore };
+    };
+    await ensure({ service });
+    expect(await planned()).toEqual({ dueAt: now + 40_000, notBefore: now + 40_000 });
+    await ensure({ service: { ...service, apiKey: 'other' } });
+    expect(await planned()).toEqual({ dueAt: now, notBefore: null });
   });
 
   it('keeps its credential if a process starts without one in its settings', async () => {
