@@ -1,4 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readWaitingFiles } from '../../../src/connector/db/media-copies.ts';
 import { MediaWorld, PERSON } from './media-world.ts';
@@ -111,11 +112,17 @@ describe('the file of a message', () => {
     },
   );
 
-  it('is fetched from the service if the store has lost it', async () => {
+  it('is fetched from the service if the store has lost it, or fails', async () => {
     const id = await media.receive();
     await media.settle();
-    rmSync(`${media.folder}/${keyOf(id)}`);
+    const path = `${media.folder}/${keyOf(id)}`;
+    rmSync(path);
     expect(await (await media.download(id)).text()).toBe('bytes');
+    const month = dirname(path);
+    rmSync(month, { recursive: true });
+    writeFileSync(month, 'not a folder');
+    expect(await (await media.download(id)).text()).toBe('bytes');
+    rmSync(month);
   });
 
   it('is fetched once, whatever repeats the message', async () => {
