@@ -89,6 +89,29 @@ describe('the access token of a grant', () => {
     }
   });
 
+  it('is requested again after a wait that doubles with each failure', async () => {
+    const id = await connect();
+    grants.world.clock.jump(16 * MINUTE);
+    grants.auth.fault = () => ({ status: 401, body: { error: 'invalid_client' } });
+    const requested: number[] = [];
+    for (const seconds of [0, 5, 9, 1]) {
+      const before = grants.auth.refreshes();
+      grants.world.clock.jump(seconds * 1_000);
+      await poll(id);
+      requested.push(grants.auth.refreshes() - before);
+    }
+    expect(requested).toEqual([1, 1, 0, 1]);
+  });
+
+  it('is used until its end if there is no refresh token', async () => {
+    const id = await connect();
+    await grants.world.database.query('update connector.oauth_grants set sealed_refresh_token = null');
+    grants.world.clock.jump(14 * MINUTE);
+    await grants.running.connector.settle();
+    await grants.running.connector.settle();
+    expect((await accountOf(id))?.state).toBe('active');
+  });
+
   it('is waited for twice for ten seconds, and requested again later', async () => {
     const id = await connect();
     grants.world.clock.jump(16 * MINUTE);
