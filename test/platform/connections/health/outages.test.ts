@@ -206,6 +206,14 @@ describe('outages', () => {
     expect(await kindsOf(connectionId)).toEqual(['received']);
   });
 
+  test('a phone that is switched on ends only the outage of a phone that is off', async () => {
+    const { outages } = service.platform;
+    const { connectionId } = await seedWorkspace(service);
+    await breaks(connectionId, 'session_lost');
+    await outages.setPhone(connectionId, { on: true });
+    expect([...(await outages.causes([connectionId])).values()]).toEqual(['session_lost']);
+  });
+
   test('a phone that is switched off in the meantime does not heal', async () => {
     const { connectionId } = await seedWorkspace(service);
     await breaks(connectionId, 'session_ageing', true);
