@@ -114,6 +114,21 @@ describe('the webhook configuration', () => {
     expect(asked).toEqual([`${WORKSPACE} put`, `${WORKSPACE} rotate`]);
   });
 
+  it('tells which secrets are in use: each that is issued, and at the start those of before', async () => {
+    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+    const told: string[] = [];
+    const configuration = createWebhookConfiguration({
+      database: fixture.database,
+      clock: fixture.clock,
+      hosts: { target: () => undefined },
+      secrets: { next: () => undefined, inUse: (_, used) => told.push(used) },
+    });
+    await configuration.load();
+    expect(told).toEqual([secret]);
+    const { secret: next } = await configuration.rotate(WORKSPACE);
+    expect(told).toEqual([secret, next]);
+  });
+
   it('changes even if the change before it has failed', async () => {
     let fails = true;
     const configuration = createWebhookConfiguration({
