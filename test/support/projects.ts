@@ -35,7 +35,7 @@ export const PROJECTS = {
     'test/platform/messages/receipt-ladder.test.ts',
     'test/platform/network/plan-receipts.test.ts',
     'test/platform/time/{domain-clock,write-gate}.test.ts',
-    'test/platform/webhooks/{sign-event,webhook-url}.test.ts',
+    'test/platform/webhooks/{send-attempt,sign-event,webhook-url}.test.ts',
     'test/sandbox/events/event-writer.test.ts',
     'test/sandbox/flight-recorder.test.ts',
     'test/scenario/scenario.test.ts',
